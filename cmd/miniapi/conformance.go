@@ -116,7 +116,8 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 		return cli.UsageError{Err: err}
 	}
 	if o.list && o.kubeconfig.File == "" {
-		return o.listCases(out, apiserver.Cases(nil))
+		cases, err := apiserver.Cases(nil)
+		return errors.Join(err, o.listCases(out, cases))
 	}
 	var err error
 	if o.target.Config, err = o.kubeconfig.ClientConfig(); err != nil {
@@ -133,7 +134,10 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	cases := apiserver.Cases(server)
+	cases, err := apiserver.Cases(server)
+	if err != nil {
+		return errors.Join(err, server.Close(ctx))
+	}
 	if o.list {
 		return errors.Join(o.listCases(out, cases), server.Close(ctx))
 	}

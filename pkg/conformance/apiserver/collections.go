@@ -86,6 +86,8 @@ var collections = []trial.Test{
 	},
 	{
 		ID: "deletecollection.clusterScope", Source: kep492 + "Plumbing existing objects to delete admission",
+		// A server that ignores the selector deletes the objects of others.
+		Needs:   []trial.Need{trial.Disposable},
 		Promise: "Collections without a namespace are reviewed object by object too.",
 		Run: func(t *trial.T) {
 			for _, name := range []string{"one", "two"} {

@@ -32,14 +32,27 @@ const (
 // subjects are the tests of each file.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, dryRuns, warnings, ordering, collections, patches, connections,
+	reinvocation, dryRuns, warnings, ordering, collections, patches, connections, policies, mutatingPolicies, conversions, observed,
+	writes, applies, lists, watches, lifecycles, formats,
 }
 
 // Tests returns all tests that don't depend on what a server serves, in the order of subjects.
 func Tests() []trial.Test { return slices.Concat(subjects...) }
 
-// Cases returns the cases for a server. Without a server, they can be listed, but not run.
-func Cases(server *trial.Server) []conformance.Case { return trial.Cases(server, Tests()) }
+// Cases returns the cases for a server, with one for each resource and version that it lists. Without a server, the cases
+// can be listed, but not run, and EveryPattern stands for those that depend on discovery.
+func Cases(server *trial.Server) ([]conformance.Case, error) {
+	tests := Tests()
+	if server == nil {
+		listed := trial.Test{ID: EveryPattern, Promise: everyPromise + ".", Source: dynamic + "Request"}
+		return trial.Cases(nil, append(tests, listed)), nil
+	}
+	walks, err := every(server.Resources)
+	if err != nil {
+		return nil, err
+	}
+	return trial.Cases(server, append(tests, walks...)), nil
+}
 
 // Run judges a server.
 func Run(ctx context.Context, target trial.Options, options conformance.Options) (conformance.Results, error) {
@@ -47,6 +60,10 @@ func Run(ctx context.Context, target trial.Options, options conformance.Options)
 	if err != nil {
 		return nil, err
 	}
-	results, err := conformance.Run(ctx, Cases(server), options)
+	cases, err := Cases(server)
+	if err != nil {
+		return nil, errors.Join(err, server.Close(ctx))
+	}
+	results, err := conformance.Run(ctx, cases, options)
 	return results, errors.Join(err, server.Close(ctx))
 }

@@ -16,6 +16,7 @@ type created struct{ path, uid string }
 
 // remember notes the object that a request has created. A dry run, a subresource and a review create none.
 func (t *T) remember(r Request, a *Answer) {
+	t.rememberVersion(r, a)
 	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
 		return
 	}
@@ -30,6 +31,25 @@ func (t *T) remember(r Request, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.created = append(t.created, created{path: path, uid: uid})
+}
+
+// rememberVersion notes the version of an object that a request has written, for catchUp.
+func (t *T) rememberVersion(r Request, a *Answer) {
+	version := a.Object.Version()
+	if !a.Succeeded() || version == "" || r.Verb == http.MethodGet || strings.Contains(r.target(), "dryRun=") {
+		return
+	}
+	path := objectPath(r.Path)
+	if r.Verb == http.MethodPost {
+		path += "/" + a.Object.Name()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.versions == nil {
+		t.versions = map[string]string{}
+	}
+	t.versions[path] = version
+	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
 }
 
 // ranks order the removal: nothing may review or hold the objects that are removed after it.
@@ -52,17 +72,15 @@ func (t *T) removeAll(ctx context.Context) error {
 	t.mu.Unlock()
 	slices.Reverse(all)
 	var errs []error
-	for rank, of := range ranks {
+	for _, of := range ranks {
 		for _, c := range all {
 			if of(c.path) {
 				errs = append(errs, t.Server.remove(ctx, c))
 			}
 		}
-		if rank == 0 {
-			for _, path := range paths {
-				path.Remove() // a hook that hangs or refuses holds up nothing from now on
-			}
-		}
+	}
+	for _, path := range paths {
+		path.Remove()
 	}
 	return errors.Join(errs...)
 }
@@ -87,8 +105,8 @@ func (s *Server) remove(ctx context.Context, c created) error {
 		if !a.Succeeded() {
 			return false, nil
 		}
-		if len(a.Object.List("metadata.finalizers")) == 0 {
-			return true, nil
+		if len(a.Object.List("metadata.finalizers")) == 0 || strings.Contains(c.path, "/customresourcedefinitions/") {
+			return true, nil // the server itself finishes a definition, after the definition's objects
 		}
 		a, err = s.do(ctx, Request{Verb: http.MethodPatch, Path: c.path, Type: MergePatch, Body: Object{"metadata": Object{"finalizers": nil}}})
 		if err != nil {

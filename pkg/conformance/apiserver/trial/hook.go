@@ -221,7 +221,7 @@ func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 // and objects that show whether a configuration is in effect are the frame's.
 func (t *T) concerns(call *Call) bool {
 	user := call.Review.At("request.userInfo.username")
-	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (t.Server.user == "" || user == t.Server.user)
+	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
 }
 
 // readyHook returns the fields of a hook that refuses the object of the same name in the namespace of ready objects.

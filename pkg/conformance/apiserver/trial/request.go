@@ -51,6 +51,7 @@ func (t *T) Do(r Request) *Answer {
 	t.mu.Lock()
 	t.sent = r.words()
 	t.mu.Unlock()
+	t.catchUp(r)
 	began := time.Now()
 	a, err := t.Server.do(t.Context(), r)
 	if err != nil {
@@ -63,6 +64,35 @@ func (t *T) Do(r Request) *Answer {
 	t.remember(r, a)
 	return a
 }
+
+// catchUp waits until the server's cache has the case's last write of an object that is written again. Otherwise the
+// server may review the write for an older state first, and again when it notices the conflict.
+func (t *T) catchUp(r Request) {
+	if r.Verb == http.MethodGet || r.Verb == http.MethodPost {
+		return
+	}
+	t.mu.Lock()
+	path := objectPath(r.Path)
+	version := t.versions[path]
+	if version == "" && r.Verb == http.MethodDelete {
+		version = t.versions[collection(path)] // of any of the objects of a collection
+	}
+	t.mu.Unlock()
+	if version != "" {
+		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}}) //nolint:errcheck // the write itself says what is wrong
+	}
+}
+
+// objectPath is a path without the subresource.
+func objectPath(path string) string {
+	for _, subresource := range []string{"/status", "/scale", "/finalize"} {
+		path = strings.TrimSuffix(path, subresource)
+	}
+	return path
+}
+
+// collection is the key of the last version of any object of a collection.
+func collection(path string) string { return path + "/*" }
 
 // words are the request as a finding shows it.
 func (r *Request) words() string {

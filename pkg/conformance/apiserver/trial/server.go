@@ -53,10 +53,11 @@ type Server struct {
 	run    string
 	number atomic.Int64
 
-	ready sync.Once
-	// removed are the namespaces that cases have deleted, and that may still be there.
-	mu      sync.Mutex
-	removed []string
+	// context is that of Connect, for what the first case needs and later ones use too.
+	context   context.Context
+	ready     sync.Once
+	metrics   sync.Once
+	noMetrics string
 }
 
 // Labels and names of all that a suite creates.
@@ -103,7 +104,7 @@ func reach(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server %s: %w", config.Host, err)
 	}
-	s := &Server{options: o, http: client, base: base, run: strings.ToLower(rand.Text()[:6])}
+	s := &Server{context: ctx, options: o, http: client, base: base, run: strings.ToLower(rand.Text()[:6])}
 	if err := s.discover(ctx, asked); err != nil {
 		return nil, fmt.Errorf("server %s: %w", config.Host, err)
 	}

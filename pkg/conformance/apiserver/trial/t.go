@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -29,8 +28,10 @@ type T struct {
 	sent       string
 	namespaced bool
 	created    []created
-	calls      []*Call
-	paths      []interface{ Remove() }
+	// versions are the resource versions of the case's last writes, by path.
+	versions map[string]string
+	calls    []*Call
+	paths    []interface{ Remove() }
 }
 
 // Name returns a name for an object of cluster scope. Names of a case sort as their endings do.
@@ -88,7 +89,7 @@ func (t *T) FailNow(expected, seen string) {
 
 // Equal reports a value that isn't the one promised. Values are compared as JSON.
 func (t *T) Equal(what string, expected, seen any) bool {
-	if bytes.Equal(encoded(normal(expected)), encoded(normal(seen))) {
+	if Same(expected, seen) {
 		return true
 	}
 	t.Fail(fmt.Sprintf("%s: %s", what, text(expected)), fmt.Sprintf("%s: %s", what, text(seen)))

@@ -1,0 +1,124 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// addsKey is a mutation that adds data.added.
+var addsKey = trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: "yes"}]`)
+
+// mutatingPolicies are about mutating policies in CEL.
+var mutatingPolicies = mutatingPolicyTests()
+
+func mutatingPolicyTests() []trial.Test {
+	tests := []trial.Test{
+		{
+			ID: "mutatingPolicy.jsonPatch", Promise: "A mutation of the type JSONPatch changes the object by the operations that its expression returns.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey)
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data", trial.Object{"added": "yes", "key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.apply", Promise: "A mutation of the type ApplyConfiguration is merged into the object as server-side apply does.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{metadata: Object.metadata{labels: {"added": "yes"}}}`))
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+				t.Equal("the label", "yes", o.Label("added"))
+				t.Equal("another label", t.Namespace(), o.Label(trial.LabelCase))
+				t.Equal("data", trial.Object{"key": "value"}, o.At("data"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.unbound", Promise: "A policy without a binding has no effect.",
+			Run: func(t *trial.T) {
+				t.EnforceMutating(t.MutatingPolicy("p", addsKey))
+				t.Equal("data", trial.Object{"key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.matchConditions", Promise: "A request is mutated if all match conditions are true.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey).With("spec.matchConditions", []any{trial.Object{"name": "named", "expression": "object.metadata.name == 'b'"}})
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data.added of a", nil, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
+				t.Equal("data.added of b", "yes", t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "value")).OK().At("data.added"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.variables", Promise: "Variables can be used by mutations.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: variables.name}]`)).
+					With("spec.variables", []any{trial.Object{"name": "name", "expression": "object.metadata.name + '!'"}})
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data.added", "a!", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.sequence", Promise: "Mutations of a policy are applied in order, each to the result of the one before.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey, trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/added", value: object.data.added + "!"}]`))
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data.added", "yes!", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.beforeWebhooks", Promise: "Webhooks see the changes of policies.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey)
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Install(trial.Mutating("mutating", trial.Allow()), trial.Validating("validating", trial.Allow()))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+				for _, call := range t.Calls() {
+					t.Equal("object.data.added that "+call.Hook+" is sent", "yes", call.Request().At("object.data.added"))
+				}
+				t.Called("mutating", "validating")
+			},
+		},
+		{
+			ID: "mutatingPolicy.failure.fail", Promise: "failurePolicy Fail: a mutation that fails refuses the request.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: object.data.missing}]`))
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
+				t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+			},
+		},
+		{
+			ID: "mutatingPolicy.failure.ignore", Promise: "failurePolicy Ignore: a mutation that fails changes nothing.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: object.data.missing}]`)).With("spec.failurePolicy", "Ignore")
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data", trial.Object{"key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.validation", Promise: "An expression that doesn't compile is refused.",
+			Run: func(t *trial.T) {
+				t.Create(trial.MutatingPolicies, t.MutatingPolicy("p", trial.JSONPatchMutation("[(")), "dryRun=All").Refused(http.StatusUnprocessableEntity)
+			},
+		},
+	}
+	for _, r := range [][2]string{{"Never", "pw"}, {"IfNeeded", "pwp"}} {
+		policy, trail := r[0], r[1]
+		tests = append(tests, trial.Test{
+			ID: "mutatingPolicy.reinvocation." + policy, Promise: "reinvocationPolicy " + policy + " says whether a policy is evaluated again after a webhook has changed the object.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/trail", value: object.data.trail + "p"}]`)).With("spec.reinvocationPolicy", policy)
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Install(trial.Mutating("hook", appends("w")))
+				t.Equal("data.trail", trail, t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))
+			},
+		})
+	}
+	for i := range tests {
+		tests[i].Source = mutatingPol + "API reference"
+		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.MutatingPolicies, trial.MutatingBindings))
+	}
+	return tests
+}

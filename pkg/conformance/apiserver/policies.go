@@ -1,0 +1,385 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// validation returns a validation of a policy.
+func validation(expression, message string) trial.Object {
+	return trial.Object{"expression": expression, "message": message}
+}
+
+// policies are about validating policies in CEL.
+var policies = policyTests()
+
+func policyTests() []trial.Test {
+	tests := []trial.Test{
+		{
+			ID: "policy.denies", Promise: "A validation whose expression evaluates to false denies the request, under the action Deny.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.data.key == 'good'", "the key must be good"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good")).OK()
+				status := t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "bad")).Refused(http.StatusUnprocessableEntity, "the key must be good", p.Name())
+				t.Equal("reason", "Invalid", status["reason"])
+				t.Get(trial.ConfigMaps, "b").Refused(http.StatusNotFound)
+			},
+		},
+		{
+			ID: "policy.unbound", Promise: "A policy without a binding has no effect.",
+			Run: func(t *trial.T) {
+				t.Enforce(t.Policy("p", validation("false", "never")))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			},
+		},
+		{
+			ID: "policy.action.warn", Promise: "Warn: a validation failure is reported to the request client as a warning, and doesn't deny the request.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "mind this"))
+				t.Enforce(p, t.Binding(p, "Warn"))
+				a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+				a.OK()
+				warned(t, a, "mind this")
+			},
+		},
+		{
+			ID: "policy.action.audit", Promise: "Audit: a validation failure is included in the audit event, and doesn't deny the request.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "noted"))
+				t.Enforce(p, t.Binding(p, "Audit"))
+				a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+				a.OK()
+				t.Equal("warnings", 0, len(a.Warnings()))
+			},
+		},
+		{
+			ID: "policy.action.denyAndWarn", Promise: "Deny and Warn may not be used together.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("true", "never"))
+				t.Create(trial.Bindings, t.Binding(p, "Deny", "Warn"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "validationActions")
+			},
+		},
+		{
+			ID: "policy.bindings", Promise: "A policy is enforced by each of its bindings, with the actions of each.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.data.key == 'good'", "the key must be good"))
+				warn := t.Binding(p, "Warn").With("metadata.name", p.Name()+"-warn")
+				t.Enforce(p, t.Binding(p, "Deny"), warn)
+				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "bad"))
+				a.Refused(http.StatusUnprocessableEntity)
+				warned(t, a, "the key must be good")
+			},
+		},
+		{
+			ID: "policy.binding.matchResources", Promise: "matchResources of a binding narrow the policy down.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never"))
+				t.Enforce(p, t.Binding(p, "Deny").With("spec.matchResources", trial.Object{"objectSelector": trial.Object{"matchLabels": trial.Object{"opt": "in"}}}))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Create(trial.ConfigMaps, labelled(t, "b")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.message.expression", Promise: "messageExpression makes the message of a failure.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "'no ' + object.metadata.name"})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "no a")
+			},
+		},
+		{
+			ID: "policy.message.fallback", Promise: "If messageExpression fails to evaluate, the message is that of the field message.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "string(object.data.missing)"})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "plain")
+			},
+		},
+		{
+			ID: "policy.message.default", Promise: "Without a message, the message of a failure has the expression.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", trial.Object{"expression": "object.metadata.name == 'other'"})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "failed expression: object.metadata.name == 'other'")
+			},
+		},
+		{
+			ID: "policy.every", Promise: "Every validation of a policy must be true.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("true", "first"), validation("false", "second"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "second")
+			},
+		},
+		{
+			ID: "policy.variables", Promise: "Variables are evaluated once and used by validations, and by later variables.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("variables.good", "not good")).With("spec.variables", []any{
+					trial.Object{"name": "key", "expression": "object.data.key"}, trial.Object{"name": "good", "expression": "variables.key == 'good'"}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "bad")).Refused(http.StatusUnprocessableEntity, "not good")
+			},
+		},
+		{
+			ID: "policy.matchConditions", Promise: "A request is validated if all match conditions are true.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never")).With("spec.matchConditions", []any{trial.Object{"name": "named", "expression": "object.metadata.name == 'b'"}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("b")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.failure.fail", Promise: "failurePolicy Fail: an expression that fails to evaluate denies the request.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.data.missing == 'x'", "never"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
+				t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+			},
+		},
+		{
+			ID: "policy.failure.ignore", Promise: "failurePolicy Ignore: an expression that fails to evaluate is ignored; one that is false still denies.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.data.missing == 'x'", "never"), validation("object.metadata.name != 'b'", "not b")).With("spec.failurePolicy", "Ignore")
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "value")).Refused(http.StatusUnprocessableEntity, "not b")
+			},
+		},
+		{
+			ID: "policy.delete", Promise: "A DELETE can be denied; object is null, and oldObject is the existing object.",
+			Run: func(t *trial.T) {
+				p := onOperations(t.Policy("p", validation("object != null || oldObject.data.keep != 'yes'", "it stays")), "DELETE")
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "keep", "yes")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "keep", "no")).OK()
+				t.Delete(trial.ConfigMaps, "a", nil).Refused(http.StatusUnprocessableEntity, "it stays")
+				t.Delete(trial.ConfigMaps, "b", nil).OK()
+			},
+		},
+		{
+			ID: "policy.constraints.exclude", Promise: "excludeResourceRules exempt what they match.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never")).With("spec.matchConstraints.excludeResourceRules", []any{trial.Object{
+					"operations": []string{"*"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"}, "resources": []string{"configmaps"}, "resourceNames": []string{"exempt"}}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("exempt")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.constraints.names", Promise: "A rule with resourceNames matches objects of these names alone.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never"))
+				p = p.With("spec.matchConstraints.resourceRules", []any{p.Objects("spec.matchConstraints.resourceRules")[0].With("resourceNames", []string{"b"})})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Create(trial.ConfigMaps, t.ConfigMap("b")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.constraints.objectSelector", Promise: "objectSelector of matchConstraints is evaluated against the labels of the object.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never")).With("spec.matchConstraints.objectSelector", trial.Object{"matchLabels": trial.Object{"opt": "in"}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Create(trial.ConfigMaps, labelled(t, "b")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.constraints.operations", Promise: "A policy for UPDATE doesn't concern a CREATE.",
+			Run: func(t *trial.T) {
+				p := onOperations(t.Policy("p", validation("false", "never")), "UPDATE")
+				t.Enforce(p, t.Binding(p, "Deny"))
+				o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Update(trial.ConfigMaps, o.With("data.key", "new")).Refused(http.StatusUnprocessableEntity)
+			},
+		},
+		{
+			ID: "policy.constraints.equivalent", Needs: []trial.Need{trial.Serves(trial.HPAsV1, trial.HPAsV2)},
+			Promise: "A policy for a version of a resource concerns requests in all versions, with the object converted.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.apiVersion == 'autoscaling/v1' && object.spec.maxReplicas < 9", "too many"))
+				p = p.With("spec.matchConstraints.resourceRules", []any{trial.Object{"operations": []string{"CREATE"}, "apiGroups": []string{"autoscaling"}, "apiVersions": []string{"v1"}, "resources": []string{"horizontalpodautoscalers"}}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a")).OK()
+				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "b").With("spec.maxReplicas", 9)).Refused(http.StatusUnprocessableEntity, "too many")
+			},
+		},
+		{
+			ID: "policy.params", Promise: "params is the object that paramRef of the binding names.",
+			Run: func(t *trial.T) {
+				limits := enforceWithParam(t, trial.Object{"name": "param", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
+				t.Create(limits, limit(t, limits, "param", "good")).OK()
+				eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good")
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "good")).OK()
+			},
+		},
+		{
+			ID: "policy.params.ofNamespace", Promise: "Without a namespace in paramRef, the parameter is that of the object's namespace.",
+			Run: func(t *trial.T) {
+				limits := enforceWithParam(t, trial.Object{"name": "param", "parameterNotFoundAction": "Deny"})
+				t.Create(limits, limit(t, limits, "param", "good")).OK()
+				eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good")
+			},
+		},
+		{
+			ID: "policy.params.selected", Promise: "A paramRef with a selector uses all objects that it matches: each must be satisfied.",
+			Run: func(t *trial.T) {
+				limits := enforceWithParam(t, trial.Object{"selector": trial.Object{"matchLabels": trial.Object{"param": "yes"}}, "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
+				t.Create(limits, limit(t, limits, "one", "good").WithLabel("param", "yes")).OK()
+				t.Create(limits, limit(t, limits, "two", "better").WithLabel("param", "yes")).OK()
+				t.Create(limits, limit(t, limits, "three", "none")).OK()
+				eventuallyRefused(t, t.ConfigMap("a", "key", "good"), "wanted better")
+				eventuallyRefused(t, t.ConfigMap("b", "key", "better"), "wanted good")
+			},
+		},
+		{
+			ID: "policy.params.missingAllowed", Promise: "parameterNotFoundAction Allow: a missing parameter is no failure.",
+			Run: func(t *trial.T) {
+				enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Allow"})
+				t.Eventually("the request is accepted", paramTimeout, func() string {
+					if a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "bad"), "dryRun=All"); !a.Succeeded() {
+						return fmt.Sprintf("the answer is %d %s", a.Code, a.Object.Text("message"))
+					}
+					return ""
+				})
+			},
+		},
+		{
+			ID: "policy.params.missingDenied", Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
+			Run: func(t *trial.T) {
+				enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
+				eventuallyRefused(t, t.ConfigMap("a", "key", "good"), "no params found")
+			},
+		},
+		{
+			ID: "policy.afterMutation", Promise: "Validations see the object after all mutations.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("object.data.key == 'good'", "not good"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/key", "good"))))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "bad")).OK()
+			},
+		},
+		{
+			ID: "policy.ends", Promise: "A binding that is deleted is no longer enforced.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity)
+				t.Delete(trial.Bindings, p.Name(), nil).OK()
+				t.Eventually("the request is accepted", 20*time.Second, func() string {
+					if a := t.Create(trial.ConfigMaps, t.ConfigMap("a")); !a.Succeeded() {
+						return fmt.Sprint(a.Code)
+					}
+					return ""
+				})
+			},
+		},
+	}
+	for _, r := range []struct {
+		reason string
+		code   int
+	}{{"Forbidden", http.StatusForbidden}, {"Invalid", http.StatusUnprocessableEntity}, {"RequestEntityTooLarge", http.StatusRequestEntityTooLarge}} {
+		reason, code := r.reason, r.code
+		tests = append(tests, trial.Test{
+			ID: "policy.reason." + reason, Promise: fmt.Sprintf("A validation with the reason %s denies with the HTTP status code %d.", reason, code),
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("false", "never").With("reason", reason))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Equal("reason", reason, t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(code, "never")["reason"])
+			},
+		})
+	}
+	for _, v := range []struct{ name, promise, expression string }{
+		{"object", "object is the incoming object.", "object.metadata.name == 'a' && object.data.key == 'value'"},
+		{"oldObject", "oldObject is null for a CREATE.", "oldObject == null"},
+		{"request", "request has the attributes of the API request.", "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && request.namespace == namespaceObject.metadata.name"},
+		{"namespaceObject", "namespaceObject is the namespace of the object, with its labels.", "namespaceObject.metadata.labels['" + trial.LabelCase + "'] == namespaceObject.metadata.name"},
+		{"authorizer", "authorizer checks permissions of the user of the request.", "authorizer.group('').resource('configmaps').namespace(request.namespace).check('create').allowed()"},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "policy.variable." + v.name, Promise: v.promise,
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("!("+v.expression+")", "it holds"))
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "it holds")
+			},
+		})
+	}
+	for _, v := range []struct {
+		name, promise, path string
+		value               any
+	}{
+		{"syntax", "An expression that doesn't compile is refused.", "spec.validations", []any{trial.Object{"expression": "object.("}}},
+		{"type", "An expression must evaluate to a bool.", "spec.validations", []any{trial.Object{"expression": "'text'"}}},
+		{"nothing", "A policy has validations or audit annotations.", "spec.validations", []any{}},
+		{"constraints", "matchConstraints are required.", "spec.matchConstraints", nil},
+		{"reason", "Reasons are Forbidden, Invalid and RequestEntityTooLarge.", "spec.validations", []any{trial.Object{"expression": "true", "reason": "Because"}}},
+		{"failurePolicy", "Allowed values of failurePolicy are Ignore and Fail.", "spec.failurePolicy", "Retry"},
+		{"variable", "A variable's name is an identifier.", "spec.variables", []any{trial.Object{"name": "not a name", "expression": "true"}}},
+		{"params", "params can't be used without paramKind.", "spec.validations", []any{trial.Object{"expression": "params.data.x == 'y'"}}},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "policy.validation." + v.name, Promise: v.promise,
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("true", "never"))
+				t.Create(trial.Policies, p, "dryRun=All").OK()
+				t.Create(trial.Policies, p.With(v.path, v.value), "dryRun=All").Refused(http.StatusUnprocessableEntity)
+			},
+		})
+	}
+	for i := range tests {
+		tests[i].Source = policyPages + "API reference"
+		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.Policies, trial.Bindings))
+		if strings.HasPrefix(tests[i].ID, "policy.params") {
+			tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.Definitions))
+			tests[i].Cost, tests[i].Timeout = 20*time.Second, 2*time.Minute
+		}
+	}
+	return tests
+}
+
+// onOperations makes a policy concern operations.
+func onOperations(policy trial.Object, operations ...string) trial.Object {
+	rule := policy.Objects("spec.matchConstraints.resourceRules")[0]
+	return policy.With("spec.matchConstraints.resourceRules", []any{rule.With("operations", operations)})
+}
+
+// paramTimeout is how long a server may take to learn of parameters of a kind that is new: it may ask for kinds at an
+// interval.
+const paramTimeout = 50 * time.Second
+
+// enforceWithParam enforces a policy about data.key, which must be that of the parameter's spec.wanted. The parameters
+// are of a kind of the case's own, which is returned.
+func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
+	limits, _ := define(t, "limits")
+	p := t.Policy("p", trial.Object{"expression": "!has(object.data) || !has(object.data.key) || object.data.key == params.spec.wanted", "messageExpression": "'wanted ' + string(params.spec.wanted)"})
+	p = p.With("spec.paramKind", trial.Object{"apiVersion": limits.GroupVersion(), "kind": limits.Kind})
+	t.Enforce(p, t.Binding(p, "Deny").With("spec.paramRef", reference))
+	return limits
+}
+
+// limit returns a parameter.
+func limit(t *trial.T, limits trial.Resource, name, wanted string) trial.Object {
+	return t.Object(limits, name).With("spec", trial.Object{"wanted": wanted})
+}
+
+// eventuallyRefused returns when a ConfigMap is refused with words. A server learns of parameters after they are stored.
+func eventuallyRefused(t *trial.T, o trial.Object, words string) {
+	t.Eventually("a refusal with "+words, paramTimeout, func() string {
+		a := t.Create(trial.ConfigMaps, o, "dryRun=All")
+		if a.Code == http.StatusUnprocessableEntity && strings.Contains(a.Object.Text("message"), words) {
+			return ""
+		}
+		return fmt.Sprintf("the answer is %d %s", a.Code, a.Object.Text("message"))
+	})
+}

@@ -1,0 +1,462 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// eventTimeout is how long an event may take.
+const eventTimeout = 15 * time.Second
+
+// own selects the objects of cases, without those that controllers make.
+const own = "labelSelector=" + trial.LabelCase
+
+// lists are about reads of collections.
+var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.Test{
+	{
+		ID: "list.kind", Promise: "A list has the kind of its items with List behind it, a resourceVersion, and its items in the order of their names.",
+		Run: func(t *trial.T) {
+			three(t)
+			list := t.List(trial.ConfigMaps, own).OK()
+			t.Equal("kind", "ConfigMapList", list["kind"])
+			t.True(list.Version() != "", "a resourceVersion", "none")
+			t.Equal("the names", []string{"a", "b", "c"}, names(list))
+		},
+	},
+	{
+		ID: "list.limit", Promise: "A list with a limit has at most that many items, and a continue token if there are more; the chunks together are the list.",
+		Run: func(t *trial.T) {
+			for i := range 5 {
+				t.Create(trial.ConfigMaps, t.ConfigMap(fmt.Sprintf("c%d", i))).OK()
+			}
+			all, token, version := []string{}, "", ""
+			for range 5 {
+				query := []string{own, "limit=2"}
+				if token != "" {
+					query = append(query, "continue="+token)
+				}
+				list := t.List(trial.ConfigMaps, query...).OK()
+				t.True(len(list.List("items")) <= 2, "at most two items", fmt.Sprint(len(list.List("items"))))
+				if version != "" {
+					t.Equal("resourceVersion of the next chunk", version, list.Version())
+				}
+				version = list.Version()
+				all = append(all, names(list)...)
+				if token = list.Text("metadata.continue"); token == "" {
+					break
+				}
+			}
+			t.Equal("the names", []string{"c0", "c1", "c2", "c3", "c4"}, all)
+		},
+	},
+	{
+		ID: "list.snapshot", Promise: "The chunks of a list are of one snapshot: an object created after the first chunk isn't in a later one.",
+		Run: func(t *trial.T) {
+			three(t)
+			list := t.List(trial.ConfigMaps, own, "limit=1").OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("b2")).OK()
+			t.Delete(trial.ConfigMaps, "c", nil).OK()
+			t.Equal("the rest", []string{"b", "c"}, names(t.List(trial.ConfigMaps, own, "continue="+list.Text("metadata.continue")).OK()))
+		},
+	},
+	{
+		ID: "list.remaining", Promise: "remainingItemCount, where it is given, is the number of items that follow.",
+		Run: func(t *trial.T) {
+			three(t)
+			t.NewNamespace(t.Name("counted"), nil)
+			counted := trial.Secrets.In(t.Name("counted"))
+			for _, name := range []string{"a", "b", "c"} {
+				t.Create(counted, t.Object(trial.Secrets, name)).OK()
+			}
+			list := t.List(counted, "limit=1").OK()
+			if list.Has("metadata.remainingItemCount") {
+				t.Equal("remainingItemCount", 2, list.At("metadata.remainingItemCount"))
+			}
+		},
+	},
+	{
+		ID: "list.badToken", Promise: "A continue token that the server didn't give is refused with 400.",
+		Run: func(t *trial.T) {
+			t.List(trial.ConfigMaps, "limit=1", "continue=nonsense").Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "list.labels", Promise: "A label selector selects by equality, by sets and by existence.", Source: "Labels and Selectors, API",
+		Run: func(t *trial.T) {
+			for name, value := range map[string]string{"a": "x", "b": "y", "c": "z"} {
+				t.Create(trial.ConfigMaps, t.ConfigMap(name).WithLabel("l", value)).OK()
+			}
+			t.Create(trial.ConfigMaps, t.ConfigMap("d")).OK()
+			for selector, want := range map[string][]string{"l=x": {"a"}, "l!=x": {"b", "c", "d"}, "l in (x,y)": {"a", "b"}, "l notin (x,y)": {"c", "d"}, "l": {"a", "b", "c"}, "!l": {"d"}, "l=x,l=y": {}} {
+				t.Equal(selector, want, names(t.List(trial.ConfigMaps, own+","+selector).OK()))
+			}
+			t.List(trial.ConfigMaps, "labelSelector=a b").Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "list.fields", Promise: "metadata.name and metadata.namespace can be selected by; an unknown field is refused with 400.", Source: "Field Selectors, Supported fields",
+		Run: func(t *trial.T) {
+			three(t)
+			t.Equal("metadata.name=b", []string{"b"}, names(t.List(trial.ConfigMaps, "fieldSelector=metadata.name=b").OK()))
+			t.Equal("metadata.name!=b", []string{"a", "c"}, names(t.List(trial.ConfigMaps, own, "fieldSelector=metadata.name!=b").OK()))
+			t.List(trial.ConfigMaps, "fieldSelector=data.key=b").Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "list.allNamespaces", Promise: "A list without a namespace has the objects of all namespaces.", Source: concepts + "Resource URIs",
+		Run: func(t *trial.T) {
+			t.NewNamespace(t.Name("other"), nil)
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Create(trial.ConfigMaps.In(t.Name("other")), t.ConfigMap("b")).OK()
+			list := t.Do(trial.Request{Verb: http.MethodGet, Path: "/api/v1/configmaps", Query: []string{own + "=" + t.Namespace()}}).OK()
+			t.Equal("the names", []string{"a", "b"}, names(list))
+		},
+	},
+	{
+		ID: "list.fresh", Promise: "A list without a resourceVersion has every write that was answered before it.", Source: concepts + "Semantics for get and list",
+		Run: func(t *trial.T) {
+			for i := range 10 {
+				t.Create(trial.ConfigMaps, t.ConfigMap(fmt.Sprintf("c%d", i))).OK()
+				t.Equal("items", i+1, len(t.List(trial.ConfigMaps, own).OK().List("items")))
+			}
+		},
+	},
+	{
+		ID: "list.notOlderThan", Promise: "A list with a resourceVersion is at least as new as that version.", Source: concepts + "Semantics for get and list",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Equal("the names", []string{"a"}, names(t.List(trial.ConfigMaps, own, "resourceVersion="+o.Version(), "resourceVersionMatch=NotOlderThan").OK()))
+		},
+	},
+	{
+		ID: "list.exact", Promise: "resourceVersionMatch=Exact returns the state at that version.", Source: concepts + "Semantics for get and list",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Equal("the names", []string{"a"}, names(t.List(trial.ConfigMaps, own, "resourceVersion="+o.Version(), "resourceVersionMatch=Exact").OK()))
+		},
+	},
+})
+
+func names(list trial.Object) []string {
+	all := []string{}
+	for _, o := range list.Objects("items") {
+		all = append(all, o.Name())
+	}
+	slices.Sort(all)
+	return all
+}
+
+// event is an event as tests compare it.
+func event(e trial.Object) string { return e.Text("type") + " " + e.Text("object.metadata.name") }
+
+// watches are about watches.
+var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
+	{
+		ID: "watch.order", Promise: "A watch from a resourceVersion sends every later change, in order: ADDED, MODIFIED and DELETED, with the object.",
+		Run: func(t *trial.T) {
+			version := t.List(trial.ConfigMaps, own).OK().Version()
+			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+version)
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Update(trial.ConfigMaps, o.With("data.key", "new")).OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			var seen []string
+			for range 4 {
+				e := w.Next(eventTimeout)
+				seen = append(seen, event(e))
+				if e["type"] == "MODIFIED" {
+					t.Equal("data.key of the event", "new", e.At("object.data.key"))
+				}
+			}
+			t.Equal("the events", []string{"ADDED a", "MODIFIED a", "ADDED b", "DELETED a"}, seen)
+		},
+	},
+	{
+		ID: "watch.continuity", Promise: "A watch from the resourceVersion of a list misses no change after it, however soon it came.",
+		Run: func(t *trial.T) {
+			version := t.List(trial.ConfigMaps, own).OK().Version()
+			want := map[string]bool{}
+			for i := range 30 {
+				name := fmt.Sprintf("c%02d", i)
+				want[name] = true
+				t.Create(trial.ConfigMaps, t.ConfigMap(name)).OK()
+			}
+			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+version)
+			for i := range 30 {
+				e := w.Next(eventTimeout)
+				t.Equal(fmt.Sprintf("event %d", i), fmt.Sprintf("ADDED c%02d", i), event(e))
+				delete(want, e.Text("object.metadata.name"))
+			}
+			t.Equal("names without an event", 0, len(want))
+		},
+	},
+	{
+		ID: "watch.versions", Promise: "An event has the resourceVersion of its change, which a list and a watch can start from.",
+		Run: func(t *trial.T) {
+			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+t.List(trial.ConfigMaps, own).OK().Version())
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
+			first := w.Next(eventTimeout)
+			t.Equal("resourceVersion of the event", o.Version(), first.Text("object.metadata.resourceVersion"))
+			again := t.Watch(trial.ConfigMaps, own, "resourceVersion="+first.Text("object.metadata.resourceVersion"))
+			t.Equal("the next event", "ADDED b", event(again.Next(eventTimeout)))
+		},
+	},
+	{
+		ID: "watch.initial", Promise: "A watch without a resourceVersion begins with an ADDED event for each object there is.",
+		Run: func(t *trial.T) {
+			three(t)
+			w := t.Watch(trial.ConfigMaps, own)
+			seen := []string{event(w.Next(eventTimeout)), event(w.Next(eventTimeout)), event(w.Next(eventTimeout))}
+			slices.Sort(seen)
+			t.Equal("the events", []string{"ADDED a", "ADDED b", "ADDED c"}, seen)
+		},
+	},
+	{
+		ID: "watch.selector", Promise: "An object that begins to match the selector is ADDED, and one that ceases to match is DELETED.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			w := t.Watch(trial.ConfigMaps, own+",opt=in", "resourceVersion="+o.Version())
+			o = t.Update(trial.ConfigMaps, o.WithLabel("opt", "in")).OK()
+			t.Equal("the event", "ADDED a", event(w.Next(eventTimeout)))
+			t.Update(trial.ConfigMaps, o.WithLabel("opt", "out")).OK()
+			t.Equal("the event", "DELETED a", event(w.Next(eventTimeout)))
+		},
+	},
+	{
+		ID: "watch.fields", Promise: "A field selector selects the events of a single object.",
+		Run: func(t *trial.T) {
+			w := t.Watch(trial.ConfigMaps, "fieldSelector=metadata.name=b", "resourceVersion="+t.List(trial.ConfigMaps).OK().Version())
+			three(t)
+			t.Equal("the event", "ADDED b", event(w.Next(eventTimeout)))
+		},
+	},
+	{
+		ID: "watch.deleted", Promise: "A DELETED event has the last state of the object.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "last")).OK()
+			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+o.Version())
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			e := w.Next(eventTimeout)
+			t.Equal("the event", "DELETED a", event(e))
+			t.Equal("data of the event", trial.Object{"key": "last"}, e.At("object.data"))
+		},
+	},
+	{
+		ID: "watch.timeout", Promise: "timeoutSeconds ends the watch.", Cost: 2 * time.Second,
+		Run: func(t *trial.T) { t.Watch(trial.ConfigMaps, own, "timeoutSeconds=1").Ended(eventTimeout) },
+	},
+	{
+		ID: "watch.badVersion", Promise: "A watch from a resourceVersion that the server can't have given is refused.",
+		Run: func(t *trial.T) {
+			code := t.Watch(trial.ConfigMaps, "resourceVersion=nonsense").Code
+			t.True(code >= http.StatusBadRequest, "a code of 400 or more", fmt.Sprint(code))
+		},
+	},
+	{
+		ID: "watch.bookmarks", Promise: "A watch with sendInitialEvents has the state first, and then a bookmark with the annotation k8s.io/initial-events-end.", Source: concepts + "Streaming lists",
+		Needs: []trial.Need{trial.Since(34)},
+		Run: func(t *trial.T) {
+			three(t)
+			w := t.Watch(trial.ConfigMaps, own, "sendInitialEvents=true", "allowWatchBookmarks=true", "resourceVersionMatch=NotOlderThan")
+			seen := []string{event(w.Next(eventTimeout)), event(w.Next(eventTimeout)), event(w.Next(eventTimeout))}
+			slices.Sort(seen)
+			t.Equal("the events", []string{"ADDED a", "ADDED b", "ADDED c"}, seen)
+			e := w.Next(eventTimeout)
+			t.Equal("the type of the next event", "BOOKMARK", e["type"])
+			t.Equal("its annotation", "true", e.Sub("object.metadata.annotations")["k8s.io/initial-events-end"])
+			t.True(e.Text("object.metadata.resourceVersion") != "", "a resourceVersion", "none")
+		},
+	},
+	{
+		ID: "watch.mutated", Promise: "An event has the object as admission has left it.", Source: dynamic + "What are admission webhooks?",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
+			w := t.Watch(trial.ConfigMaps, own, "resourceVersion="+t.List(trial.ConfigMaps).OK().Version())
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Equal("data.added of the event", "yes", w.Next(eventTimeout).At("object.data.added"))
+		},
+	},
+})
+
+// lifecycles are about deletion: finalizers and namespaces.
+var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
+	{
+		ID: "finalizer.holds", Promise: "A delete of an object with finalizers sets deletionTimestamp; the object stays until the last finalizer is removed.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			o := t.Get(trial.ConfigMaps, "a").OK()
+			t.True(o.Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"finalizers": nil}}).OK()
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "finalizer.noNew", Promise: "An object that is being deleted gets no new finalizers.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			patch := trial.Object{"metadata": trial.Object{"finalizers": []string{"conformance.miniapi.dev/hold", "conformance.miniapi.dev/more"}}}
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, patch).Refused(http.StatusUnprocessableEntity, "finalizers")
+		},
+	},
+	{
+		ID: "finalizer.timestamp", Promise: "deletionTimestamp is the server's: a write can neither set nor remove it.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.deletionTimestamp", "2001-01-01T00:00:00Z").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
+			t.Equal("deletionTimestamp", nil, o.At("metadata.deletionTimestamp"))
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Update(trial.ConfigMaps, o.With("data.key", "new").Without("metadata.resourceVersion")).OK()
+			t.True(t.Get(trial.ConfigMaps, "a").OK().Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
+		},
+	},
+	{
+		ID: "finalizer.review", Promise: "The delete of an object with finalizers is reviewed as a DELETE, and the removal of a finalizer as an UPDATE.", Source: kep492 + "Plumbing existing objects to delete admission",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
+			t.Install(trial.Validating("hook", trial.Allow()))
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Equal("operation", "DELETE", t.One("hook").At("operation"))
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"finalizers": nil}}).OK()
+			t.Equal("operation", "UPDATE", t.One("hook").At("operation"))
+		},
+	},
+	{
+		ID: "delete.gone", Promise: "A delete of an object without finalizers removes it.", Source: concepts + "Resource deletion",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+			t.Equal("the names", []string{}, names(t.List(trial.ConfigMaps, own).OK()))
+		},
+	},
+	{
+		ID: "delete.policy", Promise: "propagationPolicy and orphanDependents may not both be set.", Source: reference + "DeleteOptions",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.ConfigMaps, "a", trial.Object{"propagationPolicy": "Background", "orphanDependents": true}).Refused(http.StatusUnprocessableEntity)
+			t.Get(trial.ConfigMaps, "a").OK()
+		},
+	},
+	{
+		ID: "namespace.phase", Promise: "A namespace is Active, and Terminating after its delete.", Source: "Namespaces, Working with Namespaces",
+		Run: func(t *trial.T) {
+			held(t)
+			o := t.Get(trial.Namespaces, t.Name("held")).OK()
+			t.Equal("status.phase", "Terminating", o.At("status.phase"))
+			t.True(o.Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
+		},
+	},
+	{
+		ID: "namespace.terminating", Promise: "Nothing can be created in a namespace that is terminating: the answer is 403 with the cause NamespaceTerminating.", Source: "Admission Controllers, NamespaceLifecycle",
+		Run: func(t *trial.T) {
+			inside := held(t)
+			status := t.Create(inside, t.ConfigMap("late")).Refused(http.StatusForbidden, "being terminated")
+			causes := status.Objects("details.causes")
+			if t.True(len(causes) == 1, "one cause", fmt.Sprint(len(causes))) {
+				t.Equal("reason", "NamespaceTerminating", causes[0]["reason"])
+			}
+		},
+	},
+	{
+		ID: "namespace.terminating.update", Promise: "Objects of a namespace that is terminating can be updated.", Source: "Admission Controllers, NamespaceLifecycle",
+		Run: func(t *trial.T) {
+			inside := held(t)
+			t.Patch(inside, "holds", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}).OK()
+		},
+	},
+	{
+		ID: "namespace.label", Promise: "A namespace has the label kubernetes.io/metadata.name with its name.", Source: "Namespaces, Automatic labelling",
+		Run: func(t *trial.T) {
+			t.Equal("the label", t.Namespace(), t.Get(trial.Namespaces, t.Namespace()).OK().Label("kubernetes.io/metadata.name"))
+		},
+	},
+})
+
+// held returns ConfigMaps of a namespace that is being deleted, which an object with a finalizer holds.
+func held(t *trial.T) trial.Resource {
+	inside := trial.ConfigMaps.In(t.Name("held"))
+	t.NewNamespace(t.Name("held"), nil)
+	t.Create(inside, t.ConfigMap("holds").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
+	t.Delete(trial.Namespaces, t.Name("held"), nil).OK()
+	return inside
+}
+
+// formats are about what a client can ask answers to be.
+var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
+	{
+		ID: "format.table", Promise: "A list can be a Table, with columns, and a row for each object.",
+		Run: func(t *trial.T) {
+			three(t)
+			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Query: []string{own}, Header: accept("application/json;as=Table;v=v1;g=meta.k8s.io")})
+			t.Equal("kind", "Table", a.OK()["kind"])
+			t.Equal("rows", 3, len(a.Object.List("rows")))
+			t.True(len(a.Object.List("columnDefinitions")) > 0, "columns", "none")
+		},
+	},
+	{
+		ID: "format.metadata", Promise: "A list can be of the metadata alone.",
+		Run: func(t *trial.T) {
+			three(t)
+			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Query: []string{own}, Header: accept("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")})
+			t.Equal("kind", "PartialObjectMetadataList", a.OK()["kind"])
+			for _, o := range a.Object.Objects("items") {
+				t.True(!o.Has("data"), "no data", "data")
+				t.True(o.Text("metadata.uid") != "", "a uid", "none")
+			}
+		},
+	},
+	{
+		ID: "format.protobuf", Promise: "An object of a built-in kind can be read as protobuf.", Source: concepts + "Alternate representations of resources",
+		Run: func(t *trial.T) {
+			three(t)
+			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, "a"), Header: accept("application/vnd.kubernetes.protobuf")})
+			t.Equal("the code", http.StatusOK, a.Code)
+			t.Equal("content type", "application/vnd.kubernetes.protobuf", a.Header.Get("Content-Type"))
+			t.True(strings.HasPrefix(string(a.Body), "k8s\x00"), `a body that begins with "k8s"`, fmt.Sprintf("%.10q", a.Body))
+		},
+	},
+	{
+		ID: "format.unknown", Promise: "A representation that the server doesn't have answers 406.", Source: concepts + "Alternate representations of resources",
+		Run: func(t *trial.T) {
+			t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Header: accept("text/csv")}).Refused(http.StatusNotAcceptable)
+		},
+	},
+	{
+		ID: "format.yaml", Promise: "An object can be sent and read as YAML.", Source: concepts + "Alternate representations of resources",
+		Run: func(t *trial.T) {
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.ConfigMaps, ""), Type: "application/yaml", Body: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  key: value\n")}).OK()
+			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, "a"), Header: accept("application/yaml")})
+			t.Contains("the body", "key: value", string(a.Body))
+		},
+	},
+	{
+		ID: "format.discovery", Promise: "Discovery lists every resource with kind, scope and verbs, and its parts agree.", Source: concepts + "API Discovery",
+		Run: func(t *trial.T) {
+			list := t.Do(trial.Request{Verb: http.MethodGet, Path: "/api/v1"}).OK()
+			t.Equal("kind", "APIResourceList", list["kind"])
+			for _, r := range list.Objects("resources") {
+				t.True(r.Text("kind") != "" && len(r.List("verbs")) > 0, "kind and verbs of "+r.Text("name"), fmt.Sprint(r))
+			}
+			aggregated := t.Do(trial.Request{Verb: http.MethodGet, Path: "/apis", Header: accept("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json")}).OK()
+			t.Equal("kind of aggregated discovery", "APIGroupDiscoveryList", aggregated["kind"])
+		},
+	},
+	{
+		ID: "format.openapi", Promise: "The server publishes OpenAPI v3 documents of its groups.", Source: concepts + "API Discovery",
+		Run: func(t *trial.T) {
+			root := t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3"}).OK()
+			t.True(root.At("paths.api/v1") != nil, "the path api/v1", "it isn't there")
+		},
+	},
+})
+
+func accept(mediaType string) http.Header { return http.Header{"Accept": {mediaType}} }

@@ -1,0 +1,95 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Watch is a running watch.
+type Watch struct {
+	t      *T
+	events chan Object
+	// Code is that of the answer; there are events only if it is 200.
+	Code int
+	body []byte
+}
+
+// Watch watches a collection until the case ends.
+func (t *T) Watch(r Resource, query ...string) *Watch {
+	request := Request{Verb: http.MethodGet, Path: t.Path(r, ""), Query: append([]string{"watch=true"}, query...)}
+	t.mu.Lock()
+	t.sent = request.words()
+	t.mu.Unlock()
+	response, err := t.Server.open(t.Context(), request)
+	if err != nil {
+		t.fatal("a watch begins", err)
+	}
+	w := &Watch{t: t, events: make(chan Object, 1000), Code: response.StatusCode}
+	if w.Code != http.StatusOK {
+		defer response.Body.Close()
+		w.body = make([]byte, 1000)
+		n, _ := response.Body.Read(w.body) //nolint:errcheck // the beginning is enough for a finding
+		w.body = w.body[:n]
+		close(w.events)
+		return w
+	}
+	go func() {
+		defer response.Body.Close()
+		defer close(w.events)
+		decoder := json.NewDecoder(response.Body)
+		for {
+			event := Object{}
+			if decoder.Decode(&event) != nil {
+				return
+			}
+			select {
+			case w.events <- event:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// Next returns the next event, or ends the case if none comes in time.
+func (w *Watch) Next(limit time.Duration) Object {
+	event, open := w.wait(limit)
+	if !open {
+		w.t.FailNow("an event of the watch", "the watch has ended with code "+fmt.Sprint(w.Code)+" "+string(w.body))
+	}
+	if event == nil {
+		w.t.FailNow("an event of the watch", "no event in "+limit.String())
+	}
+	return event
+}
+
+// Ended returns when the watch has ended, or ends the case if it goes on.
+func (w *Watch) Ended(limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	for {
+		event, open := w.wait(time.Until(deadline))
+		if !open {
+			return
+		}
+		if event == nil {
+			w.t.FailNow("the watch ends", "it goes on after "+limit.String())
+		}
+	}
+}
+
+// wait returns an event, or nil if none comes in time, and whether the watch goes on.
+func (w *Watch) wait(limit time.Duration) (Object, bool) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case event, open := <-w.events:
+		return event, open
+	case <-timer.C:
+		return nil, true
+	case <-w.t.Context().Done():
+		return nil, false
+	}
+}

@@ -1,0 +1,402 @@
+package apiserver
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// writes are about what a client relies on when it writes.
+var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
+	{
+		ID: "write.create", Promise: "A create answers 201 with the object, its uid, resourceVersion and creationTimestamp.",
+		Run: func(t *trial.T) {
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
+			t.Equal("the code", http.StatusCreated, a.Code)
+			for _, field := range []string{"metadata.uid", "metadata.resourceVersion", "metadata.creationTimestamp"} {
+				t.True(a.Object.Text(field) != "", field, "none")
+			}
+			t.Equal("the object", a.Object, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
+		ID: "write.create.exists", Promise: "A create with a name that exists answers 409 AlreadyExists, and changes nothing.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Equal("reason", "AlreadyExists", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "other")).Refused(http.StatusConflict)["reason"])
+			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
+		ID: "write.create.ignored", Promise: "uid, resourceVersion and creationTimestamp are the server's: those of a client are not stored.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.uid", "mine").With("metadata.creationTimestamp", "2001-01-01T00:00:00Z")).OK()
+			t.True(o.Text("metadata.uid") != "mine", "a uid of the server's", "mine")
+			t.True(o.Text("metadata.creationTimestamp") != "2001-01-01T00:00:00Z", "the time of the creation", "2001")
+		},
+	},
+	{
+		ID: "write.recreated", Promise: "An object that is created again under its name has another uid.",
+		Run: func(t *trial.T) {
+			first := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			second := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.True(first.Text("metadata.uid") != second.Text("metadata.uid"), "another uid", second.Text("metadata.uid"))
+		},
+	},
+	{
+		ID: "write.generateName", Promise: "generateName makes a different name for each create.",
+		Run: func(t *trial.T) {
+			o := t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")
+			t.True(t.Create(trial.ConfigMaps, o).OK().Name() != t.Create(trial.ConfigMaps, o).OK().Name(), "two names", "the same one")
+		},
+	},
+	{
+		ID: "write.version.changes", Promise: "Every change gives an object another resourceVersion.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			seen := map[string]bool{o.Version(): true}
+			for i := range 3 {
+				o = t.Update(trial.ConfigMaps, o.With("data.key", fmt.Sprint(i))).OK()
+				t.True(!seen[o.Version()], "a resourceVersion that is new", o.Version())
+				seen[o.Version()] = true
+			}
+		},
+	},
+	{
+		ID: "write.conflict", Promise: "An update with an older resourceVersion answers 409 Conflict, and changes nothing.",
+		Run: func(t *trial.T) {
+			first := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			second := t.Update(trial.ConfigMaps, first.With("data.key", "new")).OK()
+			t.Equal("reason", "Conflict", t.Update(trial.ConfigMaps, first.With("data.key", "newer")).Refused(http.StatusConflict)["reason"])
+			t.Equal("the object", second, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
+		ID: "write.conflict.patch", Promise: "A patch with an older resourceVersion answers 409 Conflict.",
+		Run: func(t *trial.T) {
+			first := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Update(trial.ConfigMaps, first.With("data.key", "new")).OK()
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"resourceVersion": first.Version()}, "data": trial.Object{"key": "newer"}}).Refused(http.StatusConflict)
+		},
+	},
+	{
+		ID: "write.unconditional", Promise: "An update without a resourceVersion replaces whatever is stored, where the resource allows it.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "old")).OK()
+			t.Equal("data", trial.Object{"other": "new"}, t.Update(trial.ConfigMaps, t.ConfigMap("a", "other", "new")).OK().At("data"))
+		},
+	},
+	{
+		ID: "write.uid", Promise: "An update with another uid answers 409.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Update(trial.ConfigMaps, t.ConfigMap("a").With("metadata.uid", "another")).Refused(http.StatusConflict)
+		},
+	},
+	{
+		ID: "write.unchanged.update", Promise: "An update that changes nothing writes nothing: the resourceVersion stays.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Equal("resourceVersion", o.Version(), t.Update(trial.ConfigMaps, o).OK().Version())
+		},
+	},
+	{
+		ID: "write.unchanged.patch", Promise: "A patch that changes nothing writes nothing: the resourceVersion stays.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			for _, contentType := range []string{trial.MergePatch, trial.StrategicPatch} {
+				t.Equal("resourceVersion", o.Version(), t.Patch(trial.ConfigMaps, "a", contentType, trial.Object{"data": trial.Object{"key": "value"}}).OK().Version())
+			}
+		},
+	},
+	{
+		ID: "write.name", Promise: "The name in the object must be that in the path.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Do(trial.Request{Verb: http.MethodPut, Path: t.Path(trial.ConfigMaps, "a"), Body: t.ConfigMap("b")}).Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "write.namespace", Promise: "The namespace in the object must be that in the path.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.namespace", "another")).Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "write.kind", Promise: "An object of another kind is refused with 400.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("kind", "Secret")).Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "write.missing", Promise: "A read, update or delete of an object that doesn't exist answers 404 NotFound.",
+		Run: func(t *trial.T) {
+			t.Equal("reason", "NotFound", t.Get(trial.ConfigMaps, "missing").Refused(http.StatusNotFound)["reason"])
+			t.Update(trial.ConfigMaps, t.ConfigMap("missing")).Refused(http.StatusNotFound)
+			t.Delete(trial.ConfigMaps, "missing", nil).Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "write.noNamespace", Promise: "A create in a namespace that doesn't exist answers 404.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps.In(t.Name("missing")), t.ConfigMap("a")).Refused(http.StatusNotFound, "namespaces")
+		},
+	},
+	{
+		ID: "write.invalid", Promise: "An invalid object answers 422 Invalid, with the field in details.causes.",
+		Run: func(t *trial.T) {
+			status := t.Create(trial.ConfigMaps, t.ConfigMap("a", "not a key!", "value")).Refused(http.StatusUnprocessableEntity)
+			t.Equal("reason", "Invalid", status["reason"])
+			t.True(len(status.Objects("details.causes")) == 1, "one cause", fmt.Sprint(status.At("details")))
+		},
+	},
+	{
+		ID: "write.malformed", Promise: "A body that is no JSON answers 400.",
+		Run: func(t *trial.T) {
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.ConfigMaps, ""), Body: []byte("{")}).Refused(http.StatusBadRequest)
+		},
+	},
+	{
+		ID: "write.mediaType", Promise: "A media type that the server doesn't support answers 415.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.ConfigMaps, ""), Type: "text/plain", Body: t.ConfigMap("b")}).Refused(http.StatusUnsupportedMediaType)
+			t.Patch(trial.ConfigMaps, "a", trial.JSON, trial.Object{}).Refused(http.StatusUnsupportedMediaType)
+		},
+	},
+	{
+		ID: "write.method", Promise: "A verb that a resource doesn't have answers 405.",
+		Run: func(t *trial.T) {
+			t.Do(trial.Request{Verb: http.MethodPut, Path: t.Path(trial.ConfigMaps, ""), Body: t.ConfigMap("a")}).Refused(http.StatusMethodNotAllowed)
+		},
+	},
+	{
+		ID: "write.tooLarge", Promise: "A body that is larger than the server accepts is refused with 413.",
+		Run: func(t *trial.T) {
+			big := t.ConfigMap("a", "key", string(bytes.Repeat([]byte("a"), 4<<20)))
+			t.Create(trial.ConfigMaps, big).Refused(http.StatusRequestEntityTooLarge)
+		},
+	},
+	{
+		ID: "write.immutable", Promise: "An immutable ConfigMap's data can't be changed.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value").With("immutable", true)).OK()
+			t.Update(trial.ConfigMaps, o.With("data.key", "new")).Refused(http.StatusUnprocessableEntity, "immutable")
+		},
+	},
+	{
+		ID: "write.status.separate", Promise: "A write of the object ignores its status, and a write of the status ignores the rest.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Equal("status after an update of the object", nil, t.Update(trial.Deployments, o.With("status.observedGeneration", 9)).OK().At("status.observedGeneration"))
+			o = t.Update(trial.Deployments.Sub("status"), o.Without("metadata.resourceVersion").With("status.observedGeneration", 1).With("spec.paused", true)).OK()
+			t.Equal("status after an update of the status", 1, o.At("status.observedGeneration"))
+			t.Equal("spec after an update of the status", nil, o.At("spec.paused"))
+		},
+	},
+	{
+		ID: "write.generation", Promise: "The generation of an object with a spec and a status grows with changes of the spec alone.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Equal("generation after create", 1, o.At("metadata.generation"))
+			o = t.Patch(trial.Deployments, "web", trial.MergePatch, trial.Object{"metadata": trial.Object{"labels": trial.Object{"a": "b"}}}).OK()
+			t.Equal("generation after a change of metadata", 1, o.At("metadata.generation"))
+			o = t.Patch(trial.Deployments, "web", trial.MergePatch, trial.Object{"spec": trial.Object{"paused": true}}).OK()
+			t.Equal("generation after a change of the spec", 2, o.At("metadata.generation"))
+		},
+	},
+	{
+		ID: "write.strategic", Promise: "A strategic merge patch merges lists of objects by their keys.",
+		Run: func(t *trial.T) {
+			t.Create(trial.Deployments, deployment(t, "web")).OK()
+			patch := trial.Object{"spec": trial.Object{"template": trial.Object{"spec": trial.Object{"containers": []any{trial.Object{"name": "second", "image": "conformance.invalid/second:1"}}}}}}
+			t.Equal("containers", 2, len(t.Patch(trial.Deployments, "web", trial.StrategicPatch, patch).OK().List("spec.template.spec.containers")))
+			t.Equal("containers after a merge patch", 1, len(t.Patch(trial.Deployments, "web", trial.MergePatch, patch).OK().List("spec.template.spec.containers")))
+		},
+	},
+	{
+		ID: "write.mergeNull", Promise: "A null in a merge patch removes the field.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "other", "stays")).OK()
+			t.Equal("data", trial.Object{"other": "stays"}, t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": nil}}).OK().At("data"))
+		},
+	},
+	{
+		ID: "write.fieldValidation.strict", Promise: "fieldValidation=Strict refuses unknown and duplicate fields with 400.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("unheardOf", 1), "fieldValidation=Strict").Refused(http.StatusBadRequest, `unknown field "unheardOf"`)
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.ConfigMaps, ""), Query: []string{"fieldValidation=Strict"},
+				Body: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"b","a":"c"}}`)}).Refused(http.StatusBadRequest, "duplicate field")
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "write.fieldValidation.warn", Promise: "fieldValidation=Warn accepts unknown fields, drops them, and warns; it is the default.",
+		Run: func(t *trial.T) {
+			for name, query := range map[string][]string{"a": {"fieldValidation=Warn"}, "b": nil} {
+				a := t.Create(trial.ConfigMaps, t.ConfigMap(name).With("unheardOf", 1), query...)
+				t.Equal("unheardOf", nil, a.OK()["unheardOf"])
+				warned(t, a, `unknown field \"unheardOf\"`)
+			}
+		},
+	},
+	{
+		ID: "write.fieldValidation.ignore", Promise: "fieldValidation=Ignore drops unknown fields without a word.",
+		Run: func(t *trial.T) {
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("unheardOf", 1), "fieldValidation=Ignore")
+			t.Equal("unheardOf", nil, a.OK()["unheardOf"])
+			t.Equal("warnings", 0, len(a.Warnings()))
+		},
+	},
+	{
+		ID: "write.fieldValidation.patch", Promise: "fieldValidation concerns patches too.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"unheardOf": 1}, "fieldValidation=Strict").Refused(http.StatusUnprocessableEntity, "unheardOf")
+		},
+	},
+	{
+		ID: "write.precondition.uid", Promise: "A delete with another uid as precondition answers 409, and deletes nothing.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"uid": "another"}}).Refused(http.StatusConflict)
+			t.Get(trial.ConfigMaps, "a").OK()
+			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"uid": o.Text("metadata.uid")}}).OK()
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "write.precondition.version", Promise: "A delete with an older resourceVersion as precondition answers 409, and deletes nothing.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Update(trial.ConfigMaps, o.With("data.key", "new")).OK()
+			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"resourceVersion": o.Version()}}).Refused(http.StatusConflict)
+			t.Get(trial.ConfigMaps, "a").OK()
+		},
+	},
+})
+
+// sourced sets the source of tests that don't name one.
+func sourced(source string, tests []trial.Test) []trial.Test {
+	for i := range tests {
+		if tests[i].Source == "" {
+			tests[i].Source = source
+		}
+	}
+	return tests
+}
+
+// applies are about server-side apply.
+var applies = sourced(applyPages+"Field management", []trial.Test{
+	{
+		ID: "apply.creates", Promise: "An apply creates an object that doesn't exist, and notes its fields as those of the manager.",
+		Run: func(t *trial.T) {
+			a := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one")
+			t.Equal("the code", http.StatusCreated, a.Code)
+			entries := a.OK().Objects("metadata.managedFields")
+			if t.True(len(entries) == 1, "one entry of managedFields", fmt.Sprint(len(entries))) {
+				t.Equal("manager", "one", entries[0]["manager"])
+				t.Equal("operation", "Apply", entries[0]["operation"])
+				t.True(entries[0].Sub("fieldsV1").At("f:data.f:key") != nil, "the field data.key", fmt.Sprint(entries[0]["fieldsV1"]))
+			}
+		},
+	},
+	{
+		ID: "apply.manager", Promise: "An apply needs a field manager.",
+		Run: func(t *trial.T) {
+			t.Patch(trial.ConfigMaps, "a", trial.ApplyPatch, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "fieldManager")
+		},
+	},
+	{
+		ID: "apply.conflict", Promise: "An apply of a field that another manager has applied with another value is a conflict, with the field and the manager.",
+		Run: func(t *trial.T) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			status := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "other"), "two").Refused(http.StatusConflict)
+			causes := status.Objects("details.causes")
+			if t.True(len(causes) == 1, "one cause", fmt.Sprint(len(causes))) {
+				t.Equal("reason", "FieldManagerConflict", causes[0]["reason"])
+				t.Equal("field", ".data.key", causes[0]["field"])
+				t.Contains("message", `"one"`, causes[0].Text("message"))
+			}
+			t.Equal("data.key", "value", t.Get(trial.ConfigMaps, "a").OK().At("data.key"))
+		},
+	},
+	{
+		ID: "apply.force", Promise: "A forced apply takes the field over.",
+		Run: func(t *trial.T) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			t.Equal("data.key", "other", t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "other"), "two", "force=true").OK().At("data.key"))
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").Refused(http.StatusConflict)
+		},
+	},
+	{
+		ID: "apply.shared", Promise: "Managers that apply the same value share the field: no conflict.",
+		Run: func(t *trial.T) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "two").OK()
+			t.Equal("data after one manager gave the field up", trial.Object{"key": "value"}, t.Apply(trial.ConfigMaps, t.ConfigMap("a"), "one").OK().At("data"))
+			t.Equal("data after both gave it up", nil, t.Apply(trial.ConfigMaps, t.ConfigMap("a").Without("data"), "two").OK().At("data.key"))
+		},
+	},
+	{
+		ID: "apply.removes", Promise: "A field that a manager no longer applies is removed; the fields of others stay.",
+		Run: func(t *trial.T) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "gone", "soon"), "one").OK()
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "other", "stays"), "two").OK()
+			t.Equal("data", trial.Object{"key": "value", "other": "stays"}, t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK().At("data"))
+		},
+	},
+	{
+		ID: "apply.unchanged", Promise: "An apply with no change writes nothing: the resourceVersion stays, and no event is sent.",
+		Run: func(t *trial.T) {
+			before := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			w := t.Watch(trial.ConfigMaps, "resourceVersion="+before.Version(), "labelSelector="+trial.LabelCase)
+			for range 3 {
+				t.Equal("the object", before, t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK())
+			}
+			t.Create(trial.ConfigMaps, t.ConfigMap("end")).OK()
+			t.Equal("the next event", "end", w.Next(eventTimeout).Text("object.metadata.name"))
+		},
+	},
+	{
+		ID: "apply.update", Promise: "An update by another manager takes a changed field: the next apply is a conflict.",
+		Run: func(t *trial.T) {
+			o := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			t.Update(trial.ConfigMaps, o.With("data.key", "edited"), "fieldManager=editor").OK()
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").Refused(http.StatusConflict, "editor")
+		},
+	},
+	{
+		ID: "apply.status", Promise: "Fields of the status are applied by the status subresource, and their entry names it.",
+		Run: func(t *trial.T) {
+			t.Create(trial.Deployments, deployment(t, "web")).OK()
+			o := t.Object(trial.Deployments, "web").With("status", trial.Object{"observedGeneration": 1})
+			o = t.Apply(trial.Deployments.Sub("status"), o, "controller").OK()
+			t.Equal("status.observedGeneration", 1, o.At("status.observedGeneration"))
+			found := false
+			for _, entry := range o.Objects("metadata.managedFields") {
+				found = found || entry["manager"] == "controller" && entry["subresource"] == "status" && entry["operation"] == "Apply"
+			}
+			t.True(found, "an entry of the manager controller for the subresource status", fmt.Sprint(o.At("metadata.managedFields")))
+		},
+	},
+	{
+		ID: "apply.managedFields", Promise: "An applied object must not have managedFields.",
+		Run: func(t *trial.T) {
+			o := t.ConfigMap("a").With("metadata.managedFields", []any{trial.Object{"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": trial.Object{}}})
+			t.Apply(trial.ConfigMaps, o, "one").Refused(http.StatusBadRequest, "managedFields")
+		},
+	},
+	{
+		ID: "apply.noReviewOfConflicts", Source: chain + "Patch", Promise: "An apply that is a conflict isn't reviewed.",
+		Run: func(t *trial.T) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			t.Install(pairOf(trial.Allow())...)
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "other"), "two").Refused(http.StatusConflict)
+			t.Called()
+		},
+	},
+})
