@@ -7,7 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"log"
+	"log" //nolint:depguard // net/http logs to it
 	"net/http"
 	"net/http/httptest"
 	"strings"
