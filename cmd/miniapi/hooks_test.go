@@ -67,7 +67,10 @@ func TestHooks(t *testing.T) {
 		"broken": []byte("no certificate"),
 	} {
 		object := &unstructured.Unstructured{}
-		spec := runtimev1.ExtensionConfigSpec{ClientConfig: runtimev1.ClientConfig{URL: server.URL, CABundle: ca}}
+		spec := runtimev1.ExtensionConfigSpec{
+			ClientConfig:      runtimev1.ClientConfig{URL: server.URL, CABundle: ca},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "default"}},
+		}
 		data, err := json.Marshal(map[string]any{"spec": spec})
 		if err == nil {
 			err = json.Unmarshal(data, &object.Object)
@@ -121,6 +124,7 @@ func TestHooks(t *testing.T) {
 		out, err     string
 	}{
 		{"failure", "a script sees that the hook failed", append(call, "--field=toKubernetesVersion=no"), 1, "failed: handler", "there is no such version"},
+		{"other namespace", "the selector doesn't match it", append(call, "--namespace=kube-system"), 0, "no extension has a handler for this object", ""},
 		{"no file", "there is nothing to call it for", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
 		{"no hook", "there is nothing to call", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
 		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "", `no hook "BeforeLunch"`},
