@@ -1,0 +1,171 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log" //nolint:depguard // net/http takes no other logger
+	"math/big"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// serving is how a webhook serves TLS.
+type serving struct {
+	names       []string
+	begin, end  time.Duration
+	key         func(t *testing.T) crypto.Signer
+	least, most uint16
+	// stranger has the certificate signed by an authority that the configuration doesn't have.
+	stranger bool
+}
+
+const serviceName = "right.right-system.svc"
+
+func rightServing() serving {
+	return serving{names: []string{serviceName}, begin: -time.Hour, end: 90 * 24 * time.Hour, key: ecdsaKey, least: tls.VersionTLS12, most: tls.VersionTLS13}
+}
+
+func ecdsaKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func shortKey(t *testing.T) crypto.Signer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the case is about short keys
+	if err != nil {
+		t.Skipf("this Go makes no short keys: %v", err)
+	}
+	return key
+}
+
+// serve serves a good webhook, and returns its endpoint.
+func (s serving) serve(t *testing.T) webhook.Endpoint {
+	t.Helper()
+	authority, authorityKey := newAuthority(t)
+	trusted := authority
+	if s.stranger {
+		trusted, _ = newAuthority(t)
+	}
+	key := s.key(t)
+	now := time.Now()
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: serviceName}, DNSNames: s.names, NotBefore: now.Add(s.begin), NotAfter: now.Add(s.end),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), authorityKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(good())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: s.least, MaxVersion: s.most}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(trusted)
+	return webhook.Endpoint{URL: server.URL + "/", TLS: &tls.Config{RootCAs: roots, ServerName: serviceName}}
+}
+
+func newAuthority(t *testing.T) (*x509.Certificate, crypto.Signer) {
+	t.Helper()
+	key := ecdsaKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(1000 * 24 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate, key
+}
+
+// Each certificate that is wrong in one way is found by the case that names it, and the right one has no finding.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, by string
+		level    webhook.Level
+		change   func(*serving)
+	}{
+		{"right", "", "", func(*serving) {}},
+		{"another authority", "tls.chain", webhook.LevelError, func(s *serving) { s.stranger = true }},
+		{"another name", "tls.name", webhook.LevelError, func(s *serving) { s.names = []string{"localhost"} }},
+		{"common name alone", "tls.name", webhook.LevelError, func(s *serving) { s.names = nil }},
+		{"expired", "tls.expiry", webhook.LevelError, func(s *serving) { s.begin, s.end = -2*time.Hour, -time.Hour }},
+		{"not yet", "tls.expiry", webhook.LevelError, func(s *serving) { s.begin = time.Hour }},
+		{"ends soon", "tls.expiry", webhook.LevelWarning, func(s *serving) { s.end = 24 * time.Hour }},
+		{"short key", "tls.key", webhook.LevelWarning, func(s *serving) { s.key = shortKey }},
+		{"1.2 alone", "tls.versions", webhook.LevelWarning, func(s *serving) { s.most = tls.VersionTLS12 }},
+		{"1.3 alone", "tls.versions", webhook.LevelWarning, func(s *serving) { s.least = tls.VersionTLS13 }},
+		{"1.0 too", "tls.obsolete", webhook.LevelWarning, func(s *serving) { s.least = tls.VersionTLS10 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := rightServing()
+			tc.change(&s)
+			hook := configured(t, "")
+			hook.Endpoint = s.serve(t)
+			expectOnly(t, &webhook.Suite{Hooks: []webhook.Hook{hook}}, "tls.", tc.by, tc.level)
+		})
+	}
+}
+
+// A URL without TLS is an error, and says nothing of certificates.
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(good())
+	t.Cleanup(server.Close)
+	hook := configured(t, "")
+	hook.Endpoint = webhook.Endpoint{URL: server.URL}
+	expectOnly(t, &webhook.Suite{Hooks: []webhook.Hook{hook}}, "tls.", "tls.https", webhook.LevelError)
+}
+
+// expectOnly runs the cases of a prefix, of which one alone has findings, of a level.
+func expectOnly(t *testing.T, suite *webhook.Suite, prefix, by string, level webhook.Level) {
+	t.Helper()
+	found := false
+	for _, c := range webhook.Cases() {
+		if !strings.HasPrefix(c.ID, prefix) {
+			continue
+		}
+		findings, err := c.Run(context.Background(), suite)
+		var skipped webhook.Skipped
+		if err != nil && !asSkipped(err, &skipped) {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			switch {
+			case c.ID != by:
+				t.Errorf("%s: %s", c.ID, f.Seen)
+			case f.Level != level:
+				t.Errorf("%s: want the level %s, got %s: %s", c.ID, level, f.Level, f.Seen)
+			}
+			found = found || c.ID == by
+		}
+	}
+	if by != "" && !found {
+		t.Errorf("%s finds nothing", by)
+	}
+}
