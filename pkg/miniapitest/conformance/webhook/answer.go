@@ -130,15 +130,29 @@ func (a *answer) readPatch(kind Kind) {
 		return
 	}
 	decoded, err := tree.Decode(plain)
+	if err == nil && decoded == nil {
+		return // API servers take null, which Go's encoding makes of no operations, as no patch
+	}
 	if a.patch, is = decoded.([]any); err != nil || !is {
 		a.faults[inPatch] = "a patch that isn't an array of operations: " + short(plain)
 	}
 }
 
-// broken returns the first fault of the answer, or "".
-func (a *answer) broken() string {
-	for _, aspect := range aspects() {
+// unreadable returns why the answer says neither yes nor no, or "".
+func (a *answer) unreadable() string {
+	for _, aspect := range []aspect{inCall, inCode, inBody, inResponse} {
 		if fault := a.faults[aspect]; fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+// worse returns the first fault of the answer that another answer doesn't have, or "". A fault of all answers is reported
+// by the case that is about that fault alone.
+func (a *answer) worse(than *answer) string {
+	for _, aspect := range aspects() {
+		if fault := a.faults[aspect]; fault != "" && than.faults[aspect] == "" {
 			return fault
 		}
 	}

@@ -37,6 +37,8 @@ type message struct {
 	patience    time.Duration // after which the call ends; that of the webhook, if 0
 	body        io.Reader
 	length      int64 // of a body whose length net/http can't tell
+	// expect has the client wait, before it sends the body, until the server reads it.
+	expect bool
 }
 
 // reply is the answer of a webhook to a message.
@@ -47,6 +49,7 @@ type reply struct {
 	header http.Header
 	body   []byte
 	took   time.Duration
+	late   bool // the call has ended without an answer
 }
 
 // client returns the client of a webhook, which keeps connections alive.
@@ -121,15 +124,19 @@ func (h *Hook) send(ctx context.Context, client *http.Client, m message) reply {
 		m.contentType = "application/json"
 	}
 	request.Header.Set("Content-Type", m.contentType)
+	if m.expect {
+		request.Header.Set("Expect", "100-continue")
+	}
 	request.Header.Set("Accept", "application/json, */*")
 	request.Header.Set("User-Agent", "kube-apiserver-admission")
 	began := time.Now()
 	response, err := client.Do(request)
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
+		late := errors.Is(err, context.DeadlineExceeded)
+		if late {
 			err = fmt.Errorf("no answer within %v", m.patience)
 		}
-		return reply{err: err, took: time.Since(began)}
+		return reply{err: err, took: time.Since(began), late: late}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

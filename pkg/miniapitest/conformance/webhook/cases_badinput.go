@@ -49,7 +49,7 @@ func badInputs() []badInput {
 		{id: "requestType", name: "an AdmissionReview whose request is a string", message: body(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":"none"}`)},
 		{id: "kind", name: "an object of another kind", level: LevelAdvice, message: changed(func(whole, _ map[string]any) { whole["kind"], whole["apiVersion"] = "Pod", "v1" })},
 		{id: "version", name: "an AdmissionReview of a version that doesn't exist", mayAllow: true, message: changed(func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v99" })},
-		{id: "contentType", name: "Content-Type text/plain", mayAllow: true, message: func(in *Input) message {
+		{id: "contentType", name: "Content-Type text/plain", level: LevelAdvice, mayAllow: true, message: func(in *Input) message {
 			return message{body: bytes.NewReader(in.review().body), contentType: "text/plain"}
 		}},
 		{id: "method", name: "a GET without a body", message: func(*Input) message { return message{method: http.MethodGet, body: http.NoBody} }},
@@ -102,7 +102,7 @@ func badInputCases() []Case {
 func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	sent := s.describe(in) + ", instead: " + bad.name
 	got := s.hook(in).send(ctx, s.client(in.Hook), bad.message(in))
-	if after := s.ask(ctx, in, in.review()).broken(); after != "" {
+	if after := s.ask(ctx, in, in.review()).worse(s.asked(ctx, in)); after != "" {
 		return &Finding{Level: LevelError, Sent: sent + ", then a good request", Seen: after}
 	}
 	switch {
@@ -111,7 +111,11 @@ func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	case got.code >= http.StatusBadRequest && got.code < http.StatusInternalServerError, got.code == http.StatusNotImplemented:
 		return nil // 501 says that the method isn't known
 	case got.code != http.StatusOK:
-		return &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
+		f := &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
+		if bad.mayAllow && bad.level == "" {
+			f.Level = LevelWarning // the review is a good one: the webhook refuses its object, if by another code
+		}
+		return f
 	}
 	// Many libraries answer 200 with a denial, whose code says the same.
 	review := read(&review{}, Unknown, got)

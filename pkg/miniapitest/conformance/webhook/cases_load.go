@@ -142,7 +142,7 @@ func (s *Suite) concurrently(ctx context.Context, in *Input) *Finding {
 			defer calls.Done()
 			for range 4 {
 				got := s.ask(ctx, in, in.review())
-				if seen[i] = got.broken(); seen[i] == "" && in.object() != nil {
+				if seen[i] = got.worse(s.asked(ctx, in)); seen[i] == "" && in.object() != nil {
 					if other := outcomeOf(got, in.object()); other.allowed != want.allowed {
 						seen[i] = want.difference(other)
 					}
@@ -188,7 +188,7 @@ func (s *Suite) enlarged(ctx context.Context, fields ...string) ([]Finding, erro
 		})
 		got := s.ask(ctx, in, r)
 		sent := fmt.Sprintf("%s, with %d bytes", s.describe(in), len(r.body))
-		if fault := got.broken(); fault != "" {
+		if fault := got.worse(s.asked(ctx, in)); fault != "" {
 			return &Finding{Sent: sent, Seen: fault}
 		}
 		if was := s.asked(ctx, in); was.allowed != got.allowed {
@@ -247,7 +247,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		h.send(stalled, slow, message{body: half, length: int64(len(r.body)), patience: time.Minute})
+		h.send(stalled, slow, message{body: half, length: int64(len(r.body)), expect: true, patience: time.Minute})
 		half.Close()
 	}()
 	defer func() { cancel(); more.CloseWithError(context.Canceled); <-ended }()
@@ -256,8 +256,8 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	}
 	quick := &http.Client{Transport: h.Endpoint.transport(false), CheckRedirect: noRedirect}
 	defer quick.CloseIdleConnections()
-	for range 5 { // the first may overtake the slow one
-		if fault := s.askBy(ctx, in, quick, in.review(), message{patience: min(h.timeout(), besidePatience)}).broken(); fault != "" {
+	for range 2 {
+		if fault := s.askBy(ctx, in, quick, in.review(), message{patience: min(h.timeout(), besidePatience)}).worse(s.asked(ctx, in)); fault != "" {
 			return &Finding{Sent: s.describe(in) + ", while another client has sent one half of its request", Seen: fault}
 		}
 	}
@@ -268,7 +268,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 func (h *Hook) unbuffered() *http.Client {
 	transport := h.Endpoint.transport(false)
 	if t, is := transport.(*http.Transport); is && h.Endpoint.Transport == nil {
-		t.WriteBufferSize = 1
+		t.WriteBufferSize, t.ExpectContinueTimeout = 1, besidePatience
 	}
 	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
 }
@@ -289,7 +289,7 @@ func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 			}
 		}})
 		for range calls {
-			if fault := s.askBy(traced, in, client, in.review(), message{}).broken(); fault != "" {
+			if fault := s.askBy(traced, in, client, in.review(), message{}).worse(s.asked(ctx, in)); fault != "" {
 				return &Finding{Level: LevelError, Sent: s.describe(in) + ", on a connection that stays open", Seen: fault}
 			}
 		}
@@ -332,7 +332,7 @@ func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 		}
 		calls.Wait()
 		for _, a := range answers {
-			if fault := a.broken(); fault != "" {
+			if fault := a.worse(s.asked(ctx, in)); fault != "" {
 				return &Finding{Sent: s.describe(in) + ", over " + version, Seen: fault}
 			}
 		}

@@ -47,7 +47,7 @@ func repetitionCases() []Case {
 			Promise: "The same request again has the same outcome.",
 			Advice:  "Derive what is added from the request alone: no clock, no random names, no order of a map.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
-				return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+				return s.each(func(in *Input) bool { return s.good(ctx, in) }, func(in *Input) *Finding {
 					for range 4 {
 						if f := s.compared(ctx, in, in.review(), message{}, "again"); f != nil {
 							return f
@@ -71,9 +71,9 @@ func repetitionCases() []Case {
 				for i := len(s.Inputs) - 1; i >= 0; i-- {
 					answers[s.Inputs[i]] = reversed.ask(ctx, s.Inputs[i], s.Inputs[i].review())
 				}
-				return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+				return s.each(func(in *Input) bool { return s.good(ctx, in) }, func(in *Input) *Finding {
 					sent := s.describe(in) + ", after the other inputs in reverse order"
-					if fault := answers[in].broken(); fault != "" {
+					if fault := answers[in].worse(s.asked(ctx, in)); fault != "" {
 						return &Finding{Sent: sent, Seen: fault}
 					}
 					if d := outcomeOf(s.asked(ctx, in), in.object()).difference(outcomeOf(answers[in], in.object())); d != "" {
@@ -94,7 +94,7 @@ func (s *Suite) again(ctx context.Context, try func(in *Input, after map[string]
 		}
 		sent := s.describe(in) + ", with the object that its own patch has made"
 		second := s.ask(ctx, in, in.with(setObject(after)))
-		if fault := second.broken(); fault != "" {
+		if fault := second.worse(s.asked(ctx, in)); fault != "" {
 			return &Finding{Sent: sent, Seen: fault}
 		}
 		f := try(in, after, second)

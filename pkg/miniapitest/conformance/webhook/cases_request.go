@@ -133,26 +133,12 @@ func requestCases() []Case {
 				})
 			},
 		},
-		Case{
-			ID: "request.charset", Level: LevelError, Source: requestSource,
-			Promise: "Webhooks are sent a POST request, with Content-Type: application/json, also with the parameter charset.",
-			Advice:  "Parse the media type of Content-Type instead of comparing the header: application/json; charset=utf-8 is JSON too.",
-			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
-				return s.perHook(ctx, nil, func(in *Input) *Finding {
-					f := s.compared(ctx, in, in.review(), message{contentType: "application/json; charset=utf-8"}, "the same request with Content-Type: application/json; charset=utf-8")
-					if f != nil {
-						f.Level = LevelAdvice
-					}
-					return f
-				})
-			},
-		},
 	)
 }
 
 // understood returns what is wrong with the answer to a good request.
 func understood(a *answer) *Finding {
-	if fault := a.broken(); fault != "" {
+	if fault := a.unreadable(); fault != "" {
 		return &Finding{Seen: fault}
 	}
 	if fault := a.misunderstood(); fault != "" {
@@ -166,12 +152,12 @@ func changed(id string, level Level, promise, source, advice string, change func
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
 		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
-			return s.each(func(in *Input) bool { return s.asked(ctx, in).broken() == "" }, func(in *Input) *Finding {
+			return s.each(func(in *Input) bool { return s.good(ctx, in) }, func(in *Input) *Finding {
 				r := in.with(change)
 				object, _ := mustTree(r.body)["request"].(map[string]any)["object"].(map[string]any)
 				was, got := s.asked(ctx, in), s.ask(ctx, in, r)
 				sent := s.describe(in) + ", changed: " + changeOf(in, r)
-				if fault := got.broken(); fault != "" {
+				if fault := got.worse(was); fault != "" {
 					return &Finding{Sent: sent, Seen: fault}
 				}
 				if was.allowed != got.allowed || was.misunderstood() == "" && got.misunderstood() != "" {
@@ -195,11 +181,14 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
 		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 			return s.each(func(in *Input) bool {
-				return (keep == nil || keep(in)) && s.asked(ctx, in).broken() == "" && s.asked(ctx, in).misunderstood() == ""
+				return (keep == nil || keep(in)) && s.good(ctx, in) && s.asked(ctx, in).misunderstood() == ""
 			}, func(in *Input) *Finding {
 				r := in.with(change)
 				got := s.ask(ctx, in, r)
 				sent := s.describe(in) + ", changed: " + changeOf(in, r)
+				if fault := got.worse(s.asked(ctx, in)); fault != "" {
+					return &Finding{Sent: sent, Seen: fault}
+				}
 				if f := understood(got); f != nil {
 					f.Sent = sent
 					return f
@@ -223,7 +212,7 @@ func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, s
 func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, r *review, m message, sent string) *Finding {
 	got := s.askBy(ctx, in, client, r, m)
 	sent = s.describe(in) + ", " + sent
-	if fault := got.broken(); fault != "" {
+	if fault := got.worse(s.asked(ctx, in)); fault != "" {
 		return &Finding{Sent: sent, Seen: fault}
 	}
 	if d := outcomeOf(s.asked(ctx, in), in.object()).difference(outcomeOf(got, in.object())); d != "" {
@@ -236,13 +225,13 @@ func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, 
 func tryV1beta1(ctx context.Context, s *Suite) ([]Finding, error) {
 	beta := func(whole, _ map[string]any) { whole["apiVersion"] = "admission.k8s.io/v1beta1" }
 	return s.each(func(in *Input) bool {
-		return s.hook(in).accepts("v1beta1") && s.asked(ctx, in).broken() == ""
+		return s.hook(in).accepts("v1beta1") && s.good(ctx, in)
 	}, func(in *Input) *Finding {
 		got := s.ask(ctx, in, in.with(beta))
 		if s.hook(in).Configuration == nil && got.code != 200 && got.err == nil {
 			return nil // nobody has said that the webhook accepts it
 		}
-		if fault := got.broken(); fault != "" {
+		if fault := got.worse(s.asked(ctx, in)); fault != "" {
 			return &Finding{Sent: s.describe(in) + ", as v1beta1", Seen: fault}
 		}
 		return nil

@@ -49,7 +49,7 @@ func responseCases() []Case {
 			Advice:  "Leave out the patch in denials.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 				return s.each(nil, func(in *Input) *Finding {
-					if a := s.asked(ctx, in); a.broken() == "" && !a.allowed && len(a.patch) > 0 {
+					if a := s.asked(ctx, in); a.unreadable() == "" && !a.allowed && len(a.patch) > 0 {
 						return &Finding{Seen: "a patch in a denial"}
 					}
 					return nil
@@ -62,7 +62,7 @@ func responseCases() []Case {
 			Advice:  "Return no patch if request.object is null.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 				return s.each(func(in *Input) bool { return in.object() == nil }, func(in *Input) *Finding {
-					if a := s.asked(ctx, in); a.broken() == "" && a.allowed && len(a.patch) > 0 {
+					if a := s.asked(ctx, in); a.unreadable() == "" && a.allowed && len(a.patch) > 0 {
 						return &Finding{Seen: "a patch for a request without an object"}
 					}
 					return nil
@@ -76,7 +76,7 @@ func responseCases() []Case {
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 				return s.each(nil, func(in *Input) *Finding {
 					a := s.asked(ctx, in)
-					if a.broken() != "" || a.allowed {
+					if a.unreadable() != "" || a.allowed {
 						return nil
 					}
 					code, message := a.status()

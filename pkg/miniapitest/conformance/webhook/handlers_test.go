@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -565,6 +566,48 @@ func TestWrongHandlers(t *testing.T) {
 	}
 }
 
+// A fault of all answers is found by the case about that fault, and by no other of the level error.
+func TestOneFaultOneCase(t *testing.T) {
+	t.Parallel()
+	one := int32(1)
+	for _, tc := range []struct {
+		name, by string
+		also     []string
+		handler  func() http.Handler
+		change   func(*webhook.Hook)
+	}{
+		{"content type", "response.contentType", nil, finished(func(e *exchange) { e.contentType = "text/plain" }), func(*webhook.Hook) {}},
+		{"uid", "response.uid", nil, finished(func(e *exchange) { e.response["uid"] = "" }), func(*webhook.Hook) {}},
+		{"kind", "response.kind", nil, finished(func(e *exchange) { e.answer["kind"] = "Review" }), func(*webhook.Hook) {}},
+		{"about as slow as the timeout", "response.answered", []string{"request.create", "request.update", "request.connect", "request.subresource"}, decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] != "DELETE" {
+				time.Sleep(1200 * time.Millisecond) //nolint:forbidigo // the handler is slow
+			}
+		}), func(h *webhook.Hook) { h.Entry.TimeoutSeconds = &one }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler(), tc.change)
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				if c.ID == tc.by && len(findings) == 0 {
+					t.Errorf("%s finds nothing", c.ID)
+				}
+				for _, f := range findings {
+					if f.Level == webhook.LevelError && c.ID != tc.by && !slices.Contains(tc.also, c.ID) {
+						t.Errorf("%s: %s", c.ID, f.Seen)
+					}
+				}
+			}
+		})
+	}
+}
+
 // Handlers that are right in different ways have no finding.
 func TestRightHandlers(t *testing.T) {
 	t.Parallel()
@@ -595,6 +638,12 @@ func TestRightHandlers(t *testing.T) {
 				if _, has := e.response[key]; !has {
 					e.response[key] = nil
 				}
+			}
+		})},
+		{"a patch that is null, as Go encodes no operations", decided(func(e *exchange) {
+			addLabel(e)
+			if len(e.ops) == 0 {
+				e.response["patch"], e.response["patchType"] = []byte("null"), "JSONPatch"
 			}
 		})},
 		{"bad input as a denial", func() http.Handler {

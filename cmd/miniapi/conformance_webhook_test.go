@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+)
+
+// allowing is a webhook that allows everything, but without a uid for requests of one operation.
+func allowing(without string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			APIVersion string         `json:"apiVersion"`
+			Kind       string         `json:"kind"`
+			Request    map[string]any `json:"request"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil || review.Kind != "AdmissionReview" {
+			http.Error(w, "want an AdmissionReview", http.StatusBadRequest)
+			return
+		}
+		response := map[string]any{"uid": review.Request["uid"], "allowed": true}
+		if review.Request["operation"] == without {
+			delete(response, "uid")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": response})
+	})
+}
+
+// The exit code is 0 if no case fails, 1 if a case fails, and 2 if no webhook is named.
+func TestConformanceWebhook(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := func(handler http.Handler) (string, string) {
+		server := httptest.NewTLSServer(handler)
+		t.Cleanup(server.Close)
+		ca := filepath.Join(dir, filepath.Base(server.URL)+".crt")
+		if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return server.URL, ca
+	}
+	right, ca := url(allowing(""))
+	wrong, wrongCA := url(allowing("DELETE"))
+	configuration := filepath.Join(dir, "configuration.yaml")
+	if err := os.WriteFile(configuration, []byte(gearsConfiguration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	definition := filepath.Join(dir, "definition.yaml")
+	if err := os.WriteFile(definition, []byte(gearsDefinition), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, reason   string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"right", "no case fails", []string{"--url", right, "--ca", ca, "--only", "response.*,request.*,tls.*", "--seed", "7"}, 0, " 0 failed", "--seed 7 repeats them"},
+		{"wrong", "the uid is missing in deletions", []string{"--url", wrong, "--ca", wrongCA, "--only", "response.*"}, 1, "failed response.uid", "1 of 17 cases failed"},
+		{"custom resource", "objects follow the schema of the definition", []string{"--url", right, "-f", configuration, "--apply", definition, "--only", "request.*,config.*"}, 0, "passed config.ownNamespace", "requests for 1 webhooks"},
+		{"uncovered", "no server has the resource", []string{"--url", right, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
+		{"authority", "no authority of the system has signed the certificate", []string{"--url", right, "--only", "tls.*"}, 1, "failed tls.chain", "1 of 7 cases failed"},
+		{"list", "no webhook is asked", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
+		{"none", "nothing says which webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
+		{"both", "two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
+		{"address", "the URL is none", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
+		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "--url must say where"},
+		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "", "no webhook configuration"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := start(t, "miniapi", append([]string{"conformance", "webhook"}, tc.args...)...).exit(t)
+			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("%s: want exit code %d, %q and %q, got %d, %q and %q", tc.reason, tc.code, tc.stdout, tc.stderr, code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// A configuration in a cluster is judged with the definitions there, and its service is called through the API server.
+func TestConformanceWebhookInCluster(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))
+	webhook := httptest.NewTLSServer(allowing(""))
+	t.Cleanup(webhook.Close)
+	code, stdout, stderr := start(t, "miniapi", "conformance", "webhook", "--kubeconfig", server.kubeconfig(t), "--configuration", "gears",
+		"--url", webhook.URL, "--only", "request.*,response.*,config.*").exit(t)
+	if code != 0 || !strings.Contains(stdout, " 0 failed") || !strings.Contains(stderr, "requests for 1 webhooks") || strings.Contains(stderr, "no input") {
+		t.Errorf("got exit code %d, %q and %q", code, stdout, stderr)
+	}
+	code, _, stderr = start(t, "miniapi", "conformance", "webhook", "--kubeconfig", server.kubeconfig(t), "--configuration", "none").exit(t)
+	if want := "neither a mutating nor a validating configuration"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
+	}
+}
+
+func written(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(fmt.Errorf("writing %s: %w", name, err))
+	}
+	return file
+}
+
+const gearsConfiguration = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: gears}
+webhooks:
+- name: gears.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Ignore
+  clientConfig: {service: {namespace: gears-system, name: gears, path: /validate}}
+  rules: [{operations: [CREATE, UPDATE, DELETE], apiGroups: [example.com], apiVersions: [v1], resources: [gears]}, {operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
+`
+
+const gearsDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gears, kind: Gear}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [teeth, material]
+            properties:
+              teeth: {type: integer, minimum: 3, maximum: 9}
+              material: {type: string, enum: [steel, brass]}
+              label: {type: string, maxLength: 3}
+`
