@@ -69,7 +69,7 @@ type result struct{ took, processor float64 }
 // test edits a test and runs it.
 func (e *edit) test(ctx context.Context, name string) (result, error) {
 	began := time.Now()
-	usage, err := e.run(ctx, name, "-count=1")
+	usage, err := e.run(ctx, name, "-count=1", "-timeout=1h") // the first test of a machine compiles the program
 	if err != nil {
 		return result{}, err
 	}
