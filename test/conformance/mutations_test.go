@@ -1,0 +1,297 @@
+package conformance_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// A server that breaks a promise fails the case of this promise. A good server behind the same proxy passes it.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	good := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy")).Config()
+	if least := 60; len(mutations) < least {
+		t.Errorf("want at least %d mutations, got %d", least, len(mutations))
+	}
+	names, cases := map[string]bool{}, []string{}
+	for _, m := range mutations {
+		if names[m.name] {
+			t.Errorf("two mutations have the name %q", m.name)
+		}
+		names[m.name] = true
+		cases = append(cases, m.caughtBy)
+	}
+	t.Run("none", func(t *testing.T) {
+		t.Parallel()
+		results, err := apiserver.Run(t.Context(), (&mutation{}).target(t, good), conformance.Options{Selection: conformance.Selection{Only: cases}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if r.Status != conformance.Passed {
+				t.Errorf("%s: want it to pass on a good server, got %s: %s %v", r.ID, r.Status, r.Reason, r.Findings)
+			}
+		}
+	})
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			results, err := apiserver.Run(t.Context(), m.target(t, good), conformance.Options{Selection: conformance.Selection{Only: []string{m.caughtBy}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(results) != 1 || results[0].Status != conformance.Failed {
+				t.Errorf("the server %s: want the case %s to fail, got %+v", m.name, m.caughtBy, results)
+			}
+		})
+	}
+}
+
+var mutations = []mutation{
+	// What webhooks are sent.
+	{name: "sends another content type", caughtBy: "review.envelope", review: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Content-Type", "text/plain")
+			next.ServeHTTP(w, r)
+		})
+	}},
+	{name: "drops object of a create", caughtBy: "review.create.object", review: without("object")},
+	{name: "sends oldObject with a create", caughtBy: "review.create.oldObject", review: onReviews(func(r object) { r["oldObject"] = r["object"] })},
+	{name: "drops options of a create", caughtBy: "review.create.options", review: without("options")},
+	{name: "drops oldObject of an update", caughtBy: "review.update.objects", review: without("oldObject")},
+	{name: "sends the new object as oldObject", caughtBy: "review.update.objects", review: onReviews(func(r object) { r["oldObject"] = r["object"] })},
+	{name: "drops options of an update", caughtBy: "review.update.options", review: without("options")},
+	{name: "drops oldObject of a delete", caughtBy: "review.delete.oldObject", review: without("oldObject")},
+	{name: "sends object with a delete", caughtBy: "review.delete.object", review: onReviews(func(r object) { r["object"] = r["oldObject"] })},
+	{name: "drops options of a delete", caughtBy: "review.delete.options", review: without("options")},
+	{name: "calls a put that creates an update", caughtBy: "review.putCreates", review: onReviews(func(r object) { r["operation"] = "UPDATE" })},
+	{name: "sends one uid for all calls", caughtBy: "review.uid", review: func(next http.Handler) http.Handler {
+		return onBodiesOfReviews(func(review object) { at(review, "request")["uid"] = "always-the-same" })(next)
+	}},
+	{name: "drops the name", caughtBy: "review.name", review: without("name")},
+	{name: "makes up a name before it is generated", caughtBy: "review.generateName", review: onReviews(func(r object) { r["name"] = "some-name" })},
+	{name: "sends a namespace for resources without one", caughtBy: "review.clusterScope", review: onReviews(func(r object) { r["namespace"] = "default" })},
+	{name: "drops the group of the kind", caughtBy: "review.kinds", review: onReviews(func(r object) { at(r, "kind")["group"] = "" })},
+	{name: "drops requestKind", caughtBy: "match.policy.converted", review: onReviews(func(r object) { r["requestKind"] = r["kind"] })},
+	{name: "calls a Scale a Deployment", caughtBy: "review.scale", review: onReviews(func(r object) { at(r, "kind")["kind"] = "Deployment" })},
+	{name: "drops subResource", caughtBy: "review.status", review: without("subResource")},
+	{name: "drops the groups of the user", caughtBy: "review.userInfo", review: onReviews(func(r object) { delete(at(r, "userInfo"), "groups") })},
+	{name: "drops defaults", caughtBy: "review.defaults", review: onReviews(func(r object) { delete(at(r, "object", "spec"), "sessionAffinity") })},
+	{name: "swallows dryRun in reviews", caughtBy: "dryRun.sideEffects.None", review: onReviews(func(r object) { r["dryRun"] = false })},
+	{name: "says dryRun always", caughtBy: "dryRun.false", review: onReviews(func(r object) { r["dryRun"] = true })},
+	{name: "drops dryRun of options", caughtBy: "dryRun.options", review: onReviews(func(r object) { delete(at(r, "options"), "dryRun") })},
+	{name: "drops the parameter timeout", caughtBy: "timeout.parameter", review: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.URL.RawQuery = ""
+			next.ServeHTTP(w, r)
+		})
+	}},
+	{name: "drops the options of a connection", caughtBy: "connect.exec", review: without("object")},
+	{name: "calls a connection a create", caughtBy: "connect.podProxy", review: onReviews(func(r object) { r["operation"] = "CREATE" })},
+	{name: "sends patch options", caughtBy: "patch.reviewed.merge", review: onReviews(func(r object) { at(r, "options")["kind"] = "PatchOptions" })},
+	{name: "sends the patch rather than the object", caughtBy: "patch.reviewed.strategic", review: onReviews(func(r object) { delete(at(r, "object", "data"), "other") })},
+	{name: "sends the state before other mutations", caughtBy: "reinvocation.sees", review: onReviews(func(r object) { at(r, "object", "data")["trail"] = "" })},
+
+	// Versions of reviews.
+	{name: "sends v1beta1", caughtBy: "version.v1", review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
+	{name: "sends v1 always", caughtBy: "version.v1beta1", request: field("admissionReviewVersions", []any{"v1"})},
+	{name: "prefers the last version", caughtBy: "version.firstWins", request: onWebhooks(func(w object) {
+		if versions, _ := w["admissionReviewVersions"].([]any); len(versions) == 2 {
+			versions[0], versions[1] = versions[1], versions[0]
+		}
+	})},
+	{name: "takes the first version whether it knows it or not", caughtBy: "version.unknownSkipped", request: onWebhooks(func(w object) {
+		versions, _ := w["admissionReviewVersions"].([]any)
+		w["admissionReviewVersions"] = versions[:1]
+	})},
+	{name: "accepts versions that it doesn't know", caughtBy: "version.noneSupported", request: field("admissionReviewVersions", []any{"v1"})},
+
+	// Responses.
+	{name: "calls twice", caughtBy: "response.allowed", review: func(next http.Handler) http.Handler {
+		return onResponses(func(object, object) {})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := readAll(r)
+			next.ServeHTTP(&discard{}, withBody(r, body))
+			next.ServeHTTP(w, withBody(r, body))
+		}))
+	}},
+	{name: "calls again after a failure", caughtBy: "failure.once", review: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := readAll(r)
+			next.ServeHTTP(&discard{}, withBody(r, body))
+			next.ServeHTTP(w, withBody(r, body))
+		})
+	}},
+	{name: "accepts another uid", caughtBy: "response.uid.wrong", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
+	{name: "accepts no uid", caughtBy: "response.uid.missing", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
+	{name: "alters the uid", caughtBy: "response.denied.status", review: onReviews(func(r object) { r["uid"] = "altered" })},
+	{name: "accepts a patch without a type", caughtBy: "response.patch.noType", review: onResponses(func(_, response object) { response["patchType"] = "JSONPatch" })},
+	{name: "accepts a patch of another type", caughtBy: "response.patch.otherType", review: onResponses(func(_, response object) { response["patchType"] = "JSONPatch" })},
+	{name: "ignores patches", caughtBy: "response.patch", review: onResponses(func(_, response object) { delete(response, "patch"); delete(response, "patchType") })},
+	{name: "ignores refusals", caughtBy: "response.denied.minimal", review: onResponses(func(_, response object) { response["allowed"] = true })},
+	{name: "ignores the code of a refusal", caughtBy: "response.denied.status", review: onResponses(func(_, response object) { delete(at(response, "status"), "code") })},
+	{name: "ignores the reason of a refusal", caughtBy: "response.denied.reason", review: onResponses(func(_, response object) { delete(at(response, "status"), "reason") })},
+	{name: "ignores refused deletions", caughtBy: "response.denied.delete", review: onResponses(func(request, response object) { response["allowed"] = true })},
+	{name: "accepts another kind of answer", caughtBy: "response.kind.wrong", review: func(next http.Handler) http.Handler {
+		return onResponses(func(object, object) {})(fixKind(next))
+	}},
+	{name: "drops warnings", caughtBy: "warning.allowed", response: warningHeaders(func(int, []string) []string { return nil })},
+	{name: "drops warnings of refusals", caughtBy: "warning.denied", response: warningHeaders(func(code int, warnings []string) []string {
+		if code >= http.StatusBadRequest {
+			return nil
+		}
+		return warnings
+	})},
+	{name: "keeps a single warning", caughtBy: "warning.all", response: warningHeaders(func(_ int, warnings []string) []string { return warnings[:min(1, len(warnings))] })},
+	{name: "warns with another code", caughtBy: "warning.quoted", response: warningHeaders(func(_ int, warnings []string) []string {
+		for i := range warnings {
+			warnings[i] = strings.Replace(warnings[i], "299", "199", 1)
+		}
+		return warnings
+	})},
+	{name: "truncates warnings too early", caughtBy: "warning.long", response: warningHeaders(func(_ int, warnings []string) []string {
+		for i := range warnings {
+			warnings[i] = warnings[i][:min(100, len(warnings[i]))]
+		}
+		return warnings
+	})},
+
+	// Failures and timeouts.
+	{name: "ignores errors of calls", caughtBy: "failure.fail.code500", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "ignores answers that are no JSON", caughtBy: "failure.fail.noJSON", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "ignores webhooks that can't be reached", caughtBy: "failure.fail.refused", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "fails always", caughtBy: "failure.ignore.noJSON", request: ifIs("failurePolicy", "Ignore", "Fail")},
+	{name: "trusts any certificate", caughtBy: "failure.fail.otherAuthority", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "has a longer timeout", caughtBy: "timeout.ignore", request: field("timeoutSeconds", 9)},
+	{name: "doesn't wait", caughtBy: "timeout.ignore", review: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	}},
+	{name: "gives up early", caughtBy: "timeout.slowIsFine", request: field("timeoutSeconds", 1)},
+
+	// Configurations.
+	{name: "defaults failurePolicy to Ignore", caughtBy: "configuration.default.failurePolicy", request: defaulted("failurePolicy", "Ignore")},
+	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
+	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
+	{name: "defaults reinvocationPolicy to IfNeeded", caughtBy: "configuration.default.reinvocationPolicy", request: defaulted("reinvocationPolicy", "IfNeeded")},
+	{name: "accepts any timeout", caughtBy: "configuration.validation.timeout.more", request: field("timeoutSeconds", 30)},
+	{name: "accepts any side effects", caughtBy: "configuration.validation.sideEffects.some", request: field("sideEffects", "None")},
+	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment", request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
+	{name: "accepts any scope", caughtBy: "configuration.validation.scope", request: ruled("scope", "*")},
+	{name: "accepts conditions that don't compile", caughtBy: "configuration.validation.conditions.syntax", request: unsupported("matchConditions")},
+
+	// Matching.
+	{name: "ignores namespace selectors", caughtBy: "match.namespaceSelector.matches", request: onWebhooks(func(w object) { delete(at(w, "namespaceSelector"), "matchExpressions") })},
+	{name: "ignores object selectors", caughtBy: "match.objectSelector.createOther", request: unsupported("objectSelector")},
+	{name: "selects by the new object alone", caughtBy: "match.objectSelector.updateOld", review: swallow(func(r object) bool { return at(r, "object", "metadata", "labels")["opt"] == nil })},
+	{name: "selects no deletions", caughtBy: "match.objectSelector.delete", review: swallow(func(r object) bool { return r["operation"] == "DELETE" })},
+	{name: "ignores match conditions", caughtBy: "match.conditions.anyFalse", request: unsupported("matchConditions")},
+	{name: "skips webhooks whose conditions fail", caughtBy: "match.conditions.errorFail", request: defaulted("failurePolicy", "Ignore")},
+	{name: "ignores scopes", caughtBy: "match.rule.scope.namespaced", request: ruled("scope", "*")},
+	{name: "ignores operations", caughtBy: "match.rule.operation.update", request: ruled("operations", []any{"*"})},
+	{name: "ignores groups", caughtBy: "match.rule.group.other", request: ruled("apiGroups", []any{"*"})},
+	{name: "ignores resources", caughtBy: "match.rule.resource.other", request: ruled("resources", []any{"*"})},
+	{name: "counts subresources as resources", caughtBy: "match.rule.resource.allNotSubresource", request: ruled("resources", []any{"*/*"})},
+	{name: "matches equivalent versions always", caughtBy: "match.policy.exact", request: field("matchPolicy", "Equivalent")},
+	{name: "matches exact versions alone", caughtBy: "match.policy.equivalent", request: field("matchPolicy", "Exact")},
+	{name: "doesn't convert the old object", caughtBy: "match.policy.convertedOld", review: onReviews(func(r object) { at(r, "oldObject")["apiVersion"] = "autoscaling/v2" })},
+	{name: "reinvokes always", caughtBy: "reinvocation.never", request: onWebhooks(func(w object) {
+		if w["reinvocationPolicy"] != nil {
+			w["reinvocationPolicy"] = "IfNeeded"
+		}
+	})},
+	{name: "reinvokes never", caughtBy: "reinvocation.afterLater", request: ifIs("reinvocationPolicy", "IfNeeded", "Never")},
+	{name: "reviews one object of a collection", caughtBy: "deletecollection.each", review: swallow(func(r object) bool { return at(r, "oldObject", "metadata")["name"] == "b" })},
+	{name: "deletes collections without their selectors", caughtBy: "deletecollection.selected", request: query(http.MethodDelete, func(v url.Values) { v.Del("labelSelector") })},
+
+	// Policies.
+	{name: "warns instead of denying", caughtBy: "policy.denies", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Warn"} })},
+	{name: "denies instead of warning", caughtBy: "policy.action.warn", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
+	{name: "ignores match conditions of policies", caughtBy: "policy.matchConditions", request: onSpecs("validatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
+	{name: "ignores errors of policies", caughtBy: "policy.failure.fail", request: onSpecs("validatingadmissionpolicies", func(s object) { s["failurePolicy"] = "Ignore" })},
+	{name: "ignores matchResources of bindings", caughtBy: "policy.binding.matchResources", request: onSpecs("validatingadmissionpolicybindings", func(s object) { delete(s, "matchResources") })},
+	{name: "ignores reasons of validations", caughtBy: "policy.reason.Forbidden", request: onValidations("reason")},
+	{name: "ignores message expressions", caughtBy: "policy.message.expression", request: onValidations("messageExpression")},
+	{name: "ignores excluded resources", caughtBy: "policy.constraints.exclude", request: onSpecs("validatingadmissionpolicies", func(s object) { delete(at(s, "matchConstraints"), "excludeResourceRules") })},
+	{name: "allows missing parameters", caughtBy: "policy.params.missingDenied", request: onSpecs("validatingadmissionpolicybindings", func(s object) { at(s, "paramRef")["parameterNotFoundAction"] = "Allow" })},
+	{name: "doesn't reinvoke mutating policies", caughtBy: "mutatingPolicy.reinvocation.IfNeeded", request: onSpecs("mutatingadmissionpolicies", func(s object) { s["reinvocationPolicy"] = "Never" })},
+	{name: "ignores match conditions of mutating policies", caughtBy: "mutatingPolicy.matchConditions", request: onSpecs("mutatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
+
+	// Conversions.
+	{name: "accepts conversions with another uid", caughtBy: "conversion.uid", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
+	{name: "swallows failed conversions", caughtBy: "conversion.fails", review: onResponses(func(request, response object) {
+		response["result"], response["convertedObjects"] = object{"status": "Success"}, request["objects"]
+	})},
+
+	// What clients rely on beside admission.
+	{name: "persists dry runs of creates", caughtBy: "dryRun.persistsNothing.create", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "persists dry runs of deletes", caughtBy: "dryRun.persistsNothing.delete", request: query(http.MethodDelete, dropped("dryRun"))},
+	{name: "persists dry runs of patches", caughtBy: "dryRun.persistsNothing.patch", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "ignores resource versions of updates", caughtBy: "write.conflict", request: onBodies("PUT", "configmaps", func(o object) { delete(at(o, "metadata"), "resourceVersion") })},
+	{name: "writes updates that change nothing", caughtBy: "write.unchanged.update", request: onBodies("PUT", "configmaps", func(o object) {
+		at(o, "metadata")["annotations"] = object{"written": time.Now().String()}
+	})},
+	{name: "ignores preconditions", caughtBy: "write.precondition.uid", request: onBodies("DELETE", "configmaps", func(o object) { delete(o, "preconditions") })},
+	{name: "ignores unknown fields", caughtBy: "write.fieldValidation.strict", request: query(http.MethodPost, dropped("fieldValidation"))},
+	{name: "forces every apply", caughtBy: "apply.conflict", request: query(http.MethodPatch, func(v url.Values) { v.Set("force", "true") })},
+	{name: "never forces an apply", caughtBy: "apply.force", request: query(http.MethodPatch, dropped("force"))},
+	{name: "mixes up managers", caughtBy: "apply.removes", request: query(http.MethodPatch, func(v url.Values) { v.Set("fieldManager", "all") })},
+	{name: "ignores limits", caughtBy: "list.limit", request: query(http.MethodGet, dropped("limit"))},
+	{name: "ignores label selectors", caughtBy: "list.labels", request: query(http.MethodGet, dropped("labelSelector"))},
+	{name: "ignores field selectors", caughtBy: "list.fields", request: query(http.MethodGet, dropped("fieldSelector"))},
+	{name: "lists the latest state for any version", caughtBy: "list.exact", request: query(http.MethodGet, func(v url.Values) { v.Del("resourceVersion"); v.Del("resourceVersionMatch") })},
+	{name: "loses deletions in watches", caughtBy: "watch.order", response: onEvents(func(e object) object {
+		if e["type"] == "DELETED" {
+			return nil
+		}
+		return e
+	})},
+	{name: "loses an event in the middle", caughtBy: "watch.continuity", response: onEvents(func(e object) object {
+		if at(e, "object", "metadata")["name"] == "c17" {
+			return nil
+		}
+		return e
+	})},
+	{name: "begins watches anew", caughtBy: "watch.versions", request: func(r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			query(http.MethodGet, dropped("resourceVersion"))(r)
+		}
+	}},
+	{name: "calls all changes MODIFIED", caughtBy: "watch.selector", response: onEvents(func(e object) object {
+		e["type"] = "MODIFIED"
+		return e
+	})},
+	{name: "never ends watches", caughtBy: "watch.timeout", request: query(http.MethodGet, func(v url.Values) {
+		if v.Has("timeoutSeconds") {
+			v.Set("timeoutSeconds", "600")
+		}
+	})},
+	{name: "sends no bookmark", caughtBy: "watch.bookmarks", response: onEvents(func(e object) object {
+		if e["type"] == "BOOKMARK" {
+			return nil
+		}
+		return e
+	})},
+	{name: "ignores finalizers", caughtBy: "finalizer.holds", request: onBodies("POST", "configmaps", func(o object) { delete(at(o, "metadata"), "finalizers") })},
+	{name: "deletes namespaces at once", caughtBy: "namespace.phase", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "status"), "phase") })},
+	{name: "answers updates of status with the whole object", caughtBy: "write.status.separate", request: func(r *http.Request) {
+		r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status")
+	}},
+	{name: "has no tables", caughtBy: "format.table", request: func(r *http.Request) { r.Header.Set("Accept", "application/json") }},
+}
+
+func dropped(name string) func(url.Values) { return func(v url.Values) { v.Del(name) } }
+
+// onValidations drops a field of validations.
+func onValidations(name string) func(*http.Request) {
+	return onSpecs("validatingadmissionpolicies", func(s object) {
+		validations, _ := s["validations"].([]any)
+		for _, v := range validations {
+			delete(v.(object), name)
+		}
+	})
+}

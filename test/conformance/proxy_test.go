@@ -1,0 +1,341 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// mutation breaks one promise. Any of its parts may be nil.
+type mutation struct {
+	// name says how the server is wrong, and caughtBy is the case that must fail.
+	name, caughtBy string
+	// request changes a request before the server gets it, and response an answer before the client gets it.
+	request  func(*http.Request)
+	response func(*http.Response)
+	// review is between the server and the suite's webhooks.
+	review func(http.Handler) http.Handler
+}
+
+// target returns a server with the mutation in front of a good one.
+func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
+	t.Helper()
+	transport, err := rest.TransportFor(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: base.Scheme, Host: base.Host})
+			if m.request != nil {
+				m.request(r.Out)
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if m.response != nil {
+				m.response(r)
+			}
+			return nil
+		},
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	options := trial.Options{Config: &rest.Config{Host: server.URL}, Disposable: true}
+	if m.review != nil {
+		options.WrapWebhooks = func(next http.Handler) http.Handler {
+			broken := m.review(next)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, trial.ReadyPath) {
+					next.ServeHTTP(w, r) // the frame's own
+					return
+				}
+				broken.ServeHTTP(w, r)
+			})
+		}
+	}
+	return options
+}
+
+type object = map[string]any
+
+// at returns the object at a path, or an empty one.
+func at(o object, path ...string) object {
+	for _, field := range path {
+		o, _ = o[field].(object)
+	}
+	if o == nil {
+		return object{}
+	}
+	return o
+}
+
+// edited returns a JSON text with a change. A text that is no object stays.
+func edited(text []byte, change func(object)) []byte {
+	o := object{}
+	if json.Unmarshal(text, &o) != nil {
+		return text
+	}
+	change(o)
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// editBody changes the object in the body of a request.
+func editBody(r *http.Request, change func(object)) {
+	if r.Body == nil {
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	body = edited(body, change)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+}
+
+// onBodies changes the objects that are sent to paths that contain a part, by verbs.
+func onBodies(verbs, part string, change func(object)) func(*http.Request) {
+	return func(r *http.Request) {
+		if strings.Contains(verbs, r.Method) && strings.Contains(r.URL.Path, part) {
+			editBody(r, change)
+		}
+	}
+}
+
+// onWebhooks changes the webhooks of configurations, but for those of the suite's frame.
+func onWebhooks(change func(webhook object)) func(*http.Request) {
+	return onBodies("POST", "webhookconfigurations", func(o object) {
+		webhooks, _ := o["webhooks"].([]any)
+		for _, w := range webhooks {
+			if webhook, is := w.(object); is && !strings.HasPrefix(webhook["name"].(string), "ready.") {
+				change(webhook)
+			}
+		}
+	})
+}
+
+// field sets a field of webhooks.
+func field(name string, value any) func(*http.Request) {
+	return onWebhooks(func(w object) { w[name] = value })
+}
+
+// unsupported drops a field of webhooks.
+func unsupported(name string) func(*http.Request) {
+	return onWebhooks(func(w object) { delete(w, name) })
+}
+
+// defaulted sets a field of webhooks that leave it out.
+func defaulted(name string, value any) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		if w[name] == nil {
+			w[name] = value
+		}
+	})
+}
+
+// ifIs replaces a value of a field of webhooks.
+func ifIs(name string, is, instead any) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		if w[name] == is {
+			w[name] = instead
+		}
+	})
+}
+
+// ruled sets a field of the rules of webhooks.
+func ruled(name string, value any) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		rules, _ := w["rules"].([]any)
+		for _, rule := range rules {
+			rule.(object)[name] = value
+		}
+	})
+}
+
+// onSpecs changes the specs of objects of a resource, but for those of the suite's frame.
+func onSpecs(resource string, change func(spec object)) func(*http.Request) {
+	return onBodies("POST", "/"+resource, func(o object) {
+		if name, _ := at(o, "metadata")["name"].(string); !strings.HasSuffix(name, "-ready") {
+			change(at(o, "spec"))
+		}
+	})
+}
+
+// query changes the parameters of requests of a verb.
+func query(verb string, change func(url.Values)) func(*http.Request) {
+	return func(r *http.Request) {
+		if r.Method == verb {
+			values := r.URL.Query()
+			change(values)
+			r.URL.RawQuery = values.Encode()
+		}
+	}
+}
+
+// onReviews changes the request of reviews.
+func onReviews(change func(request object)) func(http.Handler) http.Handler {
+	return onBodiesOfReviews(func(review object) { change(at(review, "request")) })
+}
+
+func onBodiesOfReviews(change func(review object)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			editBody(r, change)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// without drops a field of the request of reviews, or makes it null.
+func without(name string) func(http.Handler) http.Handler {
+	return onReviews(func(r object) { r[name] = nil })
+}
+
+// onResponses changes the response of webhooks, given the request.
+func onResponses(change func(request, response object)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			request := object{}
+			editBody(r, func(review object) { request = at(review, "request") })
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(edited(answer.Body.Bytes(), func(review object) { change(request, at(review, "response")) }))
+		})
+	}
+}
+
+// swallow answers the reviews that a predicate holds for, so the suite's webhooks aren't called.
+func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			review := object{}
+			editBody(r, func(o object) { review = o })
+			request := at(review, "request")
+			if !holds(request) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(object{"apiVersion": review["apiVersion"], "kind": "AdmissionReview",
+				"response": object{"uid": request["uid"], "allowed": true}})
+		})
+	}
+}
+
+// onAnswers changes the objects in answers to a verb.
+func onAnswers(verb string, change func(object)) func(*http.Response) {
+	return func(r *http.Response) {
+		if r.Request.Method != verb || r.Request.URL.Query().Get("watch") != "" || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(err)
+		}
+		setBody(r, edited(body, change))
+	}
+}
+
+func setBody(r *http.Response, body []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+}
+
+// onEvents passes the events of watches through a function that may drop them, by nil.
+func onEvents(change func(object) object) func(*http.Response) {
+	return func(r *http.Response) {
+		if r.Request.URL.Query().Get("watch") == "" || r.StatusCode != http.StatusOK {
+			return
+		}
+		reader, writer := io.Pipe()
+		body := r.Body
+		r.Body = reader
+		go func() {
+			defer body.Close()
+			decoder, encoder := json.NewDecoder(body), json.NewEncoder(writer)
+			for {
+				event := object{}
+				if err := decoder.Decode(&event); err != nil {
+					_ = writer.CloseWithError(err)
+					return
+				}
+				if event = change(event); event == nil {
+					continue
+				}
+				if encoder.Encode(event) != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// warningHeaders replaces the Warning headers of answers.
+func warningHeaders(change func(code int, warnings []string) []string) func(*http.Response) {
+	return func(r *http.Response) {
+		warnings := r.Header.Values("Warning")
+		r.Header.Del("Warning")
+		for _, warning := range change(r.StatusCode, warnings) {
+			r.Header.Add("Warning", warning)
+		}
+	}
+}
+
+// readAll returns the body of a request, and withBody the request with a body.
+func readAll(r *http.Request) []byte {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func withBody(r *http.Request, body []byte) *http.Request {
+	clone := r.Clone(r.Context())
+	clone.Body = io.NopCloser(bytes.NewReader(body))
+	return clone
+}
+
+// discard is an answer that nobody reads.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header {
+	if d.header == nil {
+		d.header = http.Header{}
+	}
+	return d.header
+}
+func (*discard) Write(data []byte) (int, error) { return len(data), nil }
+func (*discard) WriteHeader(int)                {}
+
+// fixKind makes each answer an AdmissionReview.
+func fixKind(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(edited(answer.Body.Bytes(), func(review object) { review["kind"] = "AdmissionReview" }))
+	})
+}
