@@ -78,6 +78,40 @@ func TestQuotaIsMeasured(t *testing.T) {
 	uses("1", "0", "0")
 }
 
+// What is created in a row is counted by admission alone: the controller doesn't measure in between, when some of it isn't
+// stored yet.
+func TestQuotaCountsWhatIsCreatedInARow(t *testing.T) {
+	t.Parallel()
+	const created = 100
+	srv := miniapitest.Start(t, withControllers("resourcequota"))
+	quotas, configMaps := srv.Client().CoreV1().ResourceQuotas("default"), srv.Client().CoreV1().ConfigMaps("default")
+	must(quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{corev1.ResourceConfigMaps: resource.MustParse("1000")},
+	}}, metav1.CreateOptions{}))(t)
+	used := func(ctx context.Context) (int64, error) {
+		q, err := quotas.Get(ctx, "q", metav1.GetOptions{})
+		if err != nil {
+			return 0, err
+		}
+		quantity, ok := q.Status.Used[corev1.ResourceConfigMaps]
+		if !ok {
+			return 0, fmt.Errorf("want the quota to be measured, got %v", q.Status)
+		}
+		return quantity.Value(), nil
+	}
+	eventually(t, func(ctx context.Context) error {
+		_, err := used(ctx)
+		return err
+	})
+	before := must(used(t.Context()))(t)
+	for i := range created {
+		must(configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("map-", i)}}, metav1.CreateOptions{}))(t)
+		if got := must(used(t.Context()))(t); got != before+int64(i)+1 {
+			t.Fatalf("want %d used after %d were created, got %d", before+int64(i)+1, i+1, got)
+		}
+	}
+}
+
 // A PodDisruptionBudget says how many pods may be evicted, and the next eviction is refused.
 func TestDisruptionBudget(t *testing.T) {
 	t.Parallel()

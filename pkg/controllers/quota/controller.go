@@ -31,6 +31,10 @@ const (
 	// resync is how often every quota is measured, in kube-controller-manager too.
 	resync = 5 * time.Minute
 
+	// confirmDelay is after how long a quota is measured again that uses less than before. Admission writes the usage before
+	// the object that is counted is stored: a measure in between counts too little.
+	confirmDelay = time.Second
+
 	// replenishDelay collects objects that are gone.
 	replenishDelay = 10 * time.Millisecond
 )
@@ -52,8 +56,18 @@ func New(config Config) (objects.Handler, error) {
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: c.sync})
 	return c, work.Enqueue(work.Events{
 		Informer: config.Quotas,
-		Changed:  func(o metav1.Object) { c.queue.Add(cache.MetaObjectToName(o).String()) },
+		Changed: func(o metav1.Object) {
+			if q, ok := o.(*corev1.ResourceQuota); ok && !inForce(q) {
+				c.queue.Add(cache.MetaObjectToName(q).String())
+			}
+		},
 	})
+}
+
+// inForce reports whether the limits of a quota are in its status. The usage in it may have been changed by admission, for
+// an object that isn't stored yet: it must not be measured then.
+func inForce(q *corev1.ResourceQuota) bool {
+	return q.Status.Hard != nil && q.Status.Used != nil && equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard)
 }
 
 type controller struct {
@@ -112,7 +126,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 			status.Used[name] = used // it can't be measured
 		}
 	}
-	if quota.Status.Hard == nil || quota.Status.Used == nil || !equality.Semantic.DeepEqual(status, quota.Status) {
+	if !inForce(quota) || !equality.Semantic.DeepEqual(status, quota.Status) {
 		changed := quota.DeepCopy()
 		changed.Status = status
 		_, err = c.Client.ResourceQuotas(quota.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
@@ -120,5 +134,18 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 			err = nil
 		}
 	}
+	if less(status.Used, quota.Status.Used) {
+		return confirmDelay, errors.Join(measureErr, err)
+	}
 	return resync, errors.Join(measureErr, err)
+}
+
+// less reports whether less is used of any resource than before.
+func less(now, before corev1.ResourceList) bool {
+	for name, used := range now {
+		if former, ok := before[name]; ok && used.Cmp(former) < 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -37,14 +37,15 @@ func TestSync(t *testing.T) {
 		measured                     quantities
 		err                          error
 		wantHard, wantUsed, wantNone quantities // wantNone: no write
+		confirms                     bool       // the usage is measured again soon
 	}{
-		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil},
-		{"as before", "a write would be for nothing", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}},
-		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}},
-		{"fewer", "what is gone is free", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil},
-		{"other limits", "limits that are gone aren't measured", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil},
-		{"not measured", "the last measure holds, and the rest is written", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil},
-		{"empty", "a status says so", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil},
+		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
+		{"as before", "a write would be for nothing", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
+		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}, false},
+		{"fewer", "what is gone is free", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, true},
+		{"other limits", "limits that are gone aren't measured", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil, false},
+		{"not measured", "the last measure holds, and the rest is written", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil, false},
+		{"empty", "a status says so", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,8 +62,12 @@ func TestSync(t *testing.T) {
 				return list(test.measured), test.err
 			}}}
 			again, err := c.sync(t.Context(), "ns/q")
-			if !errors.Is(err, test.err) || again != resync {
-				t.Errorf("%s: want error %v and another measure after %s, got %v after %s", test.reason, test.err, resync, err, again)
+			wantAgain := resync
+			if test.confirms {
+				wantAgain = confirmDelay
+			}
+			if !errors.Is(err, test.err) || again != wantAgain {
+				t.Errorf("%s: want error %v and another measure after %s, got %v after %s", test.reason, test.err, wantAgain, err, again)
 			}
 			writes := controllertest.Writes(client.Actions())
 			if test.wantNone != nil {
@@ -80,6 +85,31 @@ func TestSync(t *testing.T) {
 			}
 			if diff := cmp.Diff(corev1.ResourceQuotaStatus{Hard: list(test.wantHard), Used: list(test.wantUsed)}, got.Status); diff != "" && len(test.wantHard)+len(test.wantUsed) > 0 {
 				t.Errorf("%s: the status differs (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// Only a quota whose limits aren't in force yet is measured because it was written: admission writes its usage before the
+// object that is counted is stored.
+func TestInForce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason     string
+		spec, hard, used quantities
+		want             bool
+	}{
+		{"new", "the status is empty", quantities{"pods": "2"}, nil, nil, false},
+		{"measured", "the status has the limits", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, true},
+		{"in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0"}, true},
+		{"changed", "the new limit isn't in the status", quantities{"pods": "3"}, quantities{"pods": "2"}, quantities{"pods": "1"}, false},
+		{"fewer limits", "the former limit is in the status", quantities{"pods": "2"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			q := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: list(test.spec)}, Status: corev1.ResourceQuotaStatus{Hard: list(test.hard), Used: list(test.used)}}
+			if got := inForce(q); got != test.want {
+				t.Errorf("%s: want %t, got %t", test.reason, test.want, got)
 			}
 		})
 	}
