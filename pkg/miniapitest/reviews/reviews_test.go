@@ -202,6 +202,9 @@ func TestFiles(t *testing.T) {
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "500 Internal Server Error: "},
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "404 Not Found: "},
 		{Path: "/../..", Request: []byte(odd)},
+		// The two configurations of a project often have the same name.
+		{Webhook: "MutatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
+		{Webhook: "ValidatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
 	} {
 		if _, err := writer.Write(e); err != nil {
 			t.Fatal(err)
@@ -216,6 +219,8 @@ func TestFiles(t *testing.T) {
 		got = append(got, file.Name)
 	}
 	want := []string{
+		"MutatingWebhookConfiguration/a/b.example.com/create-roles-system_.._odd.json",
+		"ValidatingWebhookConfiguration/a/b.example.com/create-roles-system_.._odd.json",
 		"mutate/update-pods-status-default-web-xxxxx.json",
 		"my-config/pods.example.com/create-roles-system_.._odd-2.json",
 		"my-config/pods.example.com/create-roles-system_.._odd.json",
