@@ -15,8 +15,8 @@ func responseCases() []Case {
 	cases := []Case{
 		answerCase("response.code", inCode, LevelError, "Webhooks respond with a 200 HTTP status code.", responseSource,
 			"Answer every AdmissionReview with the HTTP status 200, also one that is denied: the denial is in response.allowed and response.status."),
-		answerCase("response.contentType", inContentType, LevelError, "Webhooks respond with Content-Type: application/json.", responseSource,
-			`Set the header Content-Type to application/json before the body is written. API servers refuse an answer of another type, such as text/plain, which Go's net/http sets by default.`),
+		answerCase("response.contentType", inContentType, LevelAdvice, "Webhooks respond with Content-Type: application/json.", responseSource,
+			"Set the header Content-Type to application/json before the body is written. kube-apiserver reads JSON whatever the header says; Go's net/http sets text/plain by default, and so does controller-runtime."),
 		answerCase("response.json", inBody, LevelError, "Webhooks respond with a body containing an AdmissionReview object serialized to JSON.", responseSource,
 			"Write one JSON object, and nothing after it."),
 		answerCase("response.kind", inKind, LevelError, "The body of the response contains an AdmissionReview object.", responseSource,

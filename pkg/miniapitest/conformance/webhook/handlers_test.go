@@ -608,6 +608,54 @@ func TestOneFaultOneCase(t *testing.T) {
 	}
 }
 
+// What kube-apiserver tolerates fails no case: many webhooks answer so, and work.
+func TestTolerated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		handler func() http.Handler
+	}{
+		{"content type of controller-runtime", finished(func(e *exchange) { e.contentType = "text/plain; charset=utf-8" })},
+		{"objects of a wrong type as 500", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				e := &exchange{raw: body}
+				if err := readReview(e); err != nil && e.review["request"] != nil && e.review["kind"] == "AdmissionReview" {
+					if _, is := e.review["request"].(map[string]any); is {
+						http.Error(w, err.Error(), http.StatusInternalServerError)
+						return
+					}
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler())
+			found := 0
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				for _, f := range findings {
+					found++
+					if f.Level == webhook.LevelError {
+						t.Errorf("%s: %s", c.ID, f.Seen)
+					}
+				}
+			}
+			if found == 0 {
+				t.Error("nothing is found")
+			}
+		})
+	}
+}
+
 // Handlers that are right in different ways have no finding.
 func TestRightHandlers(t *testing.T) {
 	t.Parallel()
