@@ -10,7 +10,7 @@ import (
 )
 
 // cleanupTimeout bounds the removal of what a case has made, which also follows an interrupted run.
-const cleanupTimeout = 30 * time.Second
+const cleanupTimeout = 2 * time.Minute
 
 // T is the handle of a running case, as *testing.T is that of a test. Its methods may be called concurrently; those that
 // end the case must be called by the goroutine of Run.

@@ -50,7 +50,8 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		ID: "write.generateName", Promise: "generateName makes a different name for each create.",
 		Run: func(t *trial.T) {
 			o := t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")
-			t.True(t.Create(trial.ConfigMaps, o).OK().Name() != t.Create(trial.ConfigMaps, o).OK().Name(), "two names", "the same one")
+			first, second := t.Create(trial.ConfigMaps, o).OK().Name(), t.Create(trial.ConfigMaps, o).OK().Name()
+			t.True(first != second, "two names", first+" twice")
 		},
 	},
 	{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (t *T) catchUp(r Request) {
 	}
 	t.mu.Unlock()
 	if version != "" {
-		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}}) //nolint:errcheck // the write itself says what is wrong
+		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}}) // the write itself says what is wrong
 	}
 }
 
@@ -190,11 +191,7 @@ func (a *Answer) Refused(code int, words ...string) Object {
 
 // Warnings returns the texts of the Warning headers.
 func (a *Answer) Warnings() []string {
-	var all []string
-	for _, header := range a.Header.Values("Warning") {
-		all = append(all, header)
-	}
-	return all
+	return slices.Clone(a.Header.Values("Warning"))
 }
 
 // Create posts an object to a collection, or to a subresource of the object of its name.

@@ -139,8 +139,8 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 		return err
 	}
 	digits := strings.TrimRightFunc(version.Minor, func(r rune) bool { return r < '0' || r > '9' })
-	s.Major, _ = strconv.Atoi(version.Major) //nolint:errcheck // a version that is no number has no capability by version
-	s.Minor, _ = strconv.Atoi(digits)        //nolint:errcheck // as above
+	s.Major, _ = strconv.Atoi(version.Major) // a version that is no number has no capability by version
+	s.Minor, _ = strconv.Atoi(digits)
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return err

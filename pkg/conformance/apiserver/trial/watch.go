@@ -30,7 +30,7 @@ func (t *T) Watch(r Resource, query ...string) *Watch {
 	if w.Code != http.StatusOK {
 		defer response.Body.Close()
 		w.body = make([]byte, 1000)
-		n, _ := response.Body.Read(w.body) //nolint:errcheck // the beginning is enough for a finding
+		n, _ := response.Body.Read(w.body) // the beginning is enough for a finding
 		w.body = w.body[:n]
 		close(w.events)
 		return w
