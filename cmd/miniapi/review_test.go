@@ -43,6 +43,7 @@ func TestReview(t *testing.T) {
 	more := file(t, "more.yaml", "%s", strings.Replace(reviewedDeployment, "replicas: 3", "replicas: 5", 1))
 	definition, widget := file(t, "definition.yaml", "%s", reviewedDefinition), file(t, "widget.yaml", "%s", reviewedWidget)
 	exec := file(t, "exec.yaml", "%s", "apiVersion: v1\nkind: PodExecOptions\ncommand: [ls, -l]\ntty: true\nstdin: true\ncontainer: c\n")
+	namespace := file(t, "namespace.yaml", "%s", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\nspec: {finalizers: [kubernetes]}\n")
 	access := file(t, "access.yaml", "%s", "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: jane, nonResourceAttributes: {path: /, verb: get}}\n")
 	eviction := file(t, "eviction.yaml", "%s", "apiVersion: policy/v1\nkind: Eviction\nmetadata: {name: web, namespace: shop}\n")
 	for _, test := range []struct {
@@ -82,6 +83,9 @@ func TestReview(t *testing.T) {
 		}},
 		{"metadata of an update", "a client keeps the metadata that the server has set", []string{"-f", more, "--old", deployment, "--operation=UPDATE", "--review-version=v1beta1"}, map[string]any{
 			"request.object.metadata.generation": 1.0, "request.oldObject.metadata.generation": 1.0,
+		}},
+		{"finalize", "the subresource can't be read", []string{"-f", namespace, "--operation=UPDATE", "--subresource=finalize"}, map[string]any{
+			"request.subResource": "finalize", "request.kind.kind": "Namespace", "request.name": "shop", "request.object.spec.finalizers.0": "kubernetes",
 		}},
 		{"conversion", "the webhook is registered for another version", []string{"-f", deployment, "--webhook-version=apps/v1beta2"}, map[string]any{
 			"request.kind.version": "v1beta2", "request.object.apiVersion": "apps/v1beta2", "request.requestKind.version": "v1",

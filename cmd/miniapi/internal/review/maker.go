@@ -199,7 +199,11 @@ func (m *maker) connect(ctx context.Context) error {
 // has another kind than the object, as scale has, it gets the object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
-	if err := m.send(ctx, m.admin, "GET", m.object(), nil, live); err != nil {
+	err := m.send(ctx, m.admin, "GET", m.object(), nil, live)
+	if apierrors.IsMethodNotSupported(err) { // the subresource can be written alone, as finalize of a namespace
+		err = m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, live)
+	}
+	if err != nil {
 		return nil, err
 	}
 	body := m.Object.DeepCopy()
