@@ -189,7 +189,7 @@ func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	if len(a.patch) == 0 || !a.allowed {
 		return object, nil
 	}
-	changed, err := jsonpatch.Apply(map[string]any(object), any(a.patch))
+	changed, err := jsonpatch.Apply(object, any(a.patch))
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func meant(value any) any {
 		kept := map[string]any{}
 		for key, field := range v {
 			field = meant(field)
-			if empty, is := field.(map[string]any); field != nil && !(is && len(empty) == 0) {
+			if empty, is := field.(map[string]any); field != nil && (!is || len(empty) > 0) {
 				kept[key] = field
 			}
 		}

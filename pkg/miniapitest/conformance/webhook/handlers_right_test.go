@@ -1,0 +1,194 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// A fault of all answers is found by the case about that fault, and by no other of the level error.
+func TestOneFaultOneCase(t *testing.T) {
+	t.Parallel()
+	one := int32(1)
+	for _, tc := range []struct {
+		name, by string
+		also     []string
+		handler  func() http.Handler
+		change   func(*webhook.Hook)
+	}{
+		{"content type", "response.contentType", nil, finished(func(e *exchange) { e.contentType = "text/plain" }), func(*webhook.Hook) {}},
+		{"uid", "response.uid", nil, finished(func(e *exchange) { e.response["uid"] = "" }), func(*webhook.Hook) {}},
+		{"kind", "response.kind", nil, finished(func(e *exchange) { e.answer["kind"] = "Review" }), func(*webhook.Hook) {}},
+		{"about as slow as the timeout", "response.answered", []string{"request.create", "request.update", "request.connect", "request.subresource"}, decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] != "DELETE" {
+				time.Sleep(1200 * time.Millisecond) //nolint:forbidigo // the handler is slow
+			}
+		}), func(h *webhook.Hook) { h.Entry.TimeoutSeconds = &one }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler(), tc.change)
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				if c.ID == tc.by && len(findings) == 0 {
+					t.Errorf("%s finds nothing", c.ID)
+				}
+				for _, f := range findings {
+					if f.Level == webhook.LevelError && c.ID != tc.by && !slices.Contains(tc.also, c.ID) {
+						t.Errorf("%s: %s", c.ID, f.Seen)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What kube-apiserver tolerates fails no case: many webhooks answer so, and work.
+func TestTolerated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		handler func() http.Handler
+	}{
+		{"content type of controller-runtime", finished(func(e *exchange) { e.contentType = "text/plain; charset=utf-8" })},
+		{"objects of a wrong type as 500", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				e := &exchange{raw: body}
+				if err := readReview(e); err != nil && e.review["request"] != nil && e.review["kind"] == "AdmissionReview" {
+					if _, is := e.review["request"].(map[string]any); is {
+						http.Error(w, err.Error(), http.StatusInternalServerError)
+						return
+					}
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler())
+			found := 0
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				for _, f := range findings {
+					found++
+					if f.Level == webhook.LevelError {
+						t.Errorf("%s: %s", c.ID, f.Seen)
+					}
+				}
+			}
+			if found == 0 {
+				t.Error("nothing is found")
+			}
+		})
+	}
+}
+
+// Handlers that are right in different ways have no finding.
+func TestRightHandlers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		handler func() http.Handler
+	}{
+		{"adds a label", func() http.Handler { return good() }},
+		{"allows everything", decided(func(e *exchange) { e.response = map[string]any{"uid": e.request["uid"], "allowed": true} })},
+		{"denies everything", decided(func(e *exchange) {
+			e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(422, "no")}
+		})},
+		{"denies without a code", decided(func(e *exchange) {
+			e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": map[string]any{"message": "no", "reason": "Forbidden"}}
+		})},
+		{"warns and annotates", finished(func(e *exchange) {
+			e.response["warnings"], e.response["auditAnnotations"] = []string{"set a team"}, map[string]string{"team": "none"}
+		})},
+		{"denies deletions", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["operation"] == "DELETE" {
+				e.response["allowed"], e.response["status"] = false, denial(403, "objects stay")
+			}
+		})},
+		{"charset in the answer", finished(func(e *exchange) { e.contentType = "application/json; charset=utf-8" })},
+		{"null where nothing is", finished(func(e *exchange) {
+			for _, key := range []string{"patch", "patchType", "status", "warnings", "auditAnnotations"} {
+				if _, has := e.response[key]; !has {
+					e.response[key] = nil
+				}
+			}
+		})},
+		{"a patch that is null, as Go encodes no operations", decided(func(e *exchange) {
+			addLabel(e)
+			if len(e.ops) == 0 {
+				e.response["patch"], e.response["patchType"] = []byte("null"), "JSONPatch"
+			}
+		})},
+		{"bad input as a denial", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if err := readReview(&exchange{raw: body}); err != nil {
+					w.Header().Set("Content-Type", "application/json")
+					_ = json.NewEncoder(w).Encode(map[string]any{
+						"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+						"response": map[string]any{"uid": "", "allowed": false, "status": denial(400, err.Error())},
+					})
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
+		{"strict about messages", before(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+				http.Error(w, "want a POST of JSON", http.StatusUnsupportedMediaType)
+				return false
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, 8<<20)
+			return true
+		})},
+		{"null creation time, as typed objects have it", decided(addOp(func(e *exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/creationTimestamp", "value": at(e.object(), "metadata", "creationTimestamp")}
+		}))},
+		{"operations that change nothing", decided(addOp(func(e *exchange) map[string]any {
+			return map[string]any{"op": "replace", "path": "/kind", "value": e.object()["kind"]}
+		}))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, tc.handler())
+			for _, c := range webhook.Cases() {
+				findings, err := c.Run(context.Background(), suite)
+				var skipped webhook.Skipped
+				if err != nil && !asSkipped(err, &skipped) {
+					t.Errorf("%s: %v", c.ID, err)
+				}
+				for _, f := range findings {
+					if strings.HasPrefix(c.ID, "latency.") {
+						continue // a machine that does other work says nothing of the handler
+					}
+					t.Errorf("%s: %s\nsent: %s\nseen: %s", c.ID, c.Promise, f.Sent, f.Seen)
+				}
+			}
+		})
+	}
+}
