@@ -42,7 +42,7 @@ func openBrowser(t *testing.T) *browser {
 	if program == "" {
 		t.Skip("no chromium in PATH: on Debian, apt-get install chromium")
 	}
-	dir, err := os.MkdirTemp("", "miniapi-chromium-") // t.TempDir fails while a helper of Chromium still writes
+	dir, err := os.MkdirTemp("", "miniapi-chromium-") //nolint:usetesting // t.TempDir fails while a helper of Chromium still writes
 	ok(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
