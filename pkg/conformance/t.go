@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cleanupTimeout bounds the removal of what a case has made, which also follows an interrupted run.
+// cleanupTimeout bounds the removal of the objects of a case. An interrupted run removes them, too.
 const cleanupTimeout = 2 * time.Minute
 
 // T is the handle of a running case, as *testing.T is that of a test. Its methods may be called concurrently; those that

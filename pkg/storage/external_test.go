@@ -89,7 +89,7 @@ func TestCheckExternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = silent.Close() })
-	const nobody = "http://127.0.0.1:1"
+	const closed = "http://127.0.0.1:1"
 
 	for _, c := range []struct {
 		name, reason string
@@ -99,8 +99,8 @@ func TestCheckExternal(t *testing.T) {
 		{"http", "the usual URL", storagebackend.TransportConfig{ServerList: []string{"http://" + tcp}}, nil},
 		{"bare address", "etcd's client takes it too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
 		{"unix", "a socket file", storagebackend.TransportConfig{ServerList: []string{"unix://" + socket}}, nil},
-		{"one of two", "a cluster works without one of its members", storagebackend.TransportConfig{ServerList: []string{nobody, "http://" + tcp}}, nil},
-		{"no server", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{nobody, "http://127.0.0.1:2"}}, []string{nobody + ": ", "127.0.0.1:2: ", "connection refused"}},
+		{"one of two", "a cluster works without one of its members", storagebackend.TransportConfig{ServerList: []string{closed, "http://" + tcp}}, nil},
+		{"no server", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{closed, "http://127.0.0.1:2"}}, []string{closed + ": ", "127.0.0.1:2: ", "connection refused"}},
 		{"silent", "the server accepts connections and answers nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
 		{"unknown authority", "no trusted authority has signed the certificate", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
 		{"no client certificate", "the server's error comes after the client's part of the handshake", storagebackend.TransportConfig{ServerList: []string{strict.URL}, TrustedCAFile: authority}, []string{strict.URL, "client certificate", "certificate required"}},

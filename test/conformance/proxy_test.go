@@ -92,10 +92,7 @@ func edited(text []byte, change func(object)) []byte {
 		return text
 	}
 	change(o)
-	text, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
+	text, _ = json.Marshal(o) // o was decoded from JSON
 	return text
 }
 
@@ -104,11 +101,7 @@ func editBody(r *http.Request, change func(object)) {
 	if r.Body == nil {
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(err)
-	}
-	body = edited(body, change)
+	body := edited(readAll(r.Body), change)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
@@ -250,11 +243,7 @@ func onAnswers(verb string, change func(object)) func(*http.Response) {
 		if r.Request.Method != verb || r.Request.URL.Query().Get("watch") != "" || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
 			return
 		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			panic(err)
-		}
-		setBody(r, edited(body, change))
+		setBody(r, edited(readAll(r.Body), change))
 	}
 }
 
@@ -303,32 +292,22 @@ func warningHeaders(change func(code int, warnings []string) []string) func(*htt
 	}
 }
 
-// readAll returns the body of a request, and withBody the request with a body.
-func readAll(r *http.Request) []byte {
-	body, err := io.ReadAll(r.Body)
+// readAll returns a whole body. If the other side has broken off, the proxy breaks off its own answer, too.
+func readAll(from io.Reader) []byte {
+	body, err := io.ReadAll(from)
 	if err != nil {
-		panic(err)
+		panic(http.ErrAbortHandler) // net/http breaks the answer off
 	}
 	return body
 }
+
+// withBody returns a request with another body.
 
 func withBody(r *http.Request, body []byte) *http.Request {
 	clone := r.Clone(r.Context())
 	clone.Body = io.NopCloser(bytes.NewReader(body))
 	return clone
 }
-
-// discard is an answer that nobody reads.
-type discard struct{ header http.Header }
-
-func (d *discard) Header() http.Header {
-	if d.header == nil {
-		d.header = http.Header{}
-	}
-	return d.header
-}
-func (*discard) Write(data []byte) (int, error) { return len(data), nil }
-func (*discard) WriteHeader(int)                {}
 
 // fixKind makes each answer an AdmissionReview.
 func fixKind(next http.Handler) http.Handler {

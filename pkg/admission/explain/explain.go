@@ -1,7 +1,7 @@
 // Package explain says why a webhook, a policy or a binding matches a request, or which field rules it out. The library
 // decides what matches and gives no reason, so the package asks the library's predicates again, a part of the
-// constraints at a time. It costs more than the decision, so it is for requests that are recorded, and for questions.
-// Match conditions aren't part of it: the packages that compile expressions explain them.
+// constraints at a time. An explanation costs more than the decision: use the package for recorded requests and for
+// questions alone. The packages that compile expressions explain match conditions.
 package explain
 
 import (

@@ -288,7 +288,7 @@ var warnings = []trial.Test{
 	},
 }
 
-// ordering are about the order of webhooks and of what comes between them.
+// ordering has the cases about the order of webhooks, plugins and validation.
 var ordering = []trial.Test{
 	{
 		ID: "order.mutatingFirst", Source: dynamic + "What are admission webhooks?", Promise: "Mutating admission webhooks are invoked first; validating ones see the object after all modifications.",

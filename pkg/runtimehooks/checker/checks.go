@@ -81,13 +81,18 @@ func checkAnswer(ctx context.Context, s *session, h handler) error {
 	return err
 }
 
+// callTwice returns the responses of two equal calls.
+func callTwice(ctx context.Context, s *session, h handler) (first, second hooksv1.ResponseObject, err error) {
+	if first, _, err = s.call(ctx, h); err != nil {
+		return nil, nil, err
+	}
+	second, _, err = s.call(ctx, h)
+	return first, second, err
+}
+
 // checkIdempotence calls twice. The second call must not fail if the first one has succeeded.
 func checkIdempotence(ctx context.Context, s *session, h handler) error {
-	first, _, err := s.call(ctx, h)
-	if err != nil {
-		return err
-	}
-	second, _, err := s.call(ctx, h)
+	first, second, err := callTwice(ctx, s, h)
 	if err != nil {
 		return err
 	}
@@ -99,11 +104,7 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 
 // checkDeterminism compares the answers of two calls. Those of blocking hooks may differ in when they stop to block.
 func checkDeterminism(ctx context.Context, s *session, h handler) error {
-	first, _, err := s.call(ctx, h)
-	if err != nil {
-		return err
-	}
-	second, _, err := s.call(ctx, h)
+	first, second, err := callTwice(ctx, s, h)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,8 @@ func changed(was, is *unstructured.Unstructured) bool {
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
 }
 
-// enqueue asks an extension as soon as can be: errors of what it was before don't count.
+// enqueue queues an ExtensionConfig for discovery at once. The backoff of earlier errors ends, because the configuration has
+// changed.
 func (c *Controller) enqueue(obj any) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {

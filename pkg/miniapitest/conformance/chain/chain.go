@@ -30,7 +30,7 @@ const DefaultFuzzed = 3
 
 // Options are those of a chain.
 type Options struct {
-	// Config is that of an administrator of a server that serves nobody else.
+	// Config is the client configuration of an administrator. The server must have no other users.
 	Config *rest.Config
 	// Objects are sent instead of samples, for the resources that they are of.
 	Objects []*unstructured.Unstructured

@@ -129,8 +129,8 @@ func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	return len(all), percentiles(all, parts...)
 }
 
-// good tells whether the answer to an input as it is says yes or no, and its webhook answers each input in time: the
-// answers of another one say nothing of what a case changes.
+// good reports whether the answer to an unchanged input allows or denies, and the webhook answers each input in time. A case
+// that changes an input learns nothing from a webhook that already fails for the unchanged one.
 func (s *Suite) good(ctx context.Context, in *Input) bool {
 	for _, other := range s.Inputs {
 		if other.Hook == in.Hook && s.asked(ctx, other).late {
