@@ -1,11 +1,11 @@
 // Package condition is the one way in which goroutines of a server wait for state that other goroutines change.
 //
 // A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
-// predicate holds for the state. Nothing polls: a predicate is evaluated once, and then after each update.
+// predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then after each update.
 //
-// Don't use it for an event that happens once and has no state, such as the end of a server: a closed channel, or a
-// context that has ended, says so. Don't use it for a queue either: a goroutine that waits sees the latest state, and
-// may miss the states before it.
+// Don't use a Variable for an event that happens once and has no state, such as the end of a server: a closed
+// channel, or a context that has ended, is enough there. Don't use a Variable as a queue either: a goroutine that
+// waits sees the latest state, and may miss the states before it.
 package condition
 
 import (
@@ -19,7 +19,8 @@ import (
 type Variable[T any] struct {
 	mu    sync.Mutex
 	state T
-	// changed is closed by the next update. It is nil while no goroutine waits, so that such an update allocates nothing.
+	// changed is closed by the next update. The channel is nil while no goroutine waits: an update then allocates
+	// nothing.
 	changed chan struct{}
 }
 
@@ -41,17 +42,18 @@ func (v *Variable[T]) Update(change func(*T)) {
 // Set replaces the state, and wakes the goroutines that wait.
 func (v *Variable[T]) Set(state T) { v.Update(func(s *T) { *s = state }) }
 
-// Read calls read with the state, under the lock of the variable: read must not call the variable, nor keep what the
-// state refers to.
+// Read calls read with the state, under the lock of the variable: read must not call the variable. It must not keep
+// pointers, slices or maps of the state either.
 func (v *Variable[T]) Read(read func(T)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	read(v.state)
 }
 
-// Wait returns nil as soon as holds is true for the state, even if ctx has ended. If ctx ends first, the error wraps the
-// cause of that end and shows the last state, in the words of its String method if there is one. Wait calls holds under
-// the lock of the variable: holds must not call the variable. A Wait for what holds already allocates nothing.
+// Wait returns nil as soon as holds is true for the state, even if ctx has ended. If ctx ends first, Wait returns
+// an error. The error wraps the cause of ctx, and shows the last state, formatted by its String method if the type
+// has one. Wait calls holds under the lock of the variable: holds must not call the variable. A Wait whose
+// predicate holds at once allocates nothing.
 func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	for {
 		changed := v.next(holds)
@@ -66,7 +68,7 @@ func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	}
 }
 
-// next returns the channel that the next update closes, nil if the predicate holds.
+// next returns nil if the predicate holds. Otherwise next returns the channel that the next update closes.
 func (v *Variable[T]) next(holds func(T) bool) <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +81,8 @@ func (v *Variable[T]) next(holds func(T) bool) <-chan struct{} {
 	return v.changed
 }
 
-// unmet formats the state while it doesn't change.
+// unmet returns the error of a Wait that has ended too early. It formats the state under the lock, because an
+// update may change the state meanwhile.
 func (v *Variable[T]) unmet(cause error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

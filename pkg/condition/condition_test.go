@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// counter is a state with words of its own.
+// counter is a state with a String method.
 type counter struct{ n int }
 
 func (c counter) String() string { return fmt.Sprint("a count of ", c.n) }
@@ -27,7 +27,7 @@ func TestWait(t *testing.T) {
 		act          func(*Variable[counter], context.CancelCauseFunc)
 		until        int
 		after        time.Duration
-		want         string // of the error
+		want         string // part of the error; empty if none is expected
 	}{{
 		name:   "holds already",
 		reason: "nothing has to change",
@@ -91,7 +91,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A state without words of its own is shown with the names of its fields.
+// A state without a String method is shown with the names of its fields.
 func TestWaitShowsFields(t *testing.T) {
 	t.Parallel()
 	type progress struct{ Revision int64 }
@@ -103,7 +103,8 @@ func TestWaitShowsFields(t *testing.T) {
 	}
 }
 
-// Every goroutine sees the state that it waits for, whatever the others wait for and however updates come together.
+// Every goroutine sees the state that it waits for. The waits of other goroutines, and simultaneous updates, make
+// no difference.
 func TestManyWait(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 16, 200

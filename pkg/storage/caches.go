@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// caches is the list of a member's stores that have a watch cache or may get one. The zero value is ready for use.
+// caches is the list of a member's stores that have a watch cache or may get one. The zero value is an empty list.
 type caches struct {
-	mu     sync.Mutex
-	stores map[*lazyCache]string // the prefix of the keys of the store's objects
+	mu sync.Mutex
+	// The key is a store with its watch cache, the value the prefix of the store's keys in etcd.
+	stores map[*lazyCache]string
 }
 
 func (c *caches) add(s *lazyCache, key string) {
@@ -27,7 +28,8 @@ func (c *caches) remove(s *lazyCache) {
 	delete(c.stores, s)
 }
 
-// await waits until the watch caches have seen changes that bypassed their stores.
+// await waits until the watch caches have seen the changes. The changes were written to etcd directly, without the
+// stores.
 func (c *caches) await(ctx context.Context, changes []Change) {
 	behind := map[*lazyCache]int64{}
 	c.mu.Lock()

@@ -10,12 +10,15 @@ import (
 	"go.etcd.io/etcd/server/v3/config"
 )
 
-// checkFiles reads the files of a previous member. It returns the index of the snapshot that the log continues, or 0 if
-// the log begins with the first entry. etcd itself would open a damaged database on goroutines of its own, where a
-// panic or fault ends the process. Call checkFiles through trap.guard.
+// checkFiles reads the files that a previous member left in the folder, before etcd opens them. It returns the
+// index of the raft snapshot after which the write-ahead log continues, or 0 if the log begins with the first
+// entry.
 //
-// If the first start of a member was cut short, checkFiles removes its files: such a member doesn't know its own
-// identity and would never be elected. A folder that has been used and is empty is refused.
+// etcd itself would open a damaged database on goroutines of its own, where a panic or a memory fault ends the
+// process. So call checkFiles through trap.guard, which turns both into an error.
+//
+// If the first start of a member was cut short, checkFiles removes the member's files: such a member doesn't know
+// its own identity, and would never be elected. A folder whose data has disappeared is refused with an error.
 func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err error) {
 	log, err := checkLog(cfg)
 	if err != nil {
@@ -43,8 +46,9 @@ func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err erro
 	return 0, nil
 }
 
-// compare returns an error if the log lacks entries of the database or the database lacks entries of the log, by the
-// indices of raft's entries. etcd would wait for entries that never come, or drop data without an error.
+// compare returns an error if entries are missing between the write-ahead log and the database. Without this check,
+// etcd would wait forever for a missing entry, or drop data without an error. Entries are compared by their raft
+// index.
 func compare(log logContent, database databaseContent) error {
 	switch {
 	case log.commit == 0:
@@ -61,7 +65,8 @@ func compare(log logContent, database databaseContent) error {
 	return nil
 }
 
-// advised adds advice about damaged files to an error. An error of the operating system needs none.
+// advised adds advice about damaged files to an error. An error of the operating system, such as a full disk, is
+// returned unchanged: the files aren't damaged.
 func advised(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) {
 		return err

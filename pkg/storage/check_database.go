@@ -15,15 +15,15 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// databaseTimeout is the time that the check waits for another process that holds the database file.
+// databaseTimeout bounds the time that checkDatabase waits for another process to unlock the database file.
 const databaseTimeout = time.Second
 
 // databaseContent is the result of checkDatabase.
 type databaseContent struct {
 	exists bool
-	// hasKeys is true if a key has been stored.
+	// hasKeys is true if the database has a key of the API server.
 	hasKeys bool
-	// index is the index of the last of raft's entries in the database, or 0 without one.
+	// index is the index of the last raft entry in the database, or 0 if the database has no entry.
 	index uint64
 	// members is the number of members of the etcd cluster.
 	members int
@@ -31,7 +31,8 @@ type databaseContent struct {
 	version string
 }
 
-// checkDatabase reads all pages of the database, as etcd does to find the free pages.
+// checkDatabase reads all pages of the database, so that a damaged page is found here. etcd reads all of them too
+// when it opens the database.
 func checkDatabase(path string) (content databaseContent, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -68,7 +69,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 	return content, err
 }
 
-// add records one key of a bucket.
+// add records one key of a bucket of the database.
 func (c *databaseContent) add(bucket, key, value []byte) {
 	switch {
 	case bytes.Equal(bucket, schema.Key.Name()):
@@ -85,8 +86,9 @@ func (c *databaseContent) add(bucket, key, value []byte) {
 	}
 }
 
-// checkOrigin refuses the database of a cluster, whose members would never elect this one, and the database of a newer
-// etcd. The database of an older etcd is converted.
+// checkOrigin refuses a database that a Member can't run on: one of a cluster with several members, in which this
+// member would never be elected, and one that a newer etcd has written. etcd itself converts a database of an older
+// version.
 func (c *databaseContent) checkOrigin() error {
 	if c.members > 1 {
 		return fmt.Errorf("it belongs to a cluster of %d etcd servers, and this etcd is a single server", c.members)

@@ -16,19 +16,20 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
 
-// recordBytes is more than any record of the log takes: a request has maxRequestBytes at most, and the log adds little.
+// recordBytes is more than the length of any record of the write-ahead log. A record holds at most one request,
+// which maxRequestBytes limits, and a few bytes more.
 const recordBytes = 2 * maxRequestBytes
 
-// logContent is the result of checkLog: indices of raft's entries in a write-ahead log.
+// logContent is the result of checkLog: the indices of raft entries in the write-ahead log.
 type logContent struct {
-	// snapshot is the entry after which the log begins. last is the entry with which the log ends.
+	// snapshot is the entry after which the log begins. last is the last entry in the log.
 	snapshot, last uint64
-	// commit is the last entry that is known to be committed, or 0 without one.
+	// commit is the last entry that the log shows as committed, or 0 if there is none.
 	commit uint64
 }
 
-// checkLog reads the log. A record that the end of the process cut short is no damage: no client got an answer for its
-// write.
+// checkLog reads the write-ahead log. It accepts a last record that is incomplete because the process ended during
+// the write: no client got an answer for that write.
 func checkLog(cfg config.ServerConfig) (logContent, error) {
 	segment, err := lastSegment(cfg.WALDir())
 	if err != nil {
@@ -71,7 +72,7 @@ func readLog(cfg config.ServerConfig) (logContent, error) {
 	return content, nil
 }
 
-// lastSegment returns the last file of the log, or "" without a log.
+// lastSegment returns the path of the last segment of the log, or "" if there is no log.
 func lastSegment(dir string) (string, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -84,10 +85,15 @@ func lastSegment(dir string) (string, error) {
 	return filepath.Join(dir, files[len(files)-1].Name()), nil
 }
 
-// checkTail reads the last segment of the log. A segment has its full length as long as etcd writes to it. So a record
-// that extends beyond a shorter segment was cut off later; etcd would drop that record and all records after it. Any
-// other incomplete record belongs to a write that was interrupted by the end of the process or a full disk. checkTail
-// drops such records itself: etcd would leave the segment short, and needs room for a copy of it.
+// checkTail reads the last segment of the write-ahead log, and looks for an incomplete record.
+//
+// etcd allocates a segment with its full length, and writes records into it. If the file is shorter than that, and
+// a record extends beyond its end, the file was cut off later: checkTail returns an error, because etcd would drop
+// the record and all records after it.
+//
+// Any other incomplete record comes from a write that was interrupted by the end of the process or by a full disk.
+// checkTail drops the record itself. If etcd did that, it would need room for a copy of the segment, and leave the
+// segment short.
 func checkTail(segment string) error {
 	f, err := os.Open(segment)
 	if err != nil {
@@ -103,7 +109,7 @@ func checkTail(segment string) error {
 	switch {
 	case err == nil && used == 0:
 		return errors.New("damaged: it doesn't begin with a record")
-	case err == nil && size < segmentBytes: // etcd leaves such a segment when the disk is full
+	case err == nil && size < segmentBytes: // a full disk makes etcd leave a short segment
 		return os.Truncate(segment, segmentBytes)
 	case err == nil:
 		return nil
@@ -118,7 +124,7 @@ func checkTail(segment string) error {
 	return os.Truncate(segment, max(size, segmentBytes))
 }
 
-// readRecords reads the records of a segment and returns the offset of their end.
+// readRecords reads the records of a segment, and returns the offset at which they end.
 func readRecords(f *os.File) (end int64, err error) {
 	decoder, record := wal.NewDecoder(fileutil.NewFileReader(f)), &walpb.Record{}
 	for {
@@ -133,10 +139,11 @@ func readRecords(f *os.File) (end int64, err error) {
 	}
 }
 
-// isCutOff reports whether etcd can't have left the incomplete record at an offset: the record extends beyond a segment
-// that is too short, or is itself too long.
+// isCutOff reports whether the incomplete record at the offset shows damage, which an interrupted write of etcd
+// can't cause. Either the segment is short and the record extends beyond its end, or the record is longer than any
+// record of etcd.
 func isCutOff(f *os.File, offset, size int64) bool {
-	var frame [8]byte // the length; the highest byte has the length of the padding
+	var frame [8]byte // the length of the record; the highest byte is the length of the padding
 	if _, err := f.ReadAt(frame[:], offset); err != nil {
 		return size < segmentBytes
 	}

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// The files of the data, below a member's folder.
+// The files and folders of the data, below a member's folder.
 var (
 	memberFiles   = "member"
 	logFiles      = filepath.Join(memberFiles, "wal")
@@ -27,10 +27,10 @@ var (
 	databaseFile  = filepath.Join(databaseFiles, "db")
 )
 
-// damage damages a folder.
+// damage is a function that damages the files of a folder.
 type damage func(t *testing.T, dir string)
 
-// edited changes the content of a file.
+// edited returns a damage that changes the content of a file.
 func edited(file string, edit func([]byte) []byte) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -43,7 +43,8 @@ func edited(file string, edit func([]byte) []byte) damage {
 	}
 }
 
-// editedLog changes the last segment of the log. edit gets the length of the segment's used part.
+// editedLog returns a damage that changes the last segment of the write-ahead log. edit gets the segment's content,
+// and the length of the part that has records.
 func editedLog(edit func(segment []byte, used int) []byte) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -83,7 +84,7 @@ func removed(file string) damage {
 	}
 }
 
-// replaced replaces a folder by an empty file, or a file by a folder.
+// replaced returns a damage that replaces a folder by an empty file, or a file by a folder.
 func replaced(file string, byFolder bool) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -103,7 +104,7 @@ func overwritten(at, n int, with byte) func([]byte) []byte {
 	}
 }
 
-// changedDatabase changes the database through bbolt, as etcd does.
+// changedDatabase returns a damage that changes the database through bbolt, as etcd does.
 func changedDatabase(change func(*bbolt.Tx) error) damage {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -120,21 +121,22 @@ func changedDatabase(change func(*bbolt.Tx) error) damage {
 	}
 }
 
-// ofVersion sets the version of the etcd whose storage format the database has.
+// ofVersion sets the etcd version in the database, which etcd checks before it uses the database's storage format.
 func ofVersion(version string) damage {
 	return changedDatabase(func(tx *bbolt.Tx) error {
 		return tx.Bucket(schema.Meta.Name()).Put(schema.MetaStorageVersionName, []byte(version))
 	})
 }
 
-// frame is the beginning of a record of the log with a length.
+// frame returns the bytes with which a record of the given length begins in the write-ahead log.
 func frame(length int) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(length)) }
 
 func put8(bucket, key []byte, value uint64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, binary.BigEndian.AppendUint64(nil, value)) }
 }
 
-// A folder with damaged files is refused by an error of one line, unless all answered writes are there.
+// If files are damaged so that an answered write may be lost, the start fails with an error of one line. Otherwise
+// it succeeds.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	intact := t.TempDir()
@@ -147,7 +149,7 @@ func TestDamagedData(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		damage       damage
-		want         string // in the error; if empty, the member starts
+		want         string // part of the error; empty if the member must start
 	}{
 		{"database of another kind", "the first pages have the type of the file", edited(databaseFile, overwritten(0, 8192, 0xa5)), "invalid database"},
 		{"database cut short", "reading beyond the end is a fault, not an error", edited(databaseFile, func(b []byte) []byte { return b[:20_000] }), "truncated"},
@@ -224,7 +226,8 @@ func endOfRecord(segment []byte, offset int) int {
 	return end
 }
 
-// After a kill, the database lacks the last writes. So the database doesn't show that the log lacks them too.
+// When a process is killed, its last writes are in the write-ahead log, but not yet in the database. So a check
+// against the database can't find out that the log lacks them as well.
 func TestLogCutOffAfterKill(t *testing.T) {
 	t.Parallel()
 	killed := t.TempDir()
@@ -250,14 +253,15 @@ func TestLogCutOffAfterKill(t *testing.T) {
 	}
 }
 
-// A member whose first start was cut short is made anew. No other state is mistaken for that.
+// If the first start of a member was cut short, the next start begins with empty files. Every other state of a
+// folder is either used or refused.
 func TestFirstStartCutShort(t *testing.T) {
 	t.Parallel()
 	const lost, nothing = "although data was stored in it", "the log has no entries, and the database has some"
 	for _, c := range []struct {
 		name, reason      string
 		used, stored, log bool
-		want              string // in the error; if empty, the member starts
+		want              string // part of the error; empty if the member must start
 	}{
 		{"empty log", "no write was answered", false, false, true, ""},
 		{"nothing", "a new folder has nothing", false, false, false, ""},
@@ -281,7 +285,7 @@ func TestFirstStartCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.log {
-				// The log as etcd makes it before it knows its members.
+				// This is the state of the log early in the first start, before etcd adds the cluster's members.
 				log, err := wal.Create(zap.NewNop(), cfg.WALDir(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -306,7 +310,7 @@ func TestFirstStartCutShort(t *testing.T) {
 	}
 }
 
-// Advice is for damaged files. Other errors come from the operating system and need none.
+// Only errors about damaged files get advice. An error of the operating system names its cause itself.
 func TestAdviceIsForDamage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,8 +17,10 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 )
 
-// newClient returns a client that calls the server's RPC methods directly, and its watcher. Other than etcd's v3client,
-// the client streams lists, sends watches through a hub, and can be shut so that no call is left in the server.
+// newClient returns a client of etcd, and the hub that serves the client's watches. The client calls the server's
+// RPC methods as functions, without a connection, as etcd's package v3client does. It differs from v3client in
+// three ways: lists are streamed, watches go through the hub, and the gate can shut the client and wait for its
+// last call.
 func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	c := clientv3.NewCtxClient(context.Background(), clientv3.WithZapLogger(s.Logger()))
 
@@ -40,7 +42,8 @@ func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	return k, h
 }
 
-// gate lets calls into the server until it is shut. A call reads a database, which must stay open during the call.
+// gate stands between the client and the etcd server. It counts the running calls, so that the database is closed
+// only when none is left.
 type gate struct {
 	calls  sync.RWMutex // held for reading by each call
 	closed bool
@@ -63,9 +66,9 @@ func (g *gate) shut() {
 	g.calls.Unlock()
 }
 
-// call makes one call through the gate.
+// call makes one call of the server, between enter and its end.
 func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
-	// The server would choose at random between the ended context and the write.
+	// With a context that has ended, the server would choose at random between an error and the write.
 	if err := ctx.Err(); err != nil {
 		return response, err
 	}
@@ -76,7 +79,7 @@ func call[Request, Response any](ctx context.Context, g *gate, method func(conte
 	return method(ctx, r)
 }
 
-// kvClient calls a KVServer in the same process.
+// kvClient implements pb.KVClient by calls of a KVServer in the same process.
 type kvClient struct {
 	server pb.KVServer
 	gate   *gate
@@ -104,8 +107,8 @@ func (c *kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...gr
 	return call(ctx, c.gate, c.server.Compact, r)
 }
 
-// RangeStream reads a list in chunks. etcd's adapter returns Unimplemented for the call, and k8s.io/apiserver would
-// conclude that etcd is old, for the whole process.
+// RangeStream reads a list in chunks. etcd's adapter of a server to a client returns Unimplemented for this call.
+// k8s.io/apiserver would then conclude that etcd is old, and would not stream any list in this process.
 func (c *kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (pb.KV_RangeStreamClient, error) {
 	if err := c.gate.enter(); err != nil {
 		return nil, err
@@ -119,14 +122,16 @@ func (c *kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grp
 	return rangeStreamClient{rangeStream: s}, nil
 }
 
-// rangeStream passes a list from server to client. A client that stops reading cancels its context, as with gRPC.
+// rangeStream carries the chunks of a list from the server to the client. If the client stops reading, it cancels
+// its context, as a client of gRPC does.
 type rangeStream struct {
 	ctx    context.Context
 	chunks chan *pb.RangeStreamResponse
-	err    error // of the server; set before chunks is closed
+	err    error // the server's error; set before chunks is closed
 }
 
-// rangeStreamServer is the end that the server writes to. Lists don't use the missing methods of the gRPC stream.
+// rangeStreamServer is the server's end of a rangeStream. It implements only the methods of a gRPC stream that a
+// list uses.
 type rangeStreamServer struct {
 	*rangeStream
 	grpc.ServerStream
@@ -143,7 +148,7 @@ func (s rangeStreamServer) Send(chunk *pb.RangeStreamResponse) error {
 	}
 }
 
-// rangeStreamClient is the end that the client reads from.
+// rangeStreamClient is the client's end of a rangeStream.
 type rangeStreamClient struct {
 	*rangeStream
 	grpc.ClientStream
@@ -167,7 +172,8 @@ func (s rangeStreamClient) Recv() (*pb.RangeStreamResponse, error) {
 	}
 }
 
-// leaseClient sends the calls of a lease client through the gate. Keeping leases alive reads no database.
+// leaseClient sends calls to the server through the gate. LeaseKeepAlive bypasses the gate, because it doesn't read
+// the database.
 type leaseClient struct {
 	pb.LeaseClient
 	gate *gate
@@ -185,7 +191,7 @@ func (c *leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest,
 	}, r)
 }
 
-// watchServer keeps the gate open while it serves a stream of watches: events with the previous value read the
+// watchServer holds the gate while it serves a stream of watches, because events with previous values read the
 // database.
 type watchServer struct {
 	pb.WatchServer
@@ -200,9 +206,9 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	return s.WatchServer.Watch(stream)
 }
 
-// withoutValues is a context that ends with another context and carries no values. etcd's client puts all watches with
-// the same values on one stream, answers progress requests on that stream, and keeps it open longer than the request
-// that opened it.
+// withoutValues is a context that carries no values, and ends when the wrapped context ends. Watches with different
+// values in their contexts would get different streams in etcd's client, which sends requests for progress on the
+// stream of the request's own context. Without values, all watches share one stream.
 type withoutValues struct{ context.Context }
 
 func (withoutValues) Value(any) any { return nil }

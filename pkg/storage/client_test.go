@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// A call whose context has ended does nothing, as with a client on the network.
+// A call whose context has ended does nothing, like a call of a client on a network.
 func TestCallsAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	client := startMember(t, Options{}).client.Client
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The server itself sometimes checks the context.
+	// The server without the check in call() would refuse only some of these calls.
 	for range 20 {
 		if _, err := client.Put(over, "late", "value"); !errors.Is(err, context.Canceled) {
 			t.Fatalf("want the put to be canceled, got %v", err)

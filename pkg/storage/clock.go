@@ -8,9 +8,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stopClock is the real clock with a limit for sleepers. hurry wakes goroutines that sleep on After soon, stop wakes
-// them at once, and Since tells them that their time is over. A watch cache leaves a goroutine asleep for 3 seconds
-// after each read that had to wait, and only that goroutine wakes such a read.
+// stopClock is the clock of the watch caches. It shortens their sleeps when the server stops.
+//
+// A read that waits for a resource version in a watch cache ends after 3 seconds, when a goroutine that sleeps on
+// After wakes the read. hurry wakes such goroutines soon, and stop wakes them at once. Since then tells the read
+// that its time is over.
 type stopClock struct {
 	clock.RealClock
 
@@ -25,7 +27,7 @@ func newStopClock() *stopClock {
 	return &stopClock{limit: math.MaxInt64, pending: map[chan time.Time]*time.Timer{}}
 }
 
-// After is like time.After, but waits no longer than the limit.
+// After is like time.After, but never waits longer than the limit.
 func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,10 +36,12 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	return woken
 }
 
-// patience is longer than any wait. It must not be much longer: a watch cache counts the seconds one by one.
+// patience is longer than any time for which a watch cache waits. It is not longer than an hour, because a watch
+// cache loops over the seconds of the duration.
 const patience = time.Hour
 
-// Since is like time.Since up to the limit. Beyond the limit it returns a duration longer than any wait.
+// Since is like time.Since for durations below the limit. For a longer duration, it adds patience, so that the
+// caller finds its wait over.
 func (c *stopClock) Since(t time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// A wait for a resource version sleeps on the clock. When woken, it asks the clock whether its time is over.
+// A goroutine that waits for a resource version sleeps on After. When it wakes, it calls Since to find out whether
+// its time is over.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond
 	hurry := func(c *stopClock) { c.hurry(limit) }
 	for _, test := range []struct {
 		name, reason string
-		before       func(*stopClock) // before the sleep
-		during       func(*stopClock) // a second after the sleep began
+		before       func(*stopClock) // called before the goroutine sleeps
+		during       func(*stopClock) // called one second into the sleep
 		want         time.Duration
 	}{
 		{"undisturbed", "stopClock is the real clock then", nil, nil, 3 * time.Second},
@@ -33,7 +34,7 @@ func TestStopClock(t *testing.T) {
 				if test.during != nil {
 					time.AfterFunc(time.Second, func() { test.during(c) })
 				}
-				begin := c.Now() // the bubble's clock
+				begin := c.Now() // the time of the synctest bubble
 				woken := (<-c.After(3 * time.Second)).Sub(begin)
 				if woken != test.want {
 					t.Errorf("woken after %v, want %v: %s", woken, test.want, test.reason)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// compaction drops old versions of keys. Like the library's compactor, it runs once an interval and drops versions that
-// are older than the interval. Unlike that one, it has no rival that compacts the same etcd.
+// compaction removes old revisions of keys from etcd. Like the compactor of k8s.io/apiserver, it runs once an
+// interval and removes revisions older than the interval. The compactor of k8s.io/apiserver also coordinates with
+// other API servers on the same etcd; this etcd has only one.
 type compaction struct {
 	mu       sync.Mutex
 	cancel   context.CancelFunc
@@ -22,10 +23,10 @@ type compaction struct {
 
 var _ etcd3.Compactor = (*compaction)(nil)
 
-// CompactRevision returns the revision of the last compaction, 0 before the first.
+// CompactRevision returns the revision of the last compaction, or 0 before the first.
 func (c *compaction) CompactRevision() int64 { return c.revision.Load() }
 
-// start starts the compaction unless it runs or the interval is 0, and returns it.
+// start starts the compaction, unless it already runs or the interval is 0. It returns c.
 func (c *compaction) start(client *clientv3.Client, interval time.Duration) etcd3.Compactor {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,15 +19,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// firstCount is the time until the objects of a server are counted first. It is longer than a start.
+// firstCount is the time after which the objects of a new server are counted for the first time. It is longer than
+// the start of a server takes, because counting would slow the start.
 const firstCount = 2 * time.Second
 
-// counts keeps the metrics of the number of objects of each resource, and passes the numbers to priority and fairness.
-// The library uses a goroutine for each resource. The zero value is ready for use.
+// counts counts the objects of all resources, for the metrics and for API priority and fairness. One goroutine
+// counts for all stores; k8s.io/apiserver would use a goroutine for each resource. The zero value is ready for use.
 type counts struct {
 	mu     sync.Mutex
 	stores map[*counted]struct{}
-	stop   func() // ends the counting and waits for the goroutine
+	stop   func() // ends the goroutine that counts, and waits for its end
 }
 
 // counted is a store whose objects are counted.
@@ -37,7 +38,8 @@ type counted struct {
 	tracker  flowcontrolrequest.StorageObjectCountTracker
 }
 
-// decorator decorates inner: a store is counted every period until it is destroyed.
+// decorator returns a decorator that also counts the objects of the store that inner makes. A store is counted once
+// a period, until it is destroyed.
 func (c *counts) decorator(inner generic.StorageDecorator, period time.Duration, tracker flowcontrolrequest.StorageObjectCountTracker) generic.StorageDecorator {
 	if period <= 0 {
 		return inner
@@ -56,7 +58,7 @@ func (c *counts) decorator(inner generic.StorageDecorator, period time.Duration,
 	}
 }
 
-// add counts a store until the returned function is called.
+// add begins to count a store. remove ends that.
 func (c *counts) add(s *counted, period time.Duration) (remove func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +128,7 @@ func (c *counts) count(ctx context.Context, s *counted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.stores[s]; !ok {
-		return // the store is being destroyed
+		return // the store was destroyed during the count
 	}
 	metrics.UpdateStoreStats(s.resource, stats, err)
 	if err != nil {

@@ -22,29 +22,31 @@ const (
 	memberName = "miniapi"
 
 	// segmentBytes is the length of a segment of the write-ahead log. etcd allocates two segments before its first
-	// write. etcd's default, 64 MB each, takes 30 ms and 128 MB of memory on a tmpfs.
+	// write. With etcd's default of 64 MB for a segment, that takes 30 ms, and 128 MB of memory if the folder is on
+	// a tmpfs.
 	segmentBytes = 2 << 20
 
-	// temporarySnapshotCount is the number of entries after which a temporary member's log may be cut. The log takes
-	// memory, or the little space that containers have in /dev/shm. etcd's default would keep the writes of ten
-	// thousand objects.
+	// temporarySnapshotCount is the number of entries after which etcd may remove the older part of a temporary
+	// member's log. The log takes memory, or the little space that containers have in /dev/shm. With etcd's
+	// default, it would keep ten thousand writes.
 	temporarySnapshotCount = 1000
 
-	// maxRequestBytes is etcd's default.
+	// maxRequestBytes is the largest request that etcd accepts. The value is etcd's default.
 	maxRequestBytes = 1536 << 10
 
-	// campaignRetry is the wait after a refused election.
+	// campaignRetry is the time between two attempts to elect the member.
 	campaignRetry = 200 * time.Microsecond
 
-	// leadTimeout bounds the first commit of a start, which takes milliseconds unless many members start at a time.
+	// leadTimeout bounds the time from the start of etcd to its first commit. It takes milliseconds, unless many
+	// members start at the same time.
 	leadTimeout = time.Minute
 
-	// failedStopTimeout bounds the stop of an etcd that has failed.
+	// failedStopTimeout bounds the stop of an etcd that has failed, because its goroutines may never end.
 	failedStopTimeout = time.Second
 )
 
-// segments shortens the segments of the write-ahead log. etcd keeps their length in a variable of the process, so
-// segments sets it once, before the first member.
+// segments sets the length of the segments of the write-ahead log. etcd keeps the length in a package variable, so
+// segments sets it once a process, before the first member starts.
 var segments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentBytes })
 
 // startServer starts etcd in the folder and waits until it has committed its first entry.
@@ -75,9 +77,11 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 	return server, nil
 }
 
-// found puts the member's own membership into a snapshot, so that a later start finds the membership applied and can
-// campaign at once. If the membership is still to be applied, raft reads the log for it while etcd may drop those
-// entries from memory, and raft doesn't survive that.
+// found makes the first start of a data folder. It runs etcd until a snapshot contains the member's own membership,
+// and stops it. A later start finds the membership in the snapshot, and can campaign at once.
+//
+// Without the snapshot, the member would campaign while raft still has to read the membership from the log. etcd
+// may drop these log entries from memory at the same time, and raft then panics.
 func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
 	cfg.SnapshotCount = 1
 	server, err := runServer(ctx, cfg, trap)
@@ -98,7 +102,7 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	if err != nil {
 		return nil, err
 	}
-	_ = campaign(ctx, server) // an error has no effect: the campaign is repeated
+	_ = campaign(ctx, server) // an error doesn't matter: lead repeats the campaign
 	server.Start()
 	if err := lead(ctx, server, trap); err != nil {
 		stopServer(server, trap)
@@ -107,7 +111,8 @@ func runServer(ctx context.Context, cfg config.ServerConfig, trap *trap) (*etcds
 	return server, nil
 }
 
-// stopServer stops etcd. An etcd that has failed may lack a goroutine that the stop waits for.
+// stopServer stops etcd. It bounds the stop of an etcd that has failed: HardStop may wait for a goroutine that the
+// failure has ended.
 func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 	if trap.failure() == nil {
 		server.HardStop()
@@ -122,8 +127,8 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 	}
 }
 
-// serverConfig is the configuration of a cluster of one member. Nothing connects to the peer URL: it only gives the
-// member its identity. Values without a comment are the defaults of etcd's command line.
+// serverConfig returns the configuration of an etcd with a single member. Nothing connects to the peer URL, which
+// only identifies the member. A value without a comment is the default of etcd's command line.
 func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
 	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)
@@ -139,22 +144,22 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 		InitialClusterToken: memberName,
 		NewCluster:          true,
 
-		// Ticks needn't be fast: the member doesn't wait for a tick to become leader (see lead).
+		// The ticks may be slow, because the member becomes leader without waiting for one: campaign elects it.
 		TickMs:        100,
 		ElectionTicks: 10,
 		PreVote:       true,
 
 		SnapshotCount:          snapshotCount,
-		SnapshotCatchUpEntries: 100, // for slow followers, which a single member doesn't have; the entries take memory
+		SnapshotCatchUpEntries: 100, // entries kept in memory for slow followers; a single member has none
 		MaxSnapFiles:           5,
 		MaxWALFiles:            5,
 
-		// The API server compacts (see compaction).
+		// etcd doesn't compact on its own: the API server does (type compaction).
 		QuotaBackendBytes: 8 << 30,
 		MaxTxnOps:         maxTxnOps,
 		MaxRequestBytes:   maxRequestBytes,
 
-		// With zero, etcd would format a warning for every request and then drop it.
+		// With 0, etcd would format a warning about a slow request for every request.
 		WarningApplyDuration:        time.Second,
 		WarningUnaryRequestDuration: time.Second,
 
@@ -164,8 +169,9 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	}
 }
 
-// campaign makes the member leader at once, by a transfer of leadership to itself: otherwise the member waits for an
-// election timeout. At the very first start, raft refuses until it has applied the member's own membership.
+// campaign makes the member leader at once: it tells raft that the leadership is transferred to the member.
+// Otherwise the member would wait for an election timeout. At the very first start, raft refuses the transfer until
+// it has applied the member's own membership.
 func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := uint64(server.MemberID())
 	transfer := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &self, To: &self}
@@ -175,7 +181,8 @@ func campaign(ctx context.Context, server *etcdserver.EtcdServer) error {
 	return nil
 }
 
-// lead waits until the member is leader and has written so to its log. It campaigns again while raft refuses.
+// lead waits until the member is the leader and has committed its first entry. It repeats the campaign while raft
+// refuses.
 func lead(ctx context.Context, server *etcdserver.EtcdServer, trap *trap) error {
 	ctx, cancel := context.WithTimeout(ctx, leadTimeout)
 	defer cancel()

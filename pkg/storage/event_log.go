@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// maxLogBytes bounds the recent events that a log keeps, by the length of their values and previous values.
-	// maxLogEvents bounds their number.
+	// maxLogBytes bounds the total length of the values and previous values in an eventLog. maxLogEvents bounds the
+	// number of its events.
 	maxLogBytes  = 1 << 20
 	maxLogEvents = 2000
 )
 
-// eventLog has the recent events of a hub, in the order of their revisions.
+// eventLog has the recent events of etcd, in the order of their revisions. The hub answers watches that begin in
+// the recent past from it.
 type eventLog struct {
 	events []*clientv3.Event
 	bytes  int
@@ -31,7 +32,7 @@ func (l *eventLog) record(e *clientv3.Event) {
 	l.shorten()
 }
 
-// since returns the events from a revision on, and false if the log doesn't have all of them.
+// since returns the events from a revision on. It returns false if the log doesn't have all of them.
 func (l *eventLog) since(revision int64) ([]*clientv3.Event, bool) {
 	if revision <= l.from {
 		return nil, false
@@ -40,13 +41,14 @@ func (l *eventLog) since(revision int64) ([]*clientv3.Event, bool) {
 	return l.events[first:], true
 }
 
-// shorten drops the older half of a log that is too long, until the log is short enough or has one event.
+// shorten removes the older half of a log that exceeds its bounds. It repeats that until the log is within the
+// bounds, or has a single event.
 func (l *eventLog) shorten() {
 	for len(l.events) > 1 && (l.bytes > maxLogBytes || len(l.events) > maxLogEvents) {
 		half := len(l.events) - len(l.events)/2
 		l.from = max(l.from, l.events[half-1].Kv.ModRevision)
 		for half < len(l.events) && l.events[half].Kv.ModRevision <= l.from {
-			half++ // an event of the same transaction
+			half++ // events of one transaction stay together
 		}
 		l.events = slices.Clone(l.events[half:])
 		l.bytes = 0
@@ -56,10 +58,11 @@ func (l *eventLog) shorten() {
 	}
 }
 
-// heldBytes returns the memory that an event keeps. A deletion has the previous value alone.
+// heldBytes returns the memory that an event takes. The event of a deletion has a previous value only.
 func heldBytes(e *clientv3.Event) int { return len(e.Kv.GetValue()) + len(e.PrevKv.GetValue()) }
 
-// complete adds the previous value to an event. It returns false if the previous value has been compacted.
+// complete adds the previous value to an event, from etcd's store. It returns false if etcd has compacted the
+// previous value.
 func complete(store mvcc.KV, e *clientv3.Event) bool {
 	if e.PrevKv != nil || e.IsCreate() {
 		return true

@@ -19,12 +19,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// externalRetry is the wait before CheckExternal asks a server again.
+// externalRetry is the time between two attempts of CheckExternal to reach a server.
 const externalRetry = 100 * time.Millisecond
 
-// CheckExternal returns nil as soon as one of the transport's etcd servers answers. Otherwise the error has the reason
-// for each server. Servers that are starting have until ctx ends; CheckExternal gives up at once if a certificate isn't
-// trusted. The library alone would retry for 20 seconds and then name no server.
+// CheckExternal checks whether an external etcd can be used. It returns nil as soon as one of the transport's
+// servers answers. Otherwise its error has a reason for each server.
+//
+// CheckExternal tries again until ctx ends, because a server may still be starting. It gives up at once if a
+// certificate isn't trusted. Without this check, k8s.io/apiserver would try for 20 seconds, and its error would
+// name no server.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers given")
@@ -56,7 +59,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
 }
 
-// prober asks etcd servers for an answer.
+// prober connects to etcd servers, to find out whether they answer.
 type prober struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
@@ -83,7 +86,7 @@ func newProber(c storagebackend.TransportConfig) (prober, error) {
 	return p, nil
 }
 
-// client returns a client of servers. Its calls end with ctx.
+// client returns a client of the given servers. Calls of the client end with ctx.
 func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context:     ctx,
@@ -94,8 +97,8 @@ func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client
 	})
 }
 
-// probeUntil asks a server until the server answers, its certificate isn't trusted, or ctx ends. It returns the last
-// reason; the end of ctx is the reason only if there was no other.
+// probeUntil asks a server until the server answers, until its certificate isn't trusted, or until ctx ends. It
+// returns the last error that isn't the end of ctx itself, because that error says why the server didn't answer.
 func (p prober) probeUntil(ctx context.Context, server string) error {
 	var reason error
 	for {
@@ -118,13 +121,15 @@ func (p prober) probeUntil(ctx context.Context, server string) error {
 	}
 }
 
-// isOver reports whether a context has ended or is about to end: a dialer compares the deadline with the clock itself.
+// isOver reports whether the context has ended, or its deadline has passed. A dialer returns an error at the
+// deadline, slightly before the context ends.
 func isOver(ctx context.Context) bool {
 	deadline, bounded := ctx.Deadline()
 	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
-// probe connects without gRPC first: gRPC's retries would hide the reason.
+// probe asks one server. It opens a connection without gRPC first, because gRPC retries and hides the reason of a
+// failure.
 func (p prober) probe(ctx context.Context, server string) error {
 	conn, err := p.connect(ctx, server)
 	if err != nil {
@@ -146,8 +151,8 @@ func (p prober) probe(ctx context.Context, server string) error {
 	return nil
 }
 
-// refusal returns the server's error about the client's certificate, or about a missing one. In TLS 1.3 the error comes
-// after the client's handshake is complete.
+// refusal returns the server's error about the client's certificate, or nil if the server sent none. In TLS 1.3,
+// the error arrives after the client's handshake is complete.
 func refusal(conn net.Conn) error {
 	if _, ok := conn.(*tls.Conn); !ok {
 		return nil
@@ -184,7 +189,7 @@ func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
 	return secured, nil
 }
 
-// dialEndpoint dials an endpoint in the notation of etcd's client: a URL or a bare address.
+// dialEndpoint dials an endpoint. An endpoint is a URL or a bare address, as in etcd's client.
 func (p prober) dialEndpoint(ctx context.Context, endpoint string) (net.Conn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" && u.Path == "" {

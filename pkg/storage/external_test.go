@@ -6,7 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
-	"log" //nolint:depguard // net/http logs to it
+	"log" //nolint:depguard // net/http writes its errors to a logger of this package
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -38,12 +38,12 @@ func serveEtcd(t *testing.T, network, address string) string {
 	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(member, nil))
 	pb.RegisterKVServer(s, v3rpc.NewQuotaKVServer(member))
 	pb.RegisterLeaseServer(s, v3rpc.NewQuotaLeaseServer(member))
-	go s.Serve(l) //nolint:errcheck // ends with Stop
+	go s.Serve(l) //nolint:errcheck // Stop ends Serve
 	t.Cleanup(s.Stop)
 	return l.Addr().String()
 }
 
-// dialCounter calls enough when each server has been dialed twice.
+// dialCounter counts the connections to each server. It calls enough when each server has been dialed twice.
 type dialCounter struct {
 	servers int
 	enough  func()
@@ -94,7 +94,7 @@ func TestCheckExternal(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		config       storagebackend.TransportConfig
-		want         []string // in the error; if empty, there is none
+		want         []string // parts of the error; empty if none is expected
 	}{
 		{"http", "the usual URL", storagebackend.TransportConfig{ServerList: []string{"http://" + tcp}}, nil},
 		{"bare address", "etcd's client takes it too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
@@ -128,7 +128,7 @@ func TestCheckExternal(t *testing.T) {
 	}
 }
 
-// A server may start a little later than the process that needs it.
+// CheckExternal waits for a server that starts a little later than the process that needs the server.
 func TestCheckExternalWaits(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "etcd.sock")
@@ -139,7 +139,7 @@ func TestCheckExternalWaits(t *testing.T) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		select {
 		case refused <- err:
-		default: // only the first call counts
+		default: // later calls change nothing
 		}
 		return conn, err
 	}}
@@ -153,12 +153,12 @@ func TestCheckExternalWaits(t *testing.T) {
 	}
 }
 
-// late is a context whose deadline has passed and which isn't done yet.
+// late is a context whose deadline has passed, and whose channel Done isn't closed yet.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// The end of the context is the reported reason only if there was no other.
+// probeUntil returns the end of the context as the reason only if there was no other error.
 func TestProbeTellsTheReason(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,27 +21,28 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// Feed is the objects of a resource's store and their changes, for informers in the same process. A feed needs neither
-// a watch cache nor a goroutine, and its events come before those of watches. The objects have the type that the
-// store's codec decodes to.
+// Feed gives informers in the same process the objects of a resource, and their changes. It reads the objects from
+// the resource's store and the changes from the hub. Unlike a watch, a feed needs neither a watch cache nor a
+// goroutine, and its events come earlier. The objects have the type to which the store's codec decodes.
 type Feed struct {
 	hub                  *hub
 	client               *kubernetes.Client
 	store                storage.Interface
-	prefix, key          string // the prefix of the resource, and the key of its objects in etcd
+	prefix, key          string // the resource's prefix in the store, and in etcd
 	newFunc, newListFunc func() runtime.Object
 	codec                runtime.Codec
 	decoder              etcd3.Decoder
 	transformer          value.Transformer
-	decode               func(key string, data []byte, revision int64) (runtime.Object, error) // of Decoding, or nil
+	// The decoder that the caller gave to Decoding, or nil.
+	decode func(key string, data []byte, revision int64) (runtime.Object, error)
 }
 
-// Feed returns the feed of a resource whose store has been made, or nil.
+// Feed returns the feed of a resource. It returns nil if the resource's store hasn't been made.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
-// Decoding returns the feed with a decoder of the caller, for objects that need not be decoded, or that have another type
-// than the store's. The decoder is given the key below the resource's, what is stored there, and the revision of that,
-// which it must set. Decode is the decoder of the store.
+// Decoding returns a feed that uses the caller's decoder in place of the store's codec. A caller needs that to skip
+// the decoding, or to get another type. The decoder gets the part of the key below the resource's prefix, the
+// stored value, and the value's revision. It must set the resource version of the object.
 func (f *Feed) Decoding(decode func(key string, data []byte, revision int64) (runtime.Object, error)) *Feed {
 	decoding := *f
 	decoding.decode = decode
@@ -55,7 +56,7 @@ func (f *Feed) Decode(data []byte, revision int64) (runtime.Object, error) {
 	return object, err
 }
 
-// List returns all objects and the revision of the list.
+// List returns all objects, and the revision at which they were listed.
 func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	if f.decode != nil {
 		return f.listDecoding(ctx)
@@ -76,7 +77,7 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// listDecoding lists by the caller's decoder.
+// listDecoding lists with the decoder that the caller gave to Decoding.
 func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error) {
 	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix())
 	if err != nil {
@@ -93,8 +94,8 @@ func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error
 	return objects, found.Header.Revision, nil
 }
 
-// Record encodes an object as the store would write it. Record neither prepares nor validates the object, nor sets
-// defaults: it is for copies of objects that have been through that.
+// Record encodes an object as the store would write it. It does not default, prepare or validate the object. Use it
+// only for copies of objects for which the store has done so before.
 func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
 	data, err := f.Encode(obj)
 	if err != nil {
@@ -111,15 +112,15 @@ func (f *Feed) Encode(obj runtime.Object) ([]byte, error) {
 	return runtime.Encode(f.codec, obj)
 }
 
-// EncodedRecord is Record for an object that Encode has encoded.
+// EncodedRecord is like Record, for an object that Encode has already encoded.
 func (f *Feed) EncodedRecord(ctx context.Context, namespace, name string, data []byte) (Record, error) {
 	key := f.key + path.Join(namespace, name)
 	stored, err := f.transformer.TransformToStorage(ctx, data, value.DefaultContext(key))
 	return Record{key, stored}, err
 }
 
-// Watch returns the events after the revision of a recent list, until the watch is stopped. Watch calls notify when
-// there are events to take, and at the end. notify must not block.
+// Watch begins a watch of the changes after a revision, which comes from a recent List. The watch calls notify when
+// FeedWatch.Take has events to return, and when the watch ends. notify must not block.
 func (f *Feed) Watch(revision int64, notify func()) (*FeedWatch, error) {
 	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1, notify)
 	if !f.hub.follow(w) {
@@ -128,14 +129,14 @@ func (f *Feed) Watch(revision int64, notify func()) (*FeedWatch, error) {
 	return &FeedWatch{feed: f, watch: w}, nil
 }
 
-// FeedWatch is a watch of a feed. It isn't safe for concurrent use.
+// FeedWatch is a watch of a feed. Its methods must not be called concurrently.
 type FeedWatch struct {
 	feed  *Feed
 	watch *hubWatch
 }
 
-// Take returns the events since the last call. The object of a deletion has the deletion's resource version. After an
-// error there are no more events: list the feed again.
+// Take returns the events since the last call. A deleted object has the revision of its deletion as resource
+// version. After an error, the watch has no more events: list the feed again.
 func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
 	select {
 	case <-w.watch.ended:
@@ -175,7 +176,7 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 	return watch.Event{Type: kind, Object: object}, nil
 }
 
-// object decodes what is stored, with a revision.
+// object decodes a stored value. The object gets the given revision as resource version.
 func (f *Feed) object(ctx context.Context, stored *mvccpb.KeyValue, revision int64) (runtime.Object, error) {
 	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(stored.Key))
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// lockName is the file that the holder of a folder locks. It marks the folder as a member's.
+	// lockName is the file that a process locks while it uses the folder. The file also marks the folder as one of
+	// a member.
 	lockName = "miniapi.lock"
 
 	// layout is the version of the layout of a data folder.
@@ -25,26 +26,27 @@ const (
 
 	temporaryPrefix = "miniapi-"
 
-	// lockPatience is the time to wait for a lock that this process itself has held. A child process has all open files
-	// of its parent until it runs its program, and so holds locks that the parent has closed meanwhile.
+	// lockPatience is the time to wait for a lock that this process itself has released. A child process inherits
+	// all open files of its parent, and with them the locks, until it starts its own program.
 	lockPatience = time.Second
 )
 
-// mountPoint is the folder that a newly formatted disk has.
+// mountPoint is a folder that exists on newly formatted disks. A data folder that contains nothing else counts as
+// empty.
 const mountPoint = "lost+found"
 
-// holder is the content of the lock file.
+// holder is the content of the lock file: it describes the process that holds the folder.
 type holder struct {
 	Layout    int       `json:"layout"`
 	PID       int       `json:"pid"`
 	Name      string    `json:"name,omitempty"` // Options.Holder
 	Since     time.Time `json:"since"`
 	Temporary bool      `json:"temporary,omitempty"`
-	// Unused is true until data is stored in the folder.
+	// Unused is true until the member stores data in the folder.
 	Unused bool `json:"unused,omitempty"`
 }
 
-// String describes the holder to another process that wants the folder.
+// String describes the holder, for the error in another process that wants the folder.
 func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"
@@ -64,8 +66,8 @@ type Folder struct {
 	options Options
 }
 
-// openDataFolder opens a folder for data: a folder that a member has used, an empty folder, or one that doesn't exist
-// yet.
+// openDataFolder opens a data folder. The path is a folder that a member has used, an empty folder, or a folder
+// that doesn't exist yet.
 func openDataFolder(path, name string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -84,7 +86,7 @@ func openDataFolder(path, name string) (*Folder, error) {
 	return f, nil
 }
 
-// mayHoldData checks whether the path is a data folder or may become one, before anything is written.
+// mayHoldData returns an error if the path is neither a data folder nor can become one. It writes nothing.
 func mayHoldData(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -115,7 +117,7 @@ func mayHoldData(path string) error {
 	return nil
 }
 
-// openTemporaryFolder makes a folder in the first base that permits it.
+// openTemporaryFolder makes a temporary folder in the first of the bases in which it may write.
 func openTemporaryFolder(bases ...string) (*Folder, error) {
 	var errs []error
 	for _, base := range bases {
@@ -135,8 +137,8 @@ func openTemporaryFolder(bases ...string) (*Folder, error) {
 	return nil, fmt.Errorf("temporary folder: %w", errors.Join(errs...))
 }
 
-// removeAbandoned removes the temporary folders of processes that ended without Stop. A folder with an empty lock file
-// is being made.
+// removeAbandoned removes the temporary folders of processes that ended without Member.Stop. It keeps a folder
+// whose lock file is empty: another process is making that folder.
 func removeAbandoned(base string) {
 	locks, _ := filepath.Glob(filepath.Join(base, temporaryPrefix+"*", lockName))
 	for _, path := range locks {
@@ -184,7 +186,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 	return f, nil
 }
 
-// use records that the folder may have data from now on.
+// use records in the lock file that the folder may have data.
 func (f *Folder) use() error {
 	if !f.holder.Unused || f.holder.Temporary {
 		return nil
@@ -193,7 +195,8 @@ func (f *Folder) use() error {
 	return f.writeHolder()
 }
 
-// lockOwn locks a file that this process has locked before.
+// lockOwn locks a file that this process has locked before. It waits for child processes to release the lock (see
+// lockPatience).
 func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
 	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, lockPatience, true, func(context.Context) (bool, error) {
 		lock, err = fileutil.TryLockFile(name, os.O_RDWR, fileutil.PrivateFileMode)
@@ -202,23 +205,23 @@ func lockOwn(name string) (lock *fileutil.LockedFile, err error) {
 	return lock, err
 }
 
-// awaitLog waits until child processes have released the locks of etcd's log that this process has closed: etcd doesn't
-// wait.
+// awaitLog waits until child processes have released the locks of the write-ahead log, which this process has held
+// before. etcd itself would fail at once.
 func awaitLog(dir string) {
-	syscall.ForkLock.RLock() // a child process started meanwhile would inherit the locks that are tried here
+	syscall.ForkLock.RLock() // a child process that starts here would inherit these locks
 	defer syscall.ForkLock.RUnlock()
 	segments, _ := filepath.Glob(filepath.Join(dir, "*.wal"))
 	for _, segment := range segments {
 		lock, err := lockOwn(segment)
 		if err != nil {
-			return // etcd reports the reason; a longer wait would delay the start of other processes
+			return // etcd reports the error; a longer wait would block starts of child processes
 		}
 		_ = lock.Close()
 	}
 }
 
-// readHolder reads a lock file. A partly written file gives an empty holder: the lock, not the text, decides whether
-// the folder is held.
+// readHolder reads a lock file. For a file that is only partly written, it returns an empty holder. That is no
+// error, because only the lock decides whether the folder is held.
 func readHolder(name string) (holder, error) {
 	var h holder
 	text, err := os.ReadFile(name)

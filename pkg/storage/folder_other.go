@@ -4,5 +4,5 @@ package storage
 
 import "os"
 
-// temporaryBases returns the folders for temporary folders, the best one first.
+// temporaryBases returns the folders in which a temporary folder may be made, the best one first.
 func temporaryBases() []string { return []string{os.TempDir()} }

@@ -30,7 +30,8 @@ func writeFile(t testing.TB, path, text string) {
 	}
 }
 
-// startFails starts a member in a folder that must be refused. The error must have one line and name the folder.
+// startFails starts a member in a folder, and expects an error. The error must have a single line and name the
+// folder.
 func startFails(t testing.TB, dir, want, reason string) {
 	t.Helper()
 	m, err := Start(t.Context(), Options{DataDir: dir})
@@ -106,7 +107,7 @@ func TestDataFolderIsHeldByOne(t *testing.T) {
 	dir := t.TempDir()
 	m := startMember(t, Options{DataDir: dir, Holder: "127.0.0.1:6443"})
 	startFails(t, dir, fmt.Sprintf("in use by process %d (127.0.0.1:6443)", os.Getpid()), "two servers can't share it")
-	put(t, m, "/a", "1") // the refused member has changed nothing
+	put(t, m, "/a", "1") // the failed start has changed nothing in the folder
 	stopMember(t, m)
 	stopMember(t, startMember(t, Options{DataDir: dir}))
 }
@@ -148,10 +149,12 @@ func TestTemporaryFolders(t *testing.T) {
 	}
 }
 
-// childFolder makes the test binary the process that is killed.
+// childFolder is an environment variable. It makes the test binary run as the process that TestKill kills, and
+// names the folder.
 const childFolder = "MINIAPI_STORAGE_TEST_FOLDER"
 
-// TestKill kills a writing process several times and checks for every write that was answered.
+// TestKill kills a process that writes, several times. It checks that each answered write is there after the next
+// start.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(t, dir)
@@ -182,8 +185,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killWriter starts a writing process and kills it after a number of answers. It returns the keys of the answered
-// writes.
+// killWriter starts a process that writes, and kills it after the given number of answers. It returns the keys of
+// the answered writes.
 func killWriter(t *testing.T, dir string, answered int) (written []string) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKill$")
@@ -203,14 +206,14 @@ func killWriter(t *testing.T, dir string, answered int) (written []string) {
 		}
 		written = append(written, answers.Text())
 		if n == answered {
-			_ = child.Process.Kill() // the lines written until now are still read
+			_ = child.Process.Kill() // the lines that the process has printed are still read
 		}
 	}
-	_ = child.Wait() // the error is the kill
+	_ = child.Wait() // the process always ends with an error: it was killed
 	return written
 }
 
-// writeUntilKilled writes keys and prints each after its answer.
+// writeUntilKilled writes keys, and prints each key after etcd has answered.
 func writeUntilKilled(t *testing.T, dir string) {
 	m, err := Start(context.Background(), Options{DataDir: dir})
 	if err != nil {
@@ -233,11 +236,13 @@ func writeUntilKilled(t *testing.T, dir string) {
 	wg.Wait()
 }
 
-// A new process has the locks of its parent for a moment, including locks that the parent releases meanwhile.
+// A new child process holds the locks of its parent for a moment, even those that the parent releases in that
+// moment.
 //
-//nolint:paralleltest // what other tests start would have them, and the bubble's clock doesn't wait for that
+//nolint:paralleltest // child processes of other tests would hold these locks too
 func TestLocksOfForks(t *testing.T) {
-	// giveUp closes a locked file that another process holds for half of the patience.
+	// giveUp stands for a child process that holds an inherited lock: it closes the locked file after half of
+	// lockPatience.
 	giveUp := func(t *testing.T, lock *fileutil.LockedFile) {
 		t.Helper()
 		fork, err := syscall.Dup(int(lock.Fd()))

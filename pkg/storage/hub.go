@@ -11,19 +11,23 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// progressPeriod is the period at which watches that ask for progress get etcd's revision.
+// progressPeriod is the period at which the hub sends etcd's revision to watches that ask for progress
+// notifications.
 const progressPeriod = 5 * time.Second
 
-// hub serves the watches of a member from one watch of etcd's store and a log of recent events.
+// hub serves all watches of a member. It has one watch of etcd's store, which gets every event, and a log of recent
+// events.
 //
-// A watch that begins in the past gets its events at once. etcd would take up to 100 ms for them, the period at which
-// it serves such watches, and every watch cache would wait that long if a write comes between the cache's list and its
-// watch. A watch that begins before the log is passed to etcd.
+// The hub answers a watch that begins in the recent past from the log, at once. etcd serves watches of the past
+// only every 100 ms. Each watch cache would wait that long if a write came between the cache's list and its watch.
+// A watch that begins before the log goes to etcd.
 //
-// A watch cache of a resource without events gets etcd's revision when it needs it. For a consistent read, a cache asks
-// for etcd's revision and then waits until it has seen that revision itself. The library would ask every 100 ms.
+// The hub also tells watch caches how far etcd has got. For a consistent read, a watch cache asks etcd for its
+// revision, and waits until its own watch has reached that revision. If the resource has no events, only a progress
+// notification tells the cache so. k8s.io/apiserver would request such a notification every 100 ms; the hub sends
+// it as soon as it is needed.
 type hub struct {
-	clientv3.Watcher // etcd's own watcher
+	clientv3.Watcher // the watcher of etcd's own client
 	store            mvcc.WatchableKV
 
 	mu      sync.Mutex
@@ -31,16 +35,17 @@ type hub struct {
 	hidden  int64 // events up to this revision can't be watched
 	log     eventLog
 	watches hubWatches
-	needs   map[string]int64 // by a watch's key: the revision that the watch must get
-	older   bool             // etcd's own watcher is in use
-	lost    bool             // events have been lost: all watches go to etcd's own watcher
+	needs   map[string]int64 // for keys with which watches begin: the revision that these watches must be told
+	older   bool             // whether etcd's own watcher has been used
+	lost    bool             // whether the hub has missed events: new watches then go to etcd's own watcher
 
 	life    context.Context
 	end     context.CancelFunc
-	running sync.WaitGroup // incremented under mu, before life ends
+	running sync.WaitGroup // incremented under mu, and never after end
 }
 
-// newHub starts to watch the store. Watches that begin before the log go to the inner watcher. Close ends the hub.
+// newHub makes a hub, and starts to watch the store. Watches that the hub can't serve go to the inner watcher.
+// Close ends the hub.
 func newHub(store mvcc.WatchableKV, inner clientv3.Watcher) *hub {
 	life, end := context.WithCancel(context.Background())
 	stream := store.NewWatchStream()
@@ -49,13 +54,13 @@ func newHub(store mvcc.WatchableKV, inner clientv3.Watcher) *hub {
 		Watcher: inner, store: store, began: revision, log: eventLog{from: revision, last: revision},
 		watches: hubWatches{}, needs: map[string]int64{}, life: life, end: end,
 	}
-	// A new stream accepts its first watch of all keys.
+	// The error is impossible: the stream is new, and this is its first watch.
 	_, _ = stream.Watch(life, clientv3.AutoWatchID, []byte{0}, []byte{}, revision+1)
 	h.running.Go(func() { h.run(stream) })
 	return h
 }
 
-// run passes events on until the hub is closed.
+// run receives the events of the store until the hub is closed.
 func (h *hub) run(stream mvcc.WatchStream) {
 	defer stream.Close()
 	tick := time.NewTicker(progressPeriod)
@@ -76,7 +81,8 @@ func (h *hub) run(stream mvcc.WatchStream) {
 	}
 }
 
-// lose ends the watches. It is called when the hub was so slow that etcd has dropped events.
+// lose ends all watches. run calls it when the hub was too slow and etcd has compacted events that the hub hasn't
+// seen.
 func (h *hub) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +90,7 @@ func (h *hub) lose() {
 	h.watches.finish()
 }
 
-// dispatch logs events and passes each to the watches that want it.
+// dispatch passes each event to the watches that want it, and adds it to the log.
 func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +103,7 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 				w.push(e)
 			}
 		}
-		h.log.record(e) // with its previous value
+		h.log.record(e) // with the previous value, if a watch needed it
 	}
 	for key, revision := range h.needs {
 		if revision <= h.log.last {
@@ -114,7 +120,7 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	w := newHubWatch(string(op.KeyBytes()), string(op.RangeBytes()), op.Rev(), func() {
 		select {
 		case wake <- struct{}{}:
-		default: // it is awake
+		default: // the watch's goroutine has been woken already
 		}
 	})
 	w.progress = op.IsProgressNotify()
@@ -143,8 +149,8 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	return out
 }
 
-// follow adds a watch whose events the caller takes, until the watch leaves. It returns false if the hub doesn't have
-// all events of the watch.
+// follow adds a watch whose owner calls take for its events, until the owner calls leave. It returns false if the
+// hub doesn't have all events of the watch.
 func (h *hub) follow(w *hubWatch) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,7 +171,8 @@ func (h *hub) leave(w *hubWatch) {
 	delete(h.watches, w)
 }
 
-// replay passes the events since its revision to a new watch. It returns false if the log doesn't have all of them.
+// replay gives a new watch the events of the log since the watch's revision. It returns false if the log doesn't
+// have all of them.
 func (h *hub) replay(w *hubWatch) bool {
 	if w.from == 0 || w.from > h.log.last {
 		return true
@@ -192,7 +199,7 @@ func (h *hub) replay(w *hubWatch) bool {
 	return true
 }
 
-// RequestProgress sends etcd's revision to all watches.
+// RequestProgress sends etcd's revision to all watches that ask for progress notifications.
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
 	h.mu.Lock()
@@ -210,7 +217,8 @@ func (h *hub) tell() {
 	h.watches.tell(h.log.last, func(*hubWatch) bool { return true })
 }
 
-// need sends the revision to the watches that begin with the key, as soon as etcd has reached the revision.
+// need makes the hub send etcd's revision to the watches that begin with the key, as soon as etcd has reached the
+// given revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,28 +229,28 @@ func (h *hub) need(key string, revision int64) {
 	h.watches.tell(h.log.last, beginsWith(key))
 }
 
-// begin makes events up to the revision unavailable to watches.
+// begin hides all events up to the revision from watches.
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hidden, h.began, h.log.from = max(h.hidden, revision), max(h.began, revision), max(h.log.from, revision)
 }
 
-// beginning returns the revision with which a watch cache can begin.
+// beginning returns the earliest revision with which a watch cache can begin.
 func (h *hub) beginning() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.began
 }
 
-// earliest returns the revision after which watches can begin without a call of etcd.
+// earliest returns the revision after which the log has all events.
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.log.from
 }
 
-// Close ends all watches. It returns when no call into the store is left.
+// Close ends all watches. When it returns, no goroutine of the hub uses the store.
 func (h *hub) Close() error {
 	h.mu.Lock()
 	if h.life.Err() == nil && !h.lost {
@@ -254,10 +262,10 @@ func (h *hub) Close() error {
 	return h.Watcher.Close()
 }
 
-// hubWatches are the watches of a hub.
+// hubWatches is the set of watches that a hub serves.
 type hubWatches map[*hubWatch]struct{}
 
-// tell sends a revision to the watches that ask for progress, and of which the predicate holds.
+// tell sends a revision to the watches that ask for progress notifications and for which the predicate is true.
 func (all hubWatches) tell(revision int64, of func(*hubWatch) bool) {
 	for w := range all {
 		if w.progress && of(w) {
@@ -266,7 +274,7 @@ func (all hubWatches) tell(revision int64, of func(*hubWatch) bool) {
 	}
 }
 
-// beginsWith holds for watches whose range begins with the key.
+// beginsWith returns a predicate that is true for watches whose key range begins with the key.
 func beginsWith(key string) func(*hubWatch) bool {
 	return func(w *hubWatch) bool { return w.key == key }
 }
@@ -277,26 +285,27 @@ func (all hubWatches) finish() {
 	}
 }
 
-// hubWatch carries the events of a watch from the hub to a client, which may be slow.
+// hubWatch carries the events of one watch from the hub to the watch's client. The client may be slow, so the
+// events wait in a queue.
 type hubWatch struct {
-	key, end string // the range of keys; without an end, the single key
+	key, end string // the range of keys; with an empty end, the single key
 	from     int64
 	progress bool
-	// lastValues is true for a watch that needs previous values of deletions alone.
+	// lastValues is true for a watch that needs previous values only in events of deletions.
 	lastValues bool
-	notify     func()        // called under the hub's lock when there is something to take, and at the end
+	notify     func()        // called under the hub's lock when take has something new, and when the watch ends
 	ended      chan struct{} // closed when no more events will come
 
 	mu     sync.Mutex
 	events []*clientv3.Event
-	told   int64 // the revision that the client knows, or will know after the next take
+	told   int64 // the revision that the client knows, or learns with the next take
 }
 
 func newHubWatch(key, end string, from int64, notify func()) *hubWatch {
 	return &hubWatch{key: key, end: end, from: from, notify: notify, ended: make(chan struct{})}
 }
 
-// wants reports whether the watch is for the event.
+// wants reports whether the event belongs to the watch.
 func (w *hubWatch) wants(e *clientv3.Event) bool {
 	if e.Kv.ModRevision < w.from {
 		return false
@@ -304,14 +313,14 @@ func (w *hubWatch) wants(e *clientv3.Event) bool {
 	switch key := string(e.Kv.Key); w.end {
 	case "":
 		return key == w.key
-	case "\x00": // all keys from the first
+	case "\x00": // the range has no upper end
 		return key >= w.key
 	default:
 		return key >= w.key && key < w.end
 	}
 }
 
-// needsPrevious reports whether the watch needs the event's previous value.
+// needsPrevious reports whether the watch needs the previous value of the event.
 func (w *hubWatch) needsPrevious(e *clientv3.Event) bool {
 	return !w.lastValues || e.Type == clientv3.EventTypeDelete
 }
@@ -323,7 +332,7 @@ func (w *hubWatch) push(e *clientv3.Event) {
 	})
 }
 
-// tell passes a revision that etcd has reached, unless the client knows it already.
+// tell records that etcd has reached a revision, so that the client learns of it.
 func (w *hubWatch) tell(revision int64) {
 	w.change(func() { w.told = max(w.told, revision) })
 }
@@ -335,13 +344,13 @@ func (w *hubWatch) change(change func()) {
 	w.notify()
 }
 
-// finish ends the events.
+// finish ends the watch: no more events will come.
 func (w *hubWatch) finish() {
 	close(w.ended)
 	w.notify()
 }
 
-// take returns the events since the last call, and etcd's revision.
+// take returns the events since the last call, and the revision that etcd has reached.
 func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -349,7 +358,7 @@ func (w *hubWatch) take() (events []*clientv3.Event, told int64) {
 	return events, w.told
 }
 
-// run sends events to the client until the context or the watch ends.
+// run sends the events to the client, until the context ends or the watch is finished.
 func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- clientv3.WatchResponse) {
 	send := func(revision int64, events []*clientv3.Event) bool {
 		select {
@@ -375,7 +384,7 @@ func (w *hubWatch) run(ctx context.Context, wake <-chan struct{}, out chan<- cli
 				return
 			}
 		}
-		if told > sent { // a notification of progress
+		if told > sent { // a progress notification
 			sent = told
 			if !send(told, nil) {
 				return

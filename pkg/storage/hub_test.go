@@ -71,13 +71,14 @@ func TestHubWatches(t *testing.T) {
 			}
 			cancel()
 			for range events {
-				continue // until the channel is closed
+				continue // read on until the channel is closed
 			}
 		})
 	}
 }
 
-// Events that the log has dropped come from etcd. A watch that isn't read delays no other.
+// A watch that begins with events that the log has dropped gets them from etcd. A client that doesn't read its
+// watch delays no other watch.
 func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -100,7 +101,7 @@ func TestHubForgets(t *testing.T) {
 	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
 }
 
-// The log's size is bounded. The event of a deletion has only its previous value.
+// The size of the log is bounded. The event of a deletion counts with its previous value only.
 func TestHubKeepsFewBytes(t *testing.T) {
 	t.Parallel()
 	const n, value = 16, maxLogBytes / 4
@@ -150,14 +151,14 @@ func TestHubKeepsFewBytes(t *testing.T) {
 	}
 }
 
-// seen returns the last revision that the hub has seen.
+// seen returns the last revision that the hub has received.
 func (h *hub) seen() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.log.last
 }
 
-// The log is bounded in events and bytes, and drops its older half.
+// The log is bounded by the number of events and by their bytes. Beyond the bounds, it drops its older half.
 func TestHubLog(t *testing.T) {
 	t.Parallel()
 	third, small := make([]byte, maxLogBytes/3), make([]byte, 1)
@@ -165,7 +166,7 @@ func TestHubLog(t *testing.T) {
 		name, reason string
 		value        []byte
 		revisions    []int64
-		want         int // the number of events that are left
+		want         int // the number of events that are left in the log
 		from         int64
 	}{
 		{name: "full", reason: "the log keeps this number of bytes", value: third, revisions: []int64{1, 2, 3}, want: 3},
@@ -198,7 +199,8 @@ func upTo(n int64) []int64 {
 	return revisions
 }
 
-// If etcd drops events, the hub ends its watches and passes later ones to etcd's own watcher.
+// If etcd drops events that the hub hasn't received, the hub ends its watches. New watches go to etcd's own
+// watcher.
 func TestHubLoses(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -209,7 +211,7 @@ func TestHubLoses(t *testing.T) {
 	}
 	m.hub.lose()
 	for range events {
-		continue // until the channel is closed
+		continue // read on until the channel is closed
 	}
 	if m.hub.follow(newHubWatch("/a/", "/a0", 0, func() {})) {
 		t.Error("a watch is followed by a hub that has lost events")

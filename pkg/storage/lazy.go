@@ -21,34 +21,39 @@ import (
 )
 
 const (
-	// longList is the number of objects of a list from which a resource gets a watch cache. The store reads a shorter
-	// list faster than a cache begins.
+	// longList is the number of objects in a list that makes a resource get its watch cache. The store answers
+	// shorter lists faster than a new cache would be filled.
 	longList = 200
 
-	// firstFill bounds the time that requests wait for a new cache.
+	// firstFill bounds the time for which requests wait until a new cache is filled.
 	firstFill = 5 * time.Second
 )
 
-// lazyCache is a store that gets its watch cache at the first need: a watch, a read of a resource version, which only a
-// cache can wait for, or a read after a long list. A cache takes ten goroutines and 100 kB. A server has some eighty
-// resources, and most tests and users need five.
+// lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache, and so does
+// a read of a resource version, because only a cache can wait for the version. A long list makes later reads use a
+// cache.
 //
-// Clients must not notice when the cache begins. So the cache begins with an earlier revision than that of its start: a
-// client that has listed before can watch from there. And requests wait until the cache is filled: the library would
-// answer that "storage is (re)initializing", and clients retry that after a second.
+// A cache takes ten goroutines and 100 kB. A server has some eighty resources, and most tests and users need five
+// of them.
+//
+// Clients must not notice when a cache is made. So the cache begins with a revision from before it was made: a
+// client can watch from an earlier list. And requests wait until the cache is filled, for firstFill at most. A
+// cache of k8s.io/apiserver that isn't filled answers "storage is (re)initializing", and clients retry that only
+// after a second.
 type lazyCache struct {
-	storage.Interface // the store itself
+	storage.Interface // the store without a cache
 	resource          schema.GroupResource
-	begin             func(from, made uint64) uint64 // returns the revision with which a cache begins, 0 for the newest
-	made              uint64                         // the revision at which the store was made
-	source            storage.Interface              // the cache is filled from it
-	newCache          func(source storage.Interface) (*cacher.Cacher, error)
-	newFunc           func() runtime.Object
-	prefix            string
-	run               func(func()) // runs a function on a goroutine
-	failed            *atomic.Bool // see notingCodec
+	// Returns the revision with which a new cache begins; 0 stands for the newest.
+	begin    func(from, made uint64) uint64
+	made     uint64            // the revision at which the store was made
+	source   storage.Interface // the store that fills the cache
+	newCache func(source storage.Interface) (*cacher.Cacher, error)
+	newFunc  func() runtime.Object
+	prefix   string
+	run      func(func()) // runs a function on a goroutine
+	failed   *atomic.Bool // set by the store's notingCodec
 
-	long      atomic.Bool // a list was long
+	long      atomic.Bool // whether a list had longList objects
 	cached    atomic.Pointer[watchCache]
 	mu        sync.Mutex // held to make or destroy the cache
 	destroyed bool
@@ -56,8 +61,9 @@ type lazyCache struct {
 
 var _ storage.Interface = (*lazyCache)(nil)
 
-// cache returns the watch cache as soon as it is filled. If filling takes too long, the cache itself answers that it
-// isn't ready. from is the resource version of the watch that needs the cache, or 0.
+// cache returns the watch cache, and makes it first if there is none. It waits until the cache is filled, but no
+// longer than firstFill; after that, the cache itself answers that it isn't ready. from is the resource version
+// with which the caller's watch begins, or 0.
 func (s *lazyCache) cache(ctx context.Context, from uint64) (*watchCache, error) {
 	c := s.cached.Load()
 	if c == nil {
@@ -74,7 +80,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.destroyed {
-		// The text of a stopped cache.
+		// A stopped watch cache of k8s.io/apiserver has the same text.
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("storage of %s is stopped", s.resource), 1)
 	}
 	if c := s.cached.Load(); c != nil {
@@ -99,8 +105,8 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	return c, nil
 }
 
-// catchUp waits until a cache that begins in the past has the store's current objects. If that fails, the cache reports
-// the error itself.
+// catchUp waits until a cache that began with an old revision has the store's current objects. catchUp returns no
+// error, because reads of the cache report a failure themselves.
 func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	now, err := s.source.GetCurrentResourceVersion(ctx)
 	if err != nil {
@@ -110,7 +116,7 @@ func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 }
 
-// await waits until the cache has seen the revision or is destroyed. Without a cache it returns at once.
+// await waits until the cache has seen the revision, or is destroyed. It returns at once if there is no cache.
 func (s *lazyCache) await(ctx context.Context, revision int64) {
 	s.mu.Lock()
 	c := s.cached.Load()
@@ -120,7 +126,8 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 	}
 	s.run(func() {
 		defer c.progress.Update(func(p *cacheProgress) { p.seen = max(p.seen, revision) })
-		// The read waits even after its context has ended. Its result isn't used.
+		// Get waits until the cache has seen the revision. It goes on waiting after ctx has ended, so it runs on a
+		// goroutine of its own. The object isn't used.
 		nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
 		_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 	})
@@ -128,7 +135,7 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 	_ = c.progress.Wait(ctx, func(p cacheProgress) bool { return p.ended || p.seen >= revision })
 }
 
-// destroy ends the cache, if there is one, and makes a later one impossible.
+// destroy ends the cache, if there is one. No cache can be made afterwards.
 func (s *lazyCache) destroy() {
 	s.mu.Lock()
 	s.destroyed = true
@@ -142,8 +149,8 @@ func (s *lazyCache) destroy() {
 // withoutCache is the key of WithoutCache's value in a context.
 type withoutCache struct{}
 
-// WithoutCache returns a context for watches that need no watch cache: watches that don't resume and don't use
-// bookmarks. Another request may still make the cache.
+// WithoutCache returns a context for watches that need no watch cache: they neither resume from a resource version
+// nor use bookmarks. Such a watch doesn't make the cache.
 func WithoutCache(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutCache{}, true)
 }
@@ -192,19 +199,20 @@ func (s *lazyCache) GetList(ctx context.Context, key string, opts storage.ListOp
 	return c.GetList(ctx, key, opts, out)
 }
 
-// storeLists reports whether the store answers a list as a cache would.
+// storeLists reports whether the store answers a list in the same way as a cache.
 func storeLists(opts storage.ListOptions) bool {
 	switch opts.ResourceVersion {
-	case "": // the newest objects, or those of a continue token
+	case "": // the newest objects, or the objects after a continue token
 		return true
-	case "0": // any revision; a cache would ignore the limit and list everything
+	case "0": // any revision will do; a cache ignores the limit and lists everything
 		return opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact && opts.Predicate.Limit == 0
 	default:
 		return false
 	}
 }
 
-// Delete implements storage.Interface. The object that the caller has cached may be old; the cache has a newer one.
+// Delete implements storage.Interface. It ignores the cached object that the caller offers, because the object may
+// be old: the watch cache has a newer one.
 func (s *lazyCache) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
 	return s.current().Delete(ctx, key, out, preconditions, validate, nil, opts)
@@ -216,13 +224,13 @@ func (s *lazyCache) GuaranteedUpdate(ctx context.Context, key string, destinatio
 	return s.current().GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, nil)
 }
 
-// ReadinessCheck implements storage.Interface. A store without a cache is ready.
+// ReadinessCheck implements storage.Interface. A store without a cache is always ready.
 func (s *lazyCache) ReadinessCheck() error { return s.current().ReadinessCheck() }
 
 // CompactRevision implements storage.Interface.
 func (s *lazyCache) CompactRevision() int64 { return s.current().CompactRevision() }
 
-// current returns the cache if there is one, else the store.
+// current returns the cache if there is one, and the store otherwise.
 func (s *lazyCache) current() storage.Interface {
 	if c := s.cached.Load(); c != nil {
 		return c
@@ -230,19 +238,19 @@ func (s *lazyCache) current() storage.Interface {
 	return s.Interface
 }
 
-// watchCache is a store behind its watch cache.
+// watchCache is a store with its watch cache.
 type watchCache struct {
 	*cacher.CacheDelegator
 	cacher   *cacher.Cacher
-	end      context.CancelFunc // ends the filling
+	end      context.CancelFunc // cancels the goroutine that fills the cache
 	progress condition.Variable[cacheProgress]
 }
 
 // cacheProgress is the progress of a watch cache.
 type cacheProgress struct {
-	// filled is true when requests needn't wait.
+	// filled is true when requests can use the cache: it is filled, or firstFill is over.
 	filled bool
-	// seen is a revision that the cache has reached.
+	// seen is a revision that the cache has reached, from await.
 	seen int64
 	// ended is true when the cache is destroyed.
 	ended bool
@@ -257,15 +265,15 @@ func (c *watchCache) destroy() {
 	c.cacher.Stop()
 }
 
-// pastSource fills a watch cache: with the objects at an earlier revision, if etcd still has them, and then with the
-// events since.
+// pastSource fills a watch cache with the objects at an earlier revision, and then with the events since. If etcd
+// has compacted that revision, it uses the newest objects.
 type pastSource struct {
 	storage.Interface
-	begin  uint64       // 0 after its use
-	failed *atomic.Bool // see notingCodec
+	begin  uint64       // the earlier revision; 0 after the first list
+	failed *atomic.Bool // set by the store's notingCodec
 }
 
-// IsWatchListSemanticsUnSupported makes the cache's reflector list.
+// IsWatchListSemanticsUnSupported makes the cache's reflector list before it watches.
 func (s *pastSource) IsWatchListSemanticsUnSupported() bool { return true }
 
 // GetList implements storage.Interface. Only the cache's reflector calls it.
@@ -282,10 +290,12 @@ func (s *pastSource) GetList(ctx context.Context, key string, opts storage.ListO
 	return s.Interface.GetList(ctx, key, opts, out)
 }
 
-// Watch implements storage.Interface. Only the cache's reflector calls it. After an event that can't be decoded, for
-// example because a conversion webhook doesn't answer, the reflector would repeat the watch from the same revision at
-// once, for half a minute. The error of Watch makes the reflector list: the cache then reports the failure, and retries
-// once a second.
+// Watch implements storage.Interface. Only the cache's reflector calls it.
+//
+// If an event couldn't be decoded, for example because a conversion webhook doesn't answer, Watch returns an error.
+// The error makes the reflector list again: the list fails, the cache reports the failure to its clients, and the
+// reflector retries once a second. Without the error, the reflector would repeat the watch from the same revision
+// for half a minute, without a pause.
 func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if s.failed.Swap(false) {
 		return nil, apierrors.NewResourceExpired("an object can't be decoded")
@@ -293,7 +303,7 @@ func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOpt
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// notingCodec records that an object couldn't be decoded.
+// notingCodec is a codec that records in failed that an object couldn't be decoded.
 type notingCodec struct {
 	runtime.Codec
 	failed atomic.Bool

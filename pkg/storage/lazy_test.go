@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// lazy returns the store made by the decorator.
+// lazy returns the lazyCache of the store.
 func (s configMaps) lazy(t testing.TB) *lazyCache {
 	t.Helper()
 	l, ok := s.Interface.(*lazyCache)
@@ -25,7 +25,7 @@ func (s configMaps) lazy(t testing.TB) *lazyCache {
 	return l
 }
 
-// openCache makes the watch cache, as its first use does.
+// openCache makes the watch cache, as the first request that needs a cache does.
 func (s configMaps) openCache(t testing.TB) {
 	t.Helper()
 	if _, err := s.lazy(t).cache(t.Context(), 0); err != nil {
@@ -108,7 +108,8 @@ func (s configMaps) get(t testing.TB, name, rv string) {
 	}
 }
 
-// All first requests wait for one cache; the library would reject them.
+// If many requests need the cache at the same time, all wait for the same cache. A cache of k8s.io/apiserver that
+// isn't filled would reject them.
 func TestFirstUsesAtOnce(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -138,7 +139,7 @@ func TestFirstUsesAtOnce(t *testing.T) {
 	}
 }
 
-// A client that has listed can watch from its list's revision, although the watch or a later one makes the cache.
+// A client that has listed can watch from the revision of its list, even if the cache is made after the list.
 func TestFirstWatchMissesNothing(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -183,8 +184,8 @@ func nameOf(t testing.TB, e watch.Event) string {
 	return object.GetName()
 }
 
-// A cache that begins in the past is up to date before its first use. It waits neither for a progress request nor for
-// etcd's own watches of the past, which etcd serves every 100 ms.
+// A cache that begins with an old revision has all objects before its first use. Filling the cache needs neither a
+// progress request nor a watch that etcd serves only every 100 ms.
 func TestFirstReadIsFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -228,7 +229,7 @@ func TestDestroyEndsWatches(t *testing.T) {
 	s := newConfigMaps(t, m, cached)
 	w := s.watch(t, "")
 	s.destroy()
-	s.destroy() // the registry calls destroy several times
+	s.destroy() // k8s.io/apiserver destroys a store several times
 	select {
 	case _, open := <-w.ResultChan():
 		if open {

@@ -13,33 +13,34 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 )
 
-// Options are the folder of a member's data and the log of its errors.
+// Options are the options of a Member: where its data is kept, and where its errors are logged.
 type Options struct {
-	// DataDir keeps the data, with fsync, for the next start. The folder is made if it doesn't exist. One process at a
-	// time can hold it. If DataDir is empty, the data is in a temporary folder, without fsync, which Stop removes.
+	// DataDir is the folder in which the data is kept for the next start. The member writes the data with fsync. It
+	// makes the folder if it doesn't exist. Only one process at a time can hold the folder. If DataDir is empty,
+	// the data is in a temporary folder, written without fsync, which Stop removes.
 	DataDir string
 
-	// TempDir is the parent of temporary folders. If it is empty, they are in /dev/shm if that is a tmpfs with enough
-	// room, else in os.TempDir().
+	// TempDir is the parent of temporary folders. If TempDir is empty, they are in /dev/shm if that is a tmpfs with
+	// enough room, and in os.TempDir() otherwise.
 	TempDir string
 
-	// Holder is written to the data folder beside the process id, for example the address that is served. The error of
-	// a second server with the same folder shows it.
+	// Holder describes this server to other processes, for example by its address. If a second server is started
+	// with the same data folder, the second server's error shows Holder and the process id of the first.
 	Holder string
 
-	// LogTo gets etcd's own errors, one line of JSON each. Nil drops them. The error of Start has its cause in either
-	// case.
+	// LogTo receives the errors that etcd logs, one line of JSON each. With nil, they are dropped. The error of
+	// Start contains its cause in both cases.
 	LogTo io.Writer
 }
 
-// Member is a running etcd of one member. Its methods may be called concurrently. It has many methods, because all
-// features of the package (stores, snapshots, feeds, counts) begin with the member.
+// Member is a running etcd of one member. Its methods may be called concurrently. It has many methods because every
+// feature of the package (stores, snapshots, feeds, counts) begins with the member.
 type Member struct {
 	folder *Folder
 	trap   *trap
 	server *etcdserver.EtcdServer
 	gate   *gate
-	client *kubernetes.Client // shared by all stores; has neither endpoint nor connection
+	client *kubernetes.Client // shared by all stores; calls the server without a connection
 	hub    *hub
 
 	compaction compaction
@@ -47,10 +48,10 @@ type Member struct {
 	counts     counts
 	feeds      feeds
 	caches     caches
-	running    sync.WaitGroup // goroutines that end with the stores
+	running    sync.WaitGroup // goroutines of the stores
 
 	mu       sync.Mutex
-	stores   map[*destroyer]struct{} // nil once the member is stopping
+	stores   map[*destroyer]struct{} // nil when the member is stopping
 	stopOnce sync.Once
 	stopped  chan struct{}
 	stopErr  error // set before stopped is closed
@@ -65,8 +66,8 @@ func Start(ctx context.Context, o Options) (*Member, error) {
 	return folder.Start(ctx)
 }
 
-// Open opens the folder of the options, for a caller that keeps other files beside the member's. The caller must call
-// Start or Close.
+// Open opens the folder of the options. A caller that keeps files of its own in the folder uses Open, and then
+// Start or Close; other callers use the function Start.
 func Open(o Options) (*Folder, error) {
 	folder, err := o.open()
 	if err != nil {
@@ -86,7 +87,7 @@ func (o Options) open() (*Folder, error) {
 	return openTemporaryFolder(temporaryBases()...)
 }
 
-// Start starts a member in the folder, like the function Start. If that fails, Start closes the folder.
+// Start starts a member in the folder, like the function Start. If the start fails, Start closes the folder.
 func (f *Folder) Start(ctx context.Context) (*Member, error) {
 	m, err := f.start(ctx)
 	if err != nil {
@@ -121,12 +122,13 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 // Client returns the client of etcd that all stores of the member share. Only Stop may close it.
 func (m *Member) Client() *kubernetes.Client { return m.client }
 
-// Failed is closed when etcd has met an error that it can't survive, such as a full disk. The folder has every write
-// that was answered. The member serves nothing any more; call Stop, which returns the reason.
+// Failed returns a channel that is closed when etcd has met an error from which it can't recover, such as a full
+// disk. The folder has every write that was answered. The member doesn't serve requests after that: call Stop,
+// which returns the error.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
-// Healthy reports whether the member answers a read that goes through consensus. kube-apiserver asks its etcd the same
-// in /livez/etcd and /readyz/etcd-readiness.
+// Healthy returns nil if etcd answers a read that needs consensus. kube-apiserver makes the same read for
+// /livez/etcd and /readyz/etcd-readiness.
 func (m *Member) Healthy(ctx context.Context) error {
 	if err := m.trap.failure(); err != nil {
 		return fmt.Errorf("etcd has failed: %w", err)
@@ -137,18 +139,18 @@ func (m *Member) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// hurried bounds the wait of a read for its resource version while the server stops. Writes before that are seen within
-// a few milliseconds.
+// hurried bounds the time for which a read waits for its resource version while the server stops. A write from
+// before the stop reaches the watch caches within a few milliseconds.
 const hurried = 100 * time.Millisecond
 
-// Hurry is called when a server begins to stop: a read that waits for a resource version may wait for a write that
-// never comes, and must not delay the stop.
+// Hurry is called when the server begins to stop. From then on, reads wait at most the time hurried for their
+// resource version: the write that they wait for may never come.
 func (m *Member) Hurry() { m.clock.hurry(hurried) }
 
-// Stop destroys the remaining stores of the member, stops etcd, and closes its folder, which removes it if it is
-// temporary. After Stop has returned nil, no goroutine and no file of a temporary member is left. If etcd has failed,
-// Stop returns the reason. If the context ends first, Stop returns an error and the stop continues. A second call waits
-// for the first.
+// Stop destroys the remaining stores of the member, stops etcd, and closes the folder. A temporary folder is
+// removed. After Stop has returned nil, no goroutine and no file of a temporary member is left. If etcd has failed,
+// Stop returns the reason. If the context ends first, Stop returns an error and the stop continues. A second call
+// waits for the first.
 func (m *Member) Stop(ctx context.Context) error {
 	m.stopOnce.Do(func() { go m.stop() })
 	select {
@@ -159,15 +161,15 @@ func (m *Member) Stop(ctx context.Context) error {
 	}
 }
 
-// stop ends clients of the database before the database: etcd itself protects the database by its gRPC server, which a
-// member doesn't have.
+// stop ends all clients of the database before it closes the database. In a normal etcd, the gRPC server waits for
+// running calls; a Member has none.
 func (m *Member) stop() {
 	defer close(m.stopped)
 	m.compaction.stop()
 	m.counts.end()
 	m.destroyStores()
 	m.clock.stop()
-	_ = m.client.Close() // the error is the client's own cancellation
+	_ = m.client.Close() // the error is only that the client's own context is cancelled
 	m.running.Wait()
 	m.gate.shut()
 	stopServer(m.server, m.trap)

@@ -59,7 +59,7 @@ func get(t testing.TB, m *Member, key string) string {
 	return string(r.Kvs[0].Value)
 }
 
-// isolated fails the test if f leaves goroutines of this package or of its libraries.
+// isolated fails the test if f leaves goroutines of this package, or of the libraries that it uses.
 func isolated(t *testing.T, f func()) {
 	t.Helper()
 	before := stacks()
@@ -103,7 +103,7 @@ func newStacks(before map[string]string) (left []string) {
 	return left
 }
 
-// Not parallel: the test compares the goroutines of the process.
+// The test isn't parallel, because it compares all goroutines of the process.
 func TestStopLeavesNothing(t *testing.T) {
 	base := t.TempDir()
 	isolated(t, func() {
@@ -190,7 +190,8 @@ func TestDataIsFoundAgain(t *testing.T) {
 		put(t, m, "/a", string(rune('1'+i)))
 		stopMember(t, m)
 
-		// Without a snapshot, raft sometimes doesn't survive a campaign at the start.
+		// If the folder has no snapshot, raft sometimes panics when the member campaigns right after a start (see
+		// found).
 		snapshot, err := checkFiles(serverConfig(m.folder, m.server.Logger()), false)
 		if err != nil || snapshot == 0 {
 			t.Errorf("the log isn't behind a snapshot (%d, %v)", snapshot, err)
@@ -198,7 +199,7 @@ func TestDataIsFoundAgain(t *testing.T) {
 	}
 }
 
-// A member that runs normally logs no errors: users read the log to find one.
+// A member that runs normally logs no errors: users read this log to find an error.
 func TestNothingIsWrong(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -281,8 +282,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// The log of a temporary member stays short. etcd unlocks segments that it doesn't need, and removes them at its next
-// check.
+// The write-ahead log of a temporary member stays short. etcd first unlocks segments that it doesn't need, and
+// removes them at its next check.
 func TestTemporaryLogIsCut(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

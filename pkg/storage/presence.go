@@ -12,23 +12,25 @@ import (
 )
 
 const (
-	// presenceTTL is the time for which a server that has crashed still counts as present.
+	// presenceTTL is the time for which a server still counts as present after it has crashed.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout bounds a call about presences. A longer wait would cost more than the result is worth.
+	// presenceTimeout bounds each call of etcd about presences. A server doesn't need their result enough to wait
+	// longer.
 	presenceTimeout = time.Second
 )
 
-// Presence is the mark of a server in an external etcd, where other servers may store the same objects.
+// Presence is a key in an external etcd. It shows other servers on the same etcd that this server is running.
 type Presence struct {
 	client *clientv3.Client
-	// marks is the folder of all servers' marks. mark is this server's.
+	// marks is the prefix of the keys of all miniapi servers. mark is the key of this server.
 	marks, mark string
-	// others is the folder of kube-apiserver's own marks.
+	// others is the prefix of the keys in which kube-apiservers announce themselves.
 	others string
 	ended  chan struct{}
 }
 
-// Announce marks a server in the etcd of a transport, below the prefix of its objects, until ctx ends.
+// Announce writes the key of this server to the etcd of the transport, below the prefix of the server's objects.
+// The key stays until ctx ends.
 func Announce(ctx context.Context, c storagebackend.TransportConfig, prefix string) (*Presence, error) {
 	p, err := newPresence(ctx, c, prefix)
 	if err != nil {
@@ -48,7 +50,7 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 	if err != nil {
 		return nil, err
 	}
-	// The mark is removed after ctx has ended.
+	// The client outlives ctx, because it removes the key after ctx has ended.
 	client, err := prober.client(context.WithoutCancel(ctx), c.ServerList...)
 	if err != nil {
 		return nil, err
@@ -63,8 +65,9 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 	}, nil
 }
 
-// Alone reports whether no other server is present. A server that began before is present; a server that begins later
-// finds everything that is stored by then. If the answer is unknown, Alone returns false.
+// Alone reports whether this is the only server on the etcd. A server that announced itself before the call counts.
+// A server that starts after the call finds everything that is stored by then. If etcd doesn't answer, Alone
+// returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()
@@ -76,10 +79,10 @@ func (p *Presence) Alone(ctx context.Context) bool {
 	return err == nil && others.Count == 0
 }
 
-// Wait returns when the mark is removed, soon after the end of Announce's ctx.
+// Wait returns when the key is removed, soon after the ctx of Announce ends.
 func (p *Presence) Wait() { <-p.ended }
 
-// announce makes the mark. The mark lasts as long as its session.
+// announce writes the key with a lease. The session keeps the lease alive.
 func (p *Presence) announce(ctx context.Context) (*concurrency.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()
@@ -93,7 +96,8 @@ func (p *Presence) announce(ctx context.Context) (*concurrency.Session, error) {
 	return concurrency.NewSession(p.client, concurrency.WithLease(lease.ID))
 }
 
-// stay makes the mark again if etcd has dropped it after an outage, and removes the mark at the end.
+// stay writes the key again whenever its lease has expired, for example after an outage of etcd. It removes the key
+// when ctx ends.
 func (p *Presence) stay(ctx context.Context, session *concurrency.Session) {
 	defer close(p.ended)
 	defer func() { _ = p.client.Close() }()
@@ -103,7 +107,7 @@ func (p *Presence) stay(ctx context.Context, session *concurrency.Session) {
 		case <-ctx.Done():
 			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceTimeout)
 			defer cancel()
-			_, _ = p.client.Revoke(end, session.Lease()) // otherwise the lease expires
+			_, _ = p.client.Revoke(end, session.Lease()) // if this fails, the lease expires
 			return
 		}
 		again, err := p.announce(ctx)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// announce marks a server until leave is called. leave returns when the mark is gone.
+// announce announces a server until leave is called. leave returns when the server's key is gone.
 func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -22,7 +22,7 @@ func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 	return p, leave
 }
 
-// Servers of one etcd know whether they are alone.
+// Servers on one etcd find out whether they are alone.
 func TestPresence(t *testing.T) {
 	t.Parallel()
 	etcd := serveEtcd(t, "tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func TestPresence(t *testing.T) {
 	check("elsewhere", elsewhere, true, "it has other objects")
 }
 
-// A mark that has expired is made again.
+// A server announces itself again after its key has expired.
 func TestPresenceComesBack(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestPresenceComesBack(t *testing.T) {
 	if p.Alone(t.Context()) {
 		t.Error("want a server without a mark not to know")
 	}
-	session.Orphan() // as after an expiry
+	session.Orphan() // the lease expires as after an outage
 	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return p.Alone(ctx), nil
 	})

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// progressTimeout is for a process that has met an etcd without progress requests: the library then answers no for
-// every etcd.
+// progressTimeout bounds the wait of supportProgress. If this process has used an external etcd without progress
+// requests before, k8s.io/apiserver answers no for every etcd, and the wait would never end.
 const progressTimeout = 100 * time.Millisecond
 
-// supportProgress tells k8s.io/apiserver that its etcd answers progress requests. Without that, a watch cache neither
-// serves consistent lists nor waits for a resource version. The library asks the endpoints of each client once a
-// process, in the background; a member's client has no endpoint.
+// supportProgress makes k8s.io/apiserver find out that a Member answers progress requests. Without that, a watch
+// cache neither serves consistent lists nor waits for a resource version. k8s.io/apiserver asks each endpoint of a
+// client once a process. A Member's client has no endpoint, so supportProgress passes the type embedded as a client
+// with one.
 func supportProgress() {
 	checker := feature.DefaultFeatureSupportChecker
 	checker.CheckClient(context.Background(), embedded{}, storage.RequestWatchProgress)
@@ -25,7 +26,7 @@ func supportProgress() {
 		func(context.Context) (bool, error) { return checker.Supports(storage.RequestWatchProgress), nil })
 }
 
-// embedded stands for the endpoint of every member.
+// embedded stands for a client with one endpoint, which represents every Member.
 type embedded struct{}
 
 func (embedded) Endpoints() []string { return []string{"embedded"} }
@@ -34,15 +35,16 @@ func (embedded) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: version.Version}, nil
 }
 
-// promptStore is the store that keeps a watch cache up to date. The cache asks it for etcd's revision and then waits
-// until it has seen that revision itself.
+// promptStore is the store from which a watch cache is filled. When the cache asks it for etcd's revision,
+// promptStore makes the hub send that revision to the cache's watch. So the cache need not wait for a progress
+// request.
 type promptStore struct {
 	storage.Interface
 	hub *hub
-	key string // the key that the cache watches
+	key string // the prefix of the keys that the cache watches
 }
 
-// GetCurrentResourceVersion returns etcd's revision.
+// GetCurrentResourceVersion implements storage.Interface.
 func (s *promptStore) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	revision, err := s.Interface.GetCurrentResourceVersion(ctx)
 	if err == nil {

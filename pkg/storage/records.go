@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// maxTxnOps is the number of keys that a transaction of the member may write. It is etcd's default.
+	// maxTxnOps is the number of keys that one transaction of a Member may write. The value is etcd's default.
 	maxTxnOps = 128
-	// maxTxnBytes is the size of the values that are written together. etcd allows requests of 1.5 MiB, with all the rest.
-	// A larger value is written alone.
+	// maxTxnBytes bounds the total size of the values that Create writes in one transaction. etcd limits a whole
+	// request to 1.5 MiB. A value that is larger than maxTxnBytes is written alone.
 	maxTxnBytes = 1 << 20
 )
 
-// ErrExists is the error for a key that exists already.
+// ErrExists is the error of Create for a key that already exists.
 var ErrExists = errors.New("already exists")
 
-// Record is an object in its stored form.
+// Record is an object, encoded as it is stored.
 type Record struct {
 	key   string
 	value []byte
 }
 
-// Create stores records under new keys, many in one revision: one write for each would take several times as long. If a
-// key exists, the error names it and wraps ErrExists.
+// Create stores records under new keys. It writes many records in one transaction, because a transaction for each
+// record would take several times as long. If a key exists, the error names the key and wraps ErrExists.
 //
-// From then on, no watch can begin before the records, as long as the member runs: a watch that resumes in the middle
-// of a revision would miss the rest of the revision.
+// All keys of a transaction get the same revision. A watch that resumes in the middle of a revision would miss the
+// rest of it. So no watch can begin before these records, as long as the member runs.
 func (m *Member) Create(ctx context.Context, records []Record) error {
 	for len(records) > 0 {
 		together := records[:firstTransaction(records)]
@@ -56,7 +56,7 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// firstTransaction returns how many of the records are written in the first transaction.
+// firstTransaction returns the number of records that fit into one transaction.
 func firstTransaction(records []Record) int {
 	size := 0
 	for n, r := range records {
@@ -67,7 +67,7 @@ func firstTransaction(records []Record) int {
 	return len(records)
 }
 
-// firstKey returns the first key that was found.
+// firstKey returns the first key in the responses.
 func firstKey(gets []*pb.ResponseOp) string {
 	for _, get := range gets {
 		for _, found := range get.GetResponseRange().Kvs {
@@ -77,7 +77,7 @@ func firstKey(gets []*pb.ResponseOp) string {
 	return ""
 }
 
-// SetRevision sets the resourceVersion of an object that is stored at a revision.
+// SetRevision sets the resourceVersion of an object to the revision at which it is stored.
 func SetRevision(obj runtime.Object, revision int64) error {
 	return storage.APIObjectVersioner{}.UpdateObject(obj, uint64(revision))
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Create stores the same bytes as the store's own Create.
+// Record and Create store the same bytes as the Create of the resource's store.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -67,7 +67,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// No watch begins before the records: one that resumed in the middle of their revision would miss the rest.
+// No watch can begin before the records. A watch that resumed in the middle of their revision would miss the rest
+// of them.
 func TestHistoryBeginsAfterRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -103,12 +104,13 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 	}
 }
 
-// The log drops all events before its beginning, even if it begins in the middle of records that are stored together.
+// The log drops all events of a revision together, even if the log would otherwise begin in the middle of a
+// transaction.
 func TestLogForgetsRecords(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
 	var records []Record
-	for i := range maxTxnOps + 1 { // two revisions
+	for i := range maxTxnOps + 1 { // enough for two transactions, and so for two revisions
 		records = append(records, Record{key: fmt.Sprint("/together/", i), value: []byte("1")})
 	}
 	if err := m.Create(t.Context(), records); err != nil {
@@ -118,7 +120,7 @@ func TestLogForgetsRecords(t *testing.T) {
 		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", maxLogBytes/2))
 	}
 	events := m.client.Watch(t.Context(), "/large/1", clientv3.WithRev(m.server.KV().Rev()))
-	collect(t, events, 1) // so the log has the event
+	collect(t, events, 1) // when the watch has it, the log has it too
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
 	if first := m.hub.log.events[0].Kv.ModRevision; first <= m.hub.log.from {

@@ -24,8 +24,8 @@ import (
 
 var errStopped = errors.New("etcd is stopped")
 
-// RESTOptionsGetter returns the options of inner, with the store on this member instead of their servers. A resource
-// has a watch cache, from its first need on, if inner gives it one.
+// RESTOptionsGetter returns the options of inner, changed so that the stores are on this member. A resource for
+// which inner has a watch cache gets the cache when a request first needs it.
 func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  m.store,
@@ -40,9 +40,9 @@ func (m *Member) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	}}
 }
 
-// ExternalRESTOptionsGetter returns the options of inner for an external cluster; requests wait for a new watch cache.
-// The caches begin with the stores: without a log of recent events, a cache begins in the past more slowly than with
-// the newest revision.
+// ExternalRESTOptionsGetter returns the options of inner, for an external etcd. Requests wait until a new watch
+// cache is filled, as on a Member. Each cache is made with its store, before the first request. To begin with an
+// old revision, as caches on a Member do, would be slower, because there is no hub with a log of recent events.
 func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &restOptionsGetter{inner: inner, backend: &backend{
 		store:  generic.UndecoratedStorage,
@@ -58,9 +58,10 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 	}}
 }
 
-// beginning returns the revision with which a new watch cache begins, so that a watch from the revision from, if it
-// isn't 0, and later watches miss nothing. The cache doesn't begin before its store was made: a custom resource may
-// have had versions before that the store's codec doesn't know.
+// beginning returns the revision with which a new watch cache begins. A watch from an earlier list must find all
+// events since the list, so the revision is as early as possible. If from isn't 0, a watch from that revision is
+// about to begin. The cache doesn't begin before its store was made: the store's codec may not know older versions
+// of a custom resource.
 func beginning(m *Member, from, made uint64) uint64 {
 	begin := uint64(m.hub.earliest())
 	if from != 0 {
@@ -85,30 +86,32 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 		decorate = g.backend.store
 	}
 	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
-	options.CountMetricPollPeriod = 0 // otherwise the library counts each resource on a goroutine of its own
+	// K8s.io/apiserver would use a goroutine for each resource; type counts uses one.
+	options.CountMetricPollPeriod = 0
 	return options, nil
 }
 
-// undecorated recognizes the decorator without a watch cache. The options have no other sign of the choice.
+// undecorated reports whether the decorator is the one for stores without a watch cache. The options have no field
+// for that choice.
 func undecorated(d generic.StorageDecorator) bool {
 	return d == nil || reflect.ValueOf(d).Pointer() == reflect.ValueOf(generic.UndecoratedStorage).Pointer()
 }
 
-// backend makes stores.
+// backend makes the stores of resources.
 type backend struct {
 	store  generic.StorageDecorator
 	source func(s storage.Interface, key string) storage.Interface // returns the store that fills a watch cache
-	begin  func(from, made uint64) uint64                          // returns the revision with which a cache begins, 0 for the newest
+	begin  func(from, made uint64) uint64                          // returns the revision with which a cache begins; 0 stands for the newest
 	now    func() uint64                                           // returns etcd's revision, 0 if it is unknown
-	eager  bool                                                    // the cache is made with the store
+	eager  bool                                                    // whether a cache is made with its store
 	clock  clock.WithTicker
 	own    func(destroy func()) (factory.DestroyFunc, error)
-	run    func(func()) // runs a function on a goroutine that Stop waits for
+	run    func(func()) // runs a function on a goroutine; Stop waits for its end
 	counts *counts
 	caches *caches
 }
 
-// cachedStore makes the store of a resource. The store gets a watch cache at the first need.
+// cachedStore makes the store of a resource as a lazyCache, which gets a watch cache when a request first needs it.
 func (b *backend) cachedStore(
 	c *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -166,7 +169,8 @@ func (b *backend) cachedStore(
 	return lazy, destroy, nil
 }
 
-// store makes the store of a resource, as the library's storage factory does for an endpoint.
+// store makes the store of a resource without a watch cache. It does the same as the storage factory of
+// k8s.io/apiserver, for a Member in place of an endpoint.
 func (m *Member) store(
 	c *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -211,13 +215,13 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// ownDestroy is for stores that only the registry destroys.
+// ownDestroy is the function own of a backend without a Member: only k8s.io/apiserver destroys the stores.
 func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
 	return (&destroyer{destroy: destroy}).do, nil
 }
 
-// destroyer destroys a store once. The registry asks several times for a store that subresources share, and Stop asks
-// too.
+// destroyer destroys a store once, however often it is called. k8s.io/apiserver destroys a store once for each of
+// its subresources, and Stop destroys the remaining stores.
 type destroyer struct {
 	once    sync.Once
 	destroy func()
@@ -225,7 +229,8 @@ type destroyer struct {
 
 func (d *destroyer) do() { d.once.Do(d.destroy) }
 
-// own makes Stop destroy a store that the registry hasn't destroyed. If the member is stopping, own destroys the store.
+// own returns the function that destroys a store. If k8s.io/apiserver doesn't call it before Stop, Stop does. If
+// the member is already stopping, own destroys the store at once and returns an error.
 func (m *Member) own(destroy func()) (factory.DestroyFunc, error) {
 	d := &destroyer{destroy: destroy}
 	m.mu.Lock()
@@ -246,7 +251,7 @@ func (m *Member) own(destroy func()) (factory.DestroyFunc, error) {
 	}, nil
 }
 
-// destroyStores destroys the remaining stores in parallel: each waits for its own watches.
+// destroyStores destroys the remaining stores in parallel, because each waits for its own watches to end.
 func (m *Member) destroyStores() {
 	m.mu.Lock()
 	stores := m.stores

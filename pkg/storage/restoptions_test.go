@@ -30,13 +30,13 @@ var (
 	direct = generic.StorageDecorator(generic.UndecoratedStorage)
 )
 
-// configMaps is a store of ConfigMaps, keyed by name.
+// configMaps is a store of ConfigMaps. The keys are the names.
 type configMaps struct {
 	storage.Interface
 	destroy func()
 }
 
-// newConfigMaps makes a store as the registry does, from options with the decorator.
+// newConfigMaps makes a store as k8s.io/apiserver does, from RESTOptions with their decorator.
 func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMaps {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -48,7 +48,7 @@ func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMa
 	codec := codecs.CodecForVersions(info.Serializer, info.Serializer, v1.SchemeGroupVersion, v1.SchemeGroupVersion)
 	resource := schema.GroupResource{Resource: "configmaps"}
 	config := storagebackend.NewDefaultConfig("/registry", codec)
-	config.Transport.ServerList = []string{"http://127.0.0.1:1"} // must not be dialed
+	config.Transport.ServerList = []string{"http://127.0.0.1:1"} // the test fails if a store dials this server
 
 	options, err := m.RESTOptionsGetter(generic.RESTOptions{
 		StorageConfig:  config.ForResource(resource),
@@ -132,8 +132,8 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 	}
 }
 
-// The watch cache of an idle resource learns of a newer revision by progress requests alone. They must reach the
-// cache's watch: otherwise each of these reads ends in "Too large resource version".
+// Without events, only a progress request tells the watch cache of a resource about a newer revision. The answer
+// must reach the watch of the cache: otherwise each of these reads fails with "Too large resource version".
 func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -169,16 +169,16 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	}
 }
 
-// withoutProgress disables the library's progress requests, which it sends every 100 ms while a read waits for its
-// cache.
+// withoutProgress disables the progress requests of k8s.io/apiserver, which it sends every 100 ms while a read
+// waits for a watch cache.
 func withoutProgress(m *Member) { m.client.Watcher = progressless{m.client.Watcher} }
 
 type progressless struct{ clientv3.Watcher }
 
 func (progressless) RequestProgress(context.Context) error { return nil }
 
-// A cache gets etcd's revision as soon as a consistent read has asked for it. The test takes the two steps of such a
-// read itself: a whole read would ask etcd.
+// A watch cache learns of etcd's revision as soon as a consistent read has asked for it. The test makes the two
+// steps of such a read itself, because a whole read would also send progress requests.
 func TestConsistentReadsNeedNoRequestForProgress(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -259,7 +259,7 @@ func TestWatchListEndsWithABookmark(t *testing.T) {
 	m := startMember(t, Options{})
 	s := newConfigMaps(t, m, cached)
 	s.create(t, "a")
-	put(t, m, "/other", "1") // the bookmark must have this revision at least
+	put(t, m, "/other", "1") // the bookmark must have at least this revision
 	yes := true
 	predicate := storage.Everything
 	predicate.AllowWatchBookmarks = true

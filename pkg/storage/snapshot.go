@@ -12,10 +12,11 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 )
 
-// restoreWorkers is the number of parallel changes. etcd commits changes that arrive together in one batch.
+// restoreWorkers is the number of changes that Apply writes in parallel. etcd commits writes that arrive together
+// in one batch.
 const restoreWorkers = 16
 
-// Snapshot is everything that a member stored under a prefix at one moment. It is kept in memory.
+// Snapshot is a copy of all keys that a member stored under a prefix at one moment. It is in memory.
 type Snapshot struct {
 	prefix  string
 	entries map[string]entry
@@ -24,22 +25,23 @@ type Snapshot struct {
 type entry struct {
 	value []byte
 	lease clientv3.LeaseID
-	// revision is the revision of the key's last write, or 0 without the key.
+	// revision is the revision of the key's last write. It is 0 if the key doesn't exist.
 	revision int64
 }
 
-// Change is the write that gives a key its value in a snapshot.
+// Change is the write that gives a key the value that it has in a Snapshot.
 type Change struct {
 	Key string
-	// Delete is true if the key wasn't in the snapshot.
+	// Delete is true if the key isn't in the snapshot.
 	Delete bool
-	// Revision is the revision of the write. Apply sets it, or leaves 0 if another client has written the key since.
+	// Revision is the revision of the write, which Apply sets. It stays 0 if Apply didn't write, because another
+	// client had written the key.
 	Revision int64
 
 	from, to entry
 }
 
-// Exists reports whether the key exists before the change.
+// Exists reports whether the key existed before the change.
 func (c Change) Exists() bool { return c.from.revision != 0 }
 
 // Snapshot takes a snapshot of the keys with the prefix.
@@ -63,7 +65,7 @@ func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (ma
 	return entries, nil
 }
 
-// Changes returns the changes that restore the keys under the snapshot's prefix.
+// Changes returns the changes that restore the keys of a snapshot.
 func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	current, err := readKeys(ctx, m.client, s.prefix)
 	if err != nil {
@@ -86,8 +88,9 @@ func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	return changes, nil
 }
 
-// Apply makes changes, each in a revision of its own like any write of an API server. So watches report them like other
-// changes, and reads from then on see them. A key that another client has written meanwhile stays.
+// Apply makes the changes. Each change has a revision of its own, like a write of an API server, so watches report
+// it as usual. After Apply, reads see all changes. If another client has written a key since the call of Changes,
+// Apply leaves the key as it is.
 func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup
 	queue := make(chan *Change)
@@ -121,7 +124,7 @@ func applyChange(ctx context.Context, client *kubernetes.Client, c *Change) erro
 	unchanged := clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.from.revision)
 	done, err := client.KV.Txn(ctx).If(unchanged).Then(op).Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		// The lease has expired, but the snapshot has the key.
+		// The snapshot has the key, but the key's lease has expired: write the key without a lease.
 		done, err = client.KV.Txn(ctx).If(unchanged).Then(clientv3.OpPut(c.Key, string(c.to.value))).Commit()
 	}
 	if err != nil {

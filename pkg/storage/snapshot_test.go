@@ -7,7 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Restore deletes new keys, restores changed and deleted ones, and doesn't write the others.
+// A restore deletes new keys, and restores changed and deleted keys. It doesn't write unchanged keys.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -44,7 +44,7 @@ func TestSnapshot(t *testing.T) {
 
 	put(t, m, "/a/changed", "2")
 	put(t, m, "/a/back", "2")
-	put(t, m, "/a/back", "1") // the same value in another revision
+	put(t, m, "/a/back", "1") // the key has the same value again, at a new revision
 	put(t, m, "/a/new", "2")
 	put(t, m, "/b/other", "2")
 	if _, err := m.client.KV.Delete(ctx, "/a/deleted"); err != nil {

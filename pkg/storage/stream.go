@@ -9,11 +9,12 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// streamPage is how many keys a stream reads at once.
+// streamPage is the number of keys that a Stream reads at once.
 const streamPage = 500
 
-// Stream is everything that a member stores below a prefix, as the stores have written it, and its changes. Other than a
-// Feed, a stream has all resources, those without a store in this process too, and decodes nothing.
+// Stream gives a reader everything that a member stores below a prefix, and all changes of it. The values are as
+// the stores have written them. Unlike a Feed, a Stream has all resources, even those that have no store in this
+// process, and decodes nothing.
 type Stream struct {
 	member *Member
 	prefix string
@@ -23,14 +24,14 @@ type Stream struct {
 type Stored struct {
 	Key   string
 	Value []byte
-	// Deleted is true for a key that is gone. Value is the last one.
+	// Deleted is true for a key that has been deleted. Value is then the last value.
 	Deleted bool
 }
 
 // Stream returns the stream of the keys with a prefix.
 func (m *Member) Stream(prefix string) *Stream { return &Stream{m, prefix} }
 
-// Count returns how many keys have a prefix.
+// Count returns the number of keys with a prefix.
 func (m *Member) Count(ctx context.Context, prefix string) (int64, error) {
 	if err := m.gate.enter(); err != nil {
 		return 0, err
@@ -43,7 +44,7 @@ func (m *Member) Count(ctx context.Context, prefix string) (int64, error) {
 	return int64(r.Count), nil
 }
 
-// List calls each with everything that is stored, and returns the revision at which it was.
+// List calls each with every stored key, and returns the revision at which the keys were read.
 func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, err error) {
 	from, end := s.prefix, clientv3.GetPrefixRangeEnd(s.prefix)
 	for {
@@ -64,8 +65,9 @@ func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, e
 	}
 }
 
-// Watch returns the changes after the revision of a recent list, until the watch is stopped. Watch calls notify when
-// there are changes to take, when what Reach has asked for is reached, and at the end. notify must not block.
+// Watch begins a watch of the changes after a revision, which comes from a recent List. The watch calls notify when
+// StreamWatch.Take has changes to return, when the watch has reached a revision that Reach returned, and when the
+// watch ends. notify must not block.
 func (s *Stream) Watch(revision int64, notify func()) (*StreamWatch, error) {
 	w := newHubWatch(s.prefix, clientv3.GetPrefixRangeEnd(s.prefix), revision+1, notify)
 	w.progress, w.lastValues = true, true
@@ -75,14 +77,14 @@ func (s *Stream) Watch(revision int64, notify func()) (*StreamWatch, error) {
 	return &StreamWatch{s.member, w}, nil
 }
 
-// StreamWatch is a watch of a stream. Only its method Reach is safe for concurrent use.
+// StreamWatch is a watch of a Stream. Only its method Reach may be called concurrently with others.
 type StreamWatch struct {
 	member *Member
 	watch  *hubWatch
 }
 
-// Take returns the changes since the last call, and the revision that they reach. After an error there are no more
-// changes: list the stream again.
+// Take returns the changes since the last call, and the revision up to which the watch has seen all changes. After
+// an error, the watch has no more changes: list the stream again.
 func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
 	select {
 	case <-w.watch.ended:
@@ -101,7 +103,8 @@ func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
 	return changes, revision, nil
 }
 
-// Reach makes Take return etcd's present revision, which Reach returns, as soon as the watch has got to it.
+// Reach returns etcd's current revision. As soon as the watch has seen all changes up to it, Take returns this
+// revision or a later one.
 func (w *StreamWatch) Reach() int64 {
 	revision := w.member.server.KV().Rev()
 	w.member.hub.need(w.watch.key, revision)

@@ -12,19 +12,21 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// trap catches fatal errors of etcd. etcd logs an error that it can't survive as fatal or panic, which ends the
-// process. With a trap, the entry ends the goroutine that logged it, and is an error of the member.
+// trap catches fatal errors of etcd. When etcd can't recover from an error, it logs the error at the level fatal or
+// panic, and the logger ends the process. With a trap, such an entry ends only the goroutine that logged it, and
+// the member reports the error.
 type trap struct {
 	once   sync.Once
 	err    error
-	sprung chan struct{} // closed once err is set
+	sprung chan struct{} // closed after err is set
 }
 
 func newTrap() *trap { return &trap{sprung: make(chan struct{})} }
 
 var _ zapcore.CheckWriteHook = (*trap)(nil)
 
-// OnWrite is called by the logger after a fatal or panic entry, and must not return.
+// OnWrite implements zapcore.CheckWriteHook. The logger calls it after an entry at the level fatal or panic.
+// OnWrite must not return to the goroutine that logged the entry, so it ends that goroutine.
 func (t *trap) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	err := fmt.Errorf("%s", entry.Message)
 	for _, f := range fields {
@@ -43,7 +45,7 @@ func (t *trap) spring(err error) {
 	})
 }
 
-// failure returns the error that sprang the trap, or nil.
+// failure returns the first fatal error, or nil if there was none.
 func (t *trap) failure() error {
 	select {
 	case <-t.sprung:
@@ -53,7 +55,7 @@ func (t *trap) failure() error {
 	}
 }
 
-// failureOf returns the failure that the etcd in a folder reported, or nil.
+// failureOf is like failure, but its error names the folder.
 func (t *trap) failureOf(folder string) error {
 	if err := t.failure(); err != nil {
 		return fmt.Errorf("etcd in %q has failed: %w", folder, err)
@@ -61,9 +63,9 @@ func (t *trap) failureOf(folder string) error {
 	return nil
 }
 
-// guard calls f on a goroutine of its own, and turns a panic, a fatal log entry, or a fault in the memory of a damaged
-// database into an error. If another goroutine ends that way, guard doesn't wait long for f, which may wait for that
-// goroutine.
+// guard calls f on a new goroutine. It returns an error for a panic, for a fatal log entry, and for a memory fault,
+// which a damaged database can cause. If another goroutine ends by such an error, guard waits only a short time for
+// f, because f may be waiting for that goroutine.
 func (t *trap) guard(f func() error) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -95,8 +97,8 @@ func (t *trap) guard(f func() error) error {
 	}
 }
 
-// newLogger returns etcd's logger. Errors go to w, if there is one, and fatal errors to the trap. Warnings are dropped:
-// they are about peers, slow disks and refused campaigns of the start.
+// newLogger returns the logger of etcd. Errors go to w, unless it is nil. Fatal errors go to the trap. Warnings are
+// dropped: they are about peers, slow disks, and refused campaigns during the start.
 func newLogger(w io.Writer, t *trap) *zap.Logger {
 	core := zapcore.NewNopCore()
 	if w != nil {
@@ -107,8 +109,8 @@ func newLogger(w io.Writer, t *trap) *zap.Logger {
 	return zap.New(core, zap.WithFatalHook(t), zap.WithPanicHook(t)).Named("etcd")
 }
 
-// calm drops the error that every fresh member logs: etcd writes the version of its storage before raft has a term,
-// which fails, and repeats it later.
+// calm drops an error that every new member logs. etcd tries to write the version of its storage before raft has a
+// term. That fails, and etcd repeats it later.
 type calm struct{ zapcore.Core }
 
 // Check implements zapcore.Core.

@@ -13,7 +13,7 @@ func TestGuard(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		f            func(tr *trap, over <-chan struct{}) error
-		want         string // in the error; if empty, there is none
+		want         string // part of the error; empty if none is expected
 	}{
 		{"nothing", "it returned", func(*trap, <-chan struct{}) error { return nil }, ""},
 		{"error", "it returned one", func(*trap, <-chan struct{}) error { return refused }, "refused"},

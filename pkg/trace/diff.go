@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Change is a difference between two objects.
+// Change is the change of one field between two versions of an object.
 type Change struct {
-	// Path is the path of the field: metadata.labels.team, spec.containers[0].image.
+	// Path is the path of the field, such as metadata.labels.team or spec.containers[0].image.
 	Path string `json:"path"`
 	// Before and After are the values in JSON. Before is empty for a new field, and After for a removed one.
 	Before string `json:"before,omitempty"`
@@ -29,10 +29,10 @@ func (c Change) String() string {
 	return fmt.Sprintf("~ %s: %s -> %s", c.Path, c.Before, c.After)
 }
 
-// Diff returns the differences between two objects in JSON, by path. It leaves out metadata.managedFields.
+// Diff compares two objects in JSON, and returns a Change for each field that differs. It leaves out metadata.managedFields.
 func Diff(before, after json.RawMessage) []Change {
 	var from, to any
-	// An object that can't be decoded counts as none.
+	// An object that can't be decoded is compared as an empty one.
 	_ = json.Unmarshal(before, &from)
 	_ = json.Unmarshal(after, &to)
 	var changes []Change
@@ -96,7 +96,7 @@ func child(path, key string) string {
 	return path + "." + key
 }
 
-// text returns the JSON of a value, or nothing for none.
+// text returns the JSON of a field's value, or the empty string if the field doesn't exist.
 func text(value any) string {
 	if value == nil {
 		return ""

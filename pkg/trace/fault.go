@@ -13,7 +13,7 @@ type Fault struct {
 	Number uint64 `json:"number"`
 }
 
-// String returns the fault in words: fault slow: latency 731ms, status 503.
+// String returns the fault in words, such as "fault slow: latency 731ms, status 503".
 func (f Fault) String() string {
 	text := "fault " + f.Name
 	separator := ": "
@@ -27,7 +27,8 @@ func (f Fault) String() string {
 	return text
 }
 
-// Injected records a fault of the request itself. The name is that of the object, which the path of a creation lacks.
+// Injected records a fault that was injected into the request itself. name is the name of the object. It is kept if
+// the request has no name yet: the path of a create request doesn't name the object.
 func (r *Recording) Injected(fault Fault, name string) {
 	r.Update(func(request *Request) {
 		request.Faults = append(request.Faults, fault)
@@ -37,7 +38,8 @@ func (r *Recording) Injected(fault Fault, name string) {
 	})
 }
 
-// faultLine returns the line of a timeline for a fault of a request or a call.
+// faultLine returns the line of a timeline that shows a fault. of is the kind of message that was faulted: request
+// or call.
 func faultLine(f Fault, of string) string {
 	return fmt.Sprintf("%s, at %s %d of those that it selects", f, of, f.Number)
 }

@@ -2,7 +2,7 @@ package trace
 
 import "encoding/json"
 
-// Policy is a policy that a step considered.
+// Policy is a policy that a step evaluated, or considered and ruled out.
 type Policy struct {
 	// Reference names the policy.
 	Reference `json:",inline"`
@@ -13,7 +13,8 @@ type Policy struct {
 	refused *Reference
 }
 
-// Refuse records that the policy refuses the request by one of its bindings, or by itself if the binding is nil.
+// Refuse records that the policy refused the request. A nil binding means that the policy itself failed, before any
+// of its bindings was evaluated. Only the first refusal is kept.
 func (p *Policy) Refuse(binding *Binding) {
 	if p.refused != nil {
 		return
@@ -29,33 +30,36 @@ func (p *Policy) Refuse(binding *Binding) {
 type Binding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	// Actions are those of a validating policy's binding: Deny, Warn, Audit.
+	// Actions are the validationActions of a ValidatingAdmissionPolicyBinding: Deny, Warn, Audit.
 	Actions []string `json:"actions,omitempty"`
-	// Evaluations are those of the policy's expressions, one for each object with parameters.
+	// Evaluations are the evaluations of the policy's expressions: one for each parameter object that the binding
+	// selects, or a single one without parameters.
 	Evaluations []*Evaluation `json:"evaluations,omitempty"`
 }
 
-// Reported is the outcome of an evaluation with a validation that is false, if the binding's actions only report it.
+// Reported is the outcome of an evaluation in which a validation was false, but the binding's actions don't include
+// Deny. The request passes, and the client or the audit log gets the message.
 const Reported = "reported"
 
 // Evaluation is one evaluation of a policy's expressions.
 type Evaluation struct {
-	// Param is the object with parameters; nil without parameters.
+	// Param is the parameter object of the evaluation; nil for a policy without parameters.
 	Param *Param `json:"param,omitempty"`
-	// Verdict says why the match conditions led to an evaluation, or didn't.
+	// Verdict says why the match conditions let the policy be evaluated, or why they ruled the policy out.
 	Verdict Verdict `json:"verdict"`
-	// Outcome is Allowed, Denied, Failed, FailedOpen or Reported. It is empty if the match conditions left the request
-	// out.
+	// Outcome is Allowed, Denied, Failed, FailedOpen or Reported. It is empty if the match conditions ruled the
+	// policy out.
 	Outcome string `json:"outcome,omitempty"`
 	// Error is the error of a mutation that failed.
 	Error       string        `json:"error,omitempty"`
 	Expressions []*Expression `json:"expressions,omitempty"`
-	// Before and After are the object around a policy's mutations; both are empty if the object is the same.
+	// Before and After are the object before and after the mutations of a MutatingAdmissionPolicy. Both are empty
+	// if the mutations changed nothing.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 }
 
-// Param is an object with parameters of a policy.
+// Param is a parameter object of a policy: the object that the expressions see as params.
 type Param struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -64,7 +68,7 @@ type Param struct {
 	Object     json.RawMessage `json:"object,omitempty"`
 }
 
-// String names the parameters: ConfigMap default/limits.
+// String returns the kind and the name of the parameter object, such as "ConfigMap default/limits".
 func (p *Param) String() string {
 	if p.Namespace == "" {
 		return p.Kind + " " + p.Name
@@ -72,15 +76,17 @@ func (p *Param) String() string {
 	return p.Kind + " " + p.Namespace + "/" + p.Name
 }
 
-// Expression is an expression of a policy, and its value.
+// Expression is one CEL expression of a policy, with the value that its evaluation gave.
 type Expression struct {
-	// Field is the place of the expression in the policy: spec.validations[0].expression, spec.variables[0] (name).
+	// Field is the path of the expression in the policy, such as "spec.validations[0].expression" or
+	// "spec.variables[0] (name)".
 	Field      string `json:"field"`
 	Expression string `json:"expression"`
-	// Value is the value in JSON. The values of expressions about Secrets are replaced unless they are true or false.
+	// Value is the value in JSON. For a policy that was evaluated for a Secret, values other than true and false
+	// are replaced by a placeholder.
 	Value string `json:"value,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Message is the message of a validation that is false.
+	// Message is the message of a validation whose expression is false.
 	Message string   `json:"message,omitempty"`
 	Took    Duration `json:"took,omitempty"`
 }

@@ -2,16 +2,17 @@ package trace
 
 import "encoding/json"
 
-// Mutated records that the mutating steps of a pass have ended.
+// Mutated records the moment at which the mutating steps of a pass ended.
 func (a *Admission) Mutated(at Duration) { a.mutated = at }
 
-// Validates records that validating steps begin with the object of a pass, and returns the pass: the one whose mutating
-// steps had the object, or else the given one, which is added.
+// Validates records that the validating steps of a pass begin, and returns the recorded pass. If the request has a
+// pass whose mutating steps had the same object, Validates returns that pass. Otherwise it adds the given pass to
+// the request.
 func (r *Request) Validates(pass *Admission, at Duration) *Admission {
 	for i := len(r.Admissions) - 1; i >= 0; i-- {
 		a := r.Admissions[i]
 		if !a.validating && a.Refused == nil && a.Operation == pass.Operation && a.Namespace == pass.Namespace && (a.Name == pass.Name || a.Name == "") {
-			a.validating, a.Name = true, pass.Name // the server has made a generated name meanwhile
+			a.validating, a.Name = true, pass.Name // the server may have generated the name since
 			if a.checked() {
 				a.Validation = &Validation{Start: a.mutated, Took: at - a.mutated}
 			}
@@ -23,10 +24,10 @@ func (r *Request) Validates(pass *Admission, at Duration) *Admission {
 	return pass
 }
 
-// checked says that the kind's rules check the object of the pass.
+// checked reports whether the kind's validation checks the object of the pass.
 func (a *Admission) checked() bool { return a.Operation == "CREATE" || a.Operation == "UPDATE" }
 
-// Refuse records that a step has refused the object.
+// Refuse records that a step has refused the request, with the webhook or policy that made the step refuse.
 func (a *Admission) Refuse(step *Step) {
 	a.Refused = &Refusal{Plugin: step.Plugin, Phase: step.Phase, Round: step.Round, Error: *step.Error}
 	for _, w := range step.Webhooks {
@@ -43,7 +44,7 @@ func (a *Admission) Refuse(step *Step) {
 	}
 }
 
-// refused says that the webhook refused the request, or the request was refused because the webhook couldn't be called.
+// refused reports whether the webhook made its step refuse: the webhook denied the request, or couldn't be called.
 func (w *Webhook) refused() bool {
 	if w.Call != nil {
 		return w.Call.Error != nil && w.Call.Outcome != FailedOpen
@@ -57,7 +58,7 @@ func (w *Webhook) refused() bool {
 	return false
 }
 
-// Admitted says that the last pass went through all steps, and none refused.
+// Admitted reports whether the last pass went through all steps and no step refused.
 func (r *Request) Admitted() bool {
 	if len(r.Admissions) == 0 {
 		return false
@@ -70,12 +71,13 @@ func (r *Request) Admitted() bool {
 func (r *Request) Answered(code int, err *Error) {
 	r.Code, r.Error = code, err
 	if r.Name == "" && r.Verb != "deletecollection" && len(r.Admissions) > 0 {
-		r.Name = r.Admissions[0].Name // of a new object, which the path doesn't name
+		r.Name = r.Admissions[0].Name // the path of a create request doesn't name the object
 	}
 	if err == nil || len(r.Admissions) == 0 {
 		return
 	}
-	// A pass that no step has refused, and whose validating steps haven't begun, ended with the check of the object.
+	// The pass may have ended between the mutating and the validating steps: the kind's validation found the object
+	// invalid.
 	last := r.Admissions[len(r.Admissions)-1]
 	if last.Refused == nil && !last.validating && err.Reason == reasonInvalid {
 		last.Validation = &Validation{Start: last.mutated, Error: err}
@@ -85,7 +87,7 @@ func (r *Request) Answered(code int, err *Error) {
 // reasonInvalid is the reason of a Status for an invalid object.
 const reasonInvalid = "Invalid"
 
-// ErrorOf returns an error as it is recorded. status finds the code and the reason of an error.
+// ErrorOf returns the record of an error. status returns the HTTP code and the reason of an error.
 func ErrorOf(err error, status func(error) (code int, reason string)) *Error {
 	if err == nil {
 		return nil
@@ -94,7 +96,7 @@ func ErrorOf(err error, status func(error) (code int, reason string)) *Error {
 	return &Error{Code: code, Reason: reason, Message: err.Error()}
 }
 
-// Labels returns the labels of an object in JSON.
+// Labels returns the labels of an object that is given in JSON.
 func Labels(object json.RawMessage) map[string]string {
 	var decoded struct {
 		Metadata struct {
@@ -105,14 +107,15 @@ func Labels(object json.RawMessage) map[string]string {
 	return decoded.Metadata.Labels
 }
 
-// Object is an object in a pass, with the part of the chain that made it.
+// Object is a version of the object of a pass, with the part of the admission chain that made it.
 type Object struct {
-	// By is empty for the object of the request.
+	// By names that part: a policy, a webhook or a plugin. It is empty for the object as the request sent it.
 	By      string
 	Content json.RawMessage
 }
 
-// Objects returns the objects of a pass in the order in which they were made: that of the request, and each change.
+// Objects returns the versions of the object of a pass, in the order in which they were made: the object of the
+// request, and then the result of each change.
 func (a *Admission) Objects() []Object {
 	objects := []Object{{Content: a.Object}}
 	add := func(by string, content json.RawMessage) {
@@ -138,7 +141,7 @@ func (a *Admission) Objects() []Object {
 	return objects
 }
 
-// Called says that a webhook was called in the pass.
+// Called reports whether a webhook was called in the pass.
 func (a *Admission) Called(webhook Reference) bool {
 	for _, step := range a.Steps {
 		for _, w := range step.Webhooks {

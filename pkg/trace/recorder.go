@@ -7,24 +7,26 @@ import (
 	"time"
 )
 
-// Limits bound a Recorder.
+// Limits bound the memory of a Recorder.
 type Limits struct {
-	// Requests is the number of requests that are kept. With 0, requests are recorded while they are followed alone.
+	// Requests is the number of requests that are kept. With 0, requests are recorded only while a caller of Follow
+	// receives them.
 	Requests int
-	// Bytes is about the size of the kept requests. The oldest requests are forgotten first. Requests in flight have as
-	// much again; beyond that, their objects and reviews aren't recorded.
+	// Bytes bounds, approximately, the size of the kept requests. If they are larger, the oldest are dropped.
+	// Requests that haven't ended may take as many bytes again; beyond that, their objects and reviews aren't
+	// recorded.
 	Bytes int64
-	// Secrets keeps the contents of Secrets. By default they are replaced.
+	// Secrets keeps secret values, such as the data of Secrets. By default they are replaced by a placeholder.
 	Secrets bool
 }
 
 // DefaultBytes is the default of Limits.Bytes.
 const DefaultBytes = 32 << 20
 
-// followed is the number of requests that are kept for followers if Limits.Requests is 0.
+// followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
 const followed = 256
 
-// Recorder has the last requests. It is safe for concurrent use.
+// Recorder keeps the last requests. It is safe for concurrent use.
 type Recorder struct {
 	limits Limits
 	// on says whether requests are recorded.
@@ -33,10 +35,10 @@ type Recorder struct {
 	inFlight atomic.Int64
 
 	mu       sync.Mutex
-	last     int64 // the id of the last request
+	last     int64 // the id of the last kept request
 	requests []kept
 	bytes    int64
-	// changed is closed at the next request.
+	// changed is closed when the next request is kept.
 	changed   chan struct{}
 	followers int
 }
@@ -46,7 +48,7 @@ type kept struct {
 	bytes   int64
 }
 
-// NewRecorder returns a recorder.
+// NewRecorder returns a recorder with the given limits.
 func NewRecorder(limits Limits) *Recorder {
 	if limits.Bytes == 0 {
 		limits.Bytes = DefaultBytes
@@ -56,10 +58,11 @@ func NewRecorder(limits Limits) *Recorder {
 	return r
 }
 
-// On says whether requests are recorded at the moment. It costs next to nothing. A nil recorder is off.
+// On reports whether requests are being recorded. The call is cheap enough for every request. A nil recorder
+// records nothing.
 func (r *Recorder) On() bool { return r != nil && r.on.Load() }
 
-// Keeps says whether requests are recorded while nothing follows them.
+// Keeps reports whether requests are recorded even while no caller follows them.
 func (r *Recorder) Keeps() bool { return r != nil && r.limits.Requests > 0 }
 
 // Begin starts to record a request that was received at Request.Received. It returns nil if the recorder is off.
@@ -70,19 +73,19 @@ func (r *Recorder) Begin(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request}
 }
 
-// Evaluate starts to record a request that is made to see what would happen. The request isn't kept, and no webhook is
-// called for it.
+// Evaluate starts to record a dry run, which a user makes to see what admission would do. The recorder doesn't keep
+// the request, and no webhook is called.
 func (r *Recorder) Evaluate(request Request) *Recording {
 	request.Received = time.Now()
 	return &Recording{recorder: r, received: request.Received, request: &request, evaluating: true}
 }
 
-// Observe starts to record a request that isn't kept.
+// Observe starts to record a request that the recorder doesn't keep.
 func (r *Recorder) Observe(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
 }
 
-// add keeps a request.
+// add keeps a request, and drops the oldest ones beyond the limits.
 func (r *Recorder) add(request *Request) {
 	bytes := request.size()
 	if bytes > r.limits.Bytes {
@@ -115,7 +118,7 @@ func (r *Recorder) Requests(filter Filter) []*Request {
 	return r.after(0, filter)
 }
 
-// after returns the kept requests with a greater id.
+// after returns the kept requests whose id is greater than a given one.
 func (r *Recorder) after(id int64, filter Filter) []*Request {
 	var selected []*Request
 	for _, kept := range r.requests {
@@ -126,10 +129,10 @@ func (r *Recorder) after(id int64, filter Filter) []*Request {
 	return selected
 }
 
-// Follow calls begin, and then each with the requests that end from now on, in the order of their ids, until the context ends or a
-// function returns an error, which Follow returns. The recorder records as long as it is followed. Requests that end faster than
-// each handles them are forgotten when they exceed the limits: missed is the number of requests that were forgotten
-// before the call.
+// Follow calls begin, and then each with every request that ends from then on, in the order of their ids. It
+// returns when ctx ends, or when begin or each returns an error, which Follow returns. While Follow runs, the
+// recorder is on. If requests end faster than each handles them, the oldest are dropped; missed is the number that
+// were dropped before the call of each.
 func (r *Recorder) Follow(ctx context.Context, filter Filter, begin func() error, each func(requests []*Request, missed int64) error) error {
 	r.mu.Lock()
 	r.followers++
@@ -176,11 +179,12 @@ func (r *Recorder) unfollow() {
 
 // Filter selects requests. Its zero value selects all.
 type Filter struct {
-	// Resource is the name of a resource, with or without its group and subresource: pods, deployments.apps, pods/status.
+	// Resource is the name of a resource, such as pods, deployments.apps or pods/status. The group and the
+	// subresource may be left out.
 	Resource string
-	// Namespace and Name are those of the object.
+	// Namespace and Name are the namespace and the name of the object.
 	Namespace, Name string
-	// User is the name of the request's user.
+	// User is the name of the user that made the request.
 	User string
 }
 
@@ -198,7 +202,8 @@ func (f Filter) selectsResource(r Resource) bool {
 	return false
 }
 
-// selectsObject selects a request by its object, or by one of its objects.
+// selectsObject reports whether the filter selects a request by its object. A deletecollection is selected if one
+// of its objects is.
 func (f Filter) selectsObject(r *Request) bool {
 	if f.Namespace == "" && f.Name == "" {
 		return true

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// record records a finished request of a name, with an object of a size.
+// record records a request for an object with the given name and size, and ends it.
 func record(r *Recorder, name string, size int) *Request {
 	recording := r.Begin(Request{Name: name, Resource: Resource{Resource: "pods"}})
 	recording.Update(func(q *Request) {
@@ -50,7 +50,7 @@ func TestRecorderKeepsTheLastRequests(t *testing.T) {
 	}
 }
 
-// A request that is larger than the whole memory is kept without its objects.
+// A request that is larger than the limit of bytes is kept without its objects.
 func TestRecorderStripsTheLargest(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(Limits{Requests: 10, Bytes: 4 << 10})
@@ -60,7 +60,8 @@ func TestRecorderStripsTheLargest(t *testing.T) {
 	}
 }
 
-// The objects of requests in flight have a limit, and a request that ends gives its share back.
+// The objects of requests in flight have a limit of their own. When a request ends, its bytes no longer count
+// against that limit.
 func TestRecorderBoundsRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	const bytes, requests = 64 << 10, 100
@@ -95,7 +96,7 @@ func TestRecorderBoundsRequestsInFlight(t *testing.T) {
 	}
 }
 
-// Of requests that 32 goroutines make at once, a follower gets each, in the order of the ids.
+// While 32 goroutines make requests, a follower gets each request, in the order of the ids.
 func TestFollowersMissNothing(t *testing.T) {
 	t.Parallel()
 	const clients, each = 32, 50
@@ -134,7 +135,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	}
 }
 
-// Without a limit of requests, the recorder is on while it is followed.
+// Without a limit of requests, the recorder is on only while Follow runs.
 func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(Limits{})
@@ -162,7 +163,7 @@ func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	}
 }
 
-// A part of a request that runs longer than the request changes nothing that readers see.
+// A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
 func TestUpdatesAfterTheEndAreDropped(t *testing.T) {
 	t.Parallel()
 	recording := NewRecorder(Limits{Requests: 1}).Begin(Request{})
@@ -217,13 +218,13 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// However many requests end, and however large they are, the recorder's memory stays within about its limit. The test
-// isn't parallel, because it measures the heap.
+// However many requests end, and however large they are, the recorder's memory stays near its limit. The test isn't
+// parallel, because it measures the heap.
 func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 	const limit, large = 4 << 20, 100 << 10
 	heap := func() uint64 {
 		runtime.GC()
-		runtime.GC() // finalizers free memory for the next collection
+		runtime.GC() // the first collection runs finalizers, whose memory the second one frees
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc

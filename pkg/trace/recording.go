@@ -7,26 +7,27 @@ import (
 	"time"
 )
 
-// Recording is a request that is being recorded. Its methods do nothing for a nil Recording, so callers needn't ask
-// whether a request is recorded, except before work that makes a value to record.
+// Recording is a request that is being recorded. Its methods do nothing for a nil Recording, so callers call them
+// without a check. A caller checks for nil only to avoid computing a value that nothing would record.
 //
-// A request may be answered while a part of it still runs. That part's further changes are dropped.
+// A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
 type Recording struct {
 	recorder *Recorder
 	received time.Time
-	// evaluating says that the request is made to see what would happen: no webhook is called.
+	// evaluating is true for a dry run of Recorder.Evaluate: no webhook is called.
 	evaluating bool
-	// observing says that the request isn't kept.
+	// observing is true for a request that the recorder doesn't keep.
 	observing bool
 
 	mu      sync.Mutex
 	over    bool
 	request *Request
-	// bytes is the size of the JSON that the request keeps.
+	// bytes is the size of the JSON that has been added to the request.
 	bytes int64
 }
 
-// Update changes the request, unless it has ended. Every field of the request's tree changes in Update alone.
+// Update changes the request under the lock, unless the request has ended. All changes to the request go through
+// Update.
 func (r *Recording) Update(change func(*Request)) {
 	if r == nil {
 		return
@@ -38,7 +39,7 @@ func (r *Recording) Update(change func(*Request)) {
 	}
 }
 
-// Since returns the time from the receipt of the request until a moment.
+// Since returns the time from the receipt of the request to the given moment.
 func (r *Recording) Since(moment time.Time) Duration {
 	if r == nil {
 		return 0
@@ -46,10 +47,10 @@ func (r *Recording) Since(moment time.Time) Duration {
 	return Duration(moment.Sub(r.received))
 }
 
-// Evaluating says that the request is made to see what would happen: webhooks must not be called.
+// Evaluating reports whether this is a dry run of Recorder.Evaluate: webhooks must not be called.
 func (r *Recording) Evaluating() bool { return r != nil && r.evaluating }
 
-// Object returns the JSON of an object, as it may be kept: without the secrets in it, unless the recorder keeps these.
+// Object returns the JSON of an object, for the record: secret values are replaced, unless Limits.Secrets is set.
 func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 	if r == nil || len(object) == 0 {
 		return nil
@@ -60,8 +61,8 @@ func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 	return r.keep(redactObject(kind, object))
 }
 
-// Review returns an AdmissionReview that the server has made, as it may be kept; see Object. The kind is that of the
-// review's object.
+// Review returns an AdmissionReview that the server has made, for the record: secret values are replaced, as in
+// Object. kind is the kind of the object in the review.
 func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 	if r == nil {
 		return nil
@@ -72,7 +73,8 @@ func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 	return r.keep(redactReview(kind, review))
 }
 
-// Response returns the AdmissionReview of a response, as Review does. It returns nil for anything that isn't JSON.
+// Response returns the AdmissionReview with which a webhook answered, for the record, as Review does. It returns
+// nil for an answer that isn't JSON.
 func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
 	if !json.Valid(review) {
 		return nil
@@ -80,7 +82,8 @@ func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
 	return r.Review(kind, review)
 }
 
-// Patch returns a JSON patch of an object, as it may be kept; see Object.
+// Patch returns a JSON patch, for the record: secret values are replaced, as in Object. kind is the kind of the
+// patched object.
 func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
 	if r == nil || !json.Valid(patch) {
 		return nil
@@ -91,8 +94,8 @@ func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
 	return r.keep(redactPatch(kind, patch))
 }
 
-// keep returns JSON that the request keeps, or nil if that would exceed the memory for requests in flight, which is as
-// large as the one for requests that have ended.
+// keep adds the size of the content to the bytes of requests in flight, and returns the content. If these bytes
+// would exceed Limits.Bytes, keep returns nil.
 func (r *Recording) keep(content json.RawMessage) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,13 +112,14 @@ func (r *Recording) keep(content json.RawMessage) json.RawMessage {
 	return content
 }
 
-// Hides says that values that are computed from objects of a kind must not be kept.
+// Hides reports whether values computed from an object of the kind must not be recorded, because they may show a
+// secret.
 func (r *Recording) Hides(kind Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
-// Finish ends the recording. It adds a request that reached admission, or met a fault, to the recorder's memory, and
-// returns the request in any case.
+// Finish ends the recording and returns the request. The recorder keeps the request if it reached admission, or if
+// a fault was injected into it.
 func (r *Recording) Finish() *Request {
 	if r == nil {
 		return nil
@@ -134,15 +138,17 @@ func (r *Recording) Finish() *Request {
 	return r.request
 }
 
-// Scope is the part of a recording that a context belongs to.
+// Scope is a place in a recording. The context of a request carries the scope, so that webhooks and policies find
+// the pass and the step that they belong to.
 type Scope struct {
 	*Recording
-	// Admission and Step are nil outside of the chain, and outside of a plugin.
+	// Admission is nil outside of the admission chain. Step is nil outside of a call of a plugin.
 	Admission *Admission
 	Step      *Step
 }
 
-// AddStep adds a step to the admission of the scope, and returns the step. The step is dropped if the request has ended.
+// AddStep adds a step to the pass of the scope, and returns the step. If the request has ended, AddStep returns the
+// step without adding it.
 func (s *Scope) AddStep(step Step) *Step {
 	var added *Step
 	s.Update(func(*Request) { added = s.Admission.add(step) })
@@ -154,12 +160,12 @@ func (s *Scope) AddStep(step Step) *Step {
 
 type scopeKey struct{}
 
-// Within returns a context of a scope.
+// Within returns a context that carries the scope.
 func Within(ctx context.Context, scope *Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, scope)
 }
 
-// From returns the scope of a context, or nil for a request that isn't recorded.
+// From returns the scope that the context carries. It returns nil if the context's request isn't recorded.
 func From(ctx context.Context) *Scope {
 	scope, _ := ctx.Value(scopeKey{}).(*Scope)
 	return scope

@@ -9,23 +9,24 @@ import (
 // Redacted takes the place of a secret value.
 const Redacted = "(redacted)"
 
-// lastApplied is the annotation in which kubectl keeps a copy of an object.
+// lastApplied is the annotation in which kubectl apply keeps a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// secretFields are the paths of secret values, by kind. A path may lead to a value or to a map of values.
+// secretFields are the paths of secret values, by kind. A path leads to a value, or to a map whose values are all
+// secret.
 var secretFields = map[Kind][][]string{
 	{Version: "v1", Kind: "Secret"}:                                       {{"data"}, {"stringData"}, {"metadata", "annotations", lastApplied}},
 	{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenReview"}:  {{"spec", "token"}, {"metadata", "annotations", lastApplied}},
 	{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}: {{"status", "token"}},
 }
 
-// fieldsOf returns the paths of a kind's secrets in any of its versions.
+// fieldsOf returns the paths of a kind's secret values. All versions of a kind have the same paths.
 func fieldsOf(kind Kind) [][]string {
 	kind.Version = "v1"
 	return secretFields[kind]
 }
 
-// hasSecrets says that objects of a kind have secrets.
+// hasSecrets reports whether objects of a kind have secret values.
 func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
 
 // redactObject replaces the secrets of an object.

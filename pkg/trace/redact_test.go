@@ -8,7 +8,7 @@ import (
 
 const secretValue = "Z2VoZWlt"
 
-// No secret is kept, wherever it is in an object, a review or a patch, and everything else is.
+// No secret value is kept, wherever it is in an object, a review or a patch. Everything else is kept.
 func TestSecretsAreRedacted(t *testing.T) {
 	t.Parallel()
 	secret := Kind{Version: "v1", Kind: "Secret"}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Request is a request to the API that reached admission, or that met a fault.
+// Request is the record of an API request that reached admission, or into which a fault was injected.
 type Request struct {
 	// ID numbers the requests in the order in which they ended, from 1.
 	ID int64 `json:"id"`
@@ -17,32 +17,36 @@ type Request struct {
 	User     User      `json:"user"`
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent,omitempty"`
-	// Verb is the verb of the API: create, update, patch, delete, deletecollection, or one of a connection.
+	// Verb is the verb of the API request: create, update, patch, delete, deletecollection, or a verb that
+	// connects, such as get for pods/exec.
 	Verb string `json:"verb"`
 	Resource
-	// Path is the path of a request that isn't for a resource. Such a request is recorded only if it met a fault.
+	// Path is the URL path of a request that isn't for a resource. Such a request is recorded only if a fault was
+	// injected into it.
 	Path      string `json:"path,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Name is empty for deletecollection, and for a new object whose name the server didn't come to make.
+	// Name is the name of the object. It is empty for deletecollection. It is also empty for a create with
+	// generateName that failed before the server generated the name.
 	Name   string `json:"name,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
-	// Faults are the faults that the server injected into the request itself. Those of webhooks are in their calls.
+	// Faults are the faults that the server injected into the request itself. Faults that were injected into calls
+	// of webhooks are in Call.Fault.
 	Faults []Fault `json:"faults,omitempty"`
 
-	// Admissions are the passes through the chain. Most requests have one. A deletecollection has one for each object,
-	// and an update that meets another update has one for each attempt.
+	// Admissions are the passes through the admission chain. Most requests have one. A deletecollection has a pass
+	// for each object. An update that conflicts with another update is tried again, with a pass for each try.
 	Admissions []*Admission `json:"admissions"`
 
 	// Code is the HTTP status of the response. It is 0 if the connection was cut.
 	Code int `json:"code"`
-	// Error is the error of the response; nil without one.
+	// Error is the error in the response; nil if the request succeeded.
 	Error *Error `json:"error,omitempty"`
-	// Stripped says that the objects and reviews of the request, or of all requests at that time, were larger than the
-	// recorder's limit, so some are missing.
+	// Stripped is true if objects or reviews of the request are missing, because they would have exceeded
+	// Limits.Bytes.
 	Stripped bool `json:"stripped,omitempty"`
 }
 
-// Resource is a resource, or a subresource.
+// Resource is an API resource, or a subresource if Subresource is set.
 type Resource struct {
 	Group       string `json:"group,omitempty"`
 	Version     string `json:"version,omitempty"`
@@ -50,7 +54,7 @@ type Resource struct {
 	Subresource string `json:"subresource,omitempty"`
 }
 
-// String returns the resource as rules of webhooks name it, with its group: deployments.apps/scale.
+// String returns the resource with its group and subresource, such as "deployments.apps/scale".
 func (r Resource) String() string {
 	name := r.Resource
 	if r.Group != "" {
@@ -69,50 +73,53 @@ type Kind struct {
 	Kind    string `json:"kind"`
 }
 
-// User is the user of a request. For a request that impersonates, it is the impersonated one.
+// User is the user of a request. For a request with impersonation, it is the impersonated user.
 type User struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Error is a Status that refuses something.
+// Error is the part of a metav1.Status that says why a request failed.
 type Error struct {
 	Code    int    `json:"code,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
 }
 
-// Admission is one pass of an object through the chain.
+// Admission is one pass of an object through the admission chain.
 type Admission struct {
 	// Operation is CREATE, UPDATE, DELETE or CONNECT.
 	Operation string `json:"operation"`
 	Kind      Kind   `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Object is the object as the client asked for it, with defaults. OldObject is the stored one.
+	// Object is the object of the request, with defaults. OldObject is the stored object.
 	Object    json.RawMessage `json:"object,omitempty"`
 	OldObject json.RawMessage `json:"oldObject,omitempty"`
-	// Steps are the calls of plugins, in order.
+	// Steps are the calls of plugins, in the order of the calls.
 	Steps []*Step `json:"steps"`
-	// Validation is what happens to the object between the mutating and the validating steps; nil if the request ended
-	// before, or has no object to check.
+	// Validation is the check of the object between the mutating and the validating steps. It is nil if the request
+	// ended before the check, or if the operation has no object to check.
 	Validation *Validation `json:"validation,omitempty"`
-	// Admitted is the object that passed validation, and is stored unless a validating step refuses.
+	// Admitted is the object that passed validation. It is stored unless a validating step refuses the request.
 	Admitted json.RawMessage `json:"admitted,omitempty"`
-	// Refused is the error of the step that refused the request; nil if none did.
+	// Refused says which step refused the request, and with which error; nil if no step refused.
 	Refused *Refusal `json:"refused,omitempty"`
 
-	// mutated is the end of the mutating steps, and validating says that validating steps have begun.
+	// mutated is the time at which the mutating steps ended. validating is true once the validating steps have
+	// begun.
 	mutated    Duration
 	validating bool
-	// spare has room for further steps: each on its own would be garbage collected on its own.
+	// spare holds steps that are allocated but unused. Steps are allocated in blocks, because each allocation costs
+	// the garbage collector work.
 	spare []Step
 }
 
-// stepsAtOnce is about the number of steps of a request without a second round.
+// stepsAtOnce is the number of steps in a block: a request in which the mutating plugins run once has about as
+// many.
 const stepsAtOnce = 28
 
-// add adds a step.
+// add adds a step to the pass.
 func (a *Admission) add(step Step) *Step {
 	if len(a.spare) == 0 {
 		a.spare = make([]Step, stepsAtOnce)
@@ -125,62 +132,65 @@ func (a *Admission) add(step Step) *Step {
 	return added
 }
 
-// Phases of a step.
+// The phases of a step.
 const (
 	Mutating   = "mutating"
 	Validating = "validating"
 )
 
-// Step is a call of a plugin.
+// Step is one call of an admission plugin.
 type Step struct {
 	Plugin string `json:"plugin"`
 	// Phase is Mutating or Validating.
 	Phase string `json:"phase"`
-	// Round is 0, or 1 when the mutating plugins run again because a webhook or a policy has changed the object.
+	// Round is 0 for the first call of the plugin. It is 1 when the mutating plugins run again, because a webhook
+	// or a policy has changed the object.
 	Round int `json:"round"`
 	// Start is the time since the request was received.
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
-	// Exempt says why the plugin considered none of its webhooks or policies; nil if it did.
+	// Exempt says why the plugin considered none of its webhooks or policies for this request. It is nil if the
+	// plugin considered them.
 	Exempt   *Verdict   `json:"exempt,omitempty"`
 	Webhooks []*Webhook `json:"webhooks,omitempty"`
 	Policies []*Policy  `json:"policies,omitempty"`
-	// Before and After are the object around a step that changed it; both are empty for a step that changed nothing,
-	// and for webhooks, which have their own.
+	// Before and After are the object before and after a step that changed it. Both are empty for a step that
+	// changed nothing, and for a step with webhooks: there, each Call has its own Before and After.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Error is the error with which the plugin refused.
+	// Error is the error with which the plugin refused the request.
 	Error *Error `json:"error,omitempty"`
 }
 
-// Validation is the check of an object by its kind's rules.
+// Validation is the check of an object by its kind's validation.
 type Validation struct {
 	Start Duration `json:"start"`
-	// Took is the time from the last mutating to the first validating step, or to the response. For an update it
-	// includes the read of the stored object.
+	// Took is the time from the last mutating step to the first validating step, or to the response if the object
+	// is invalid. For an update, it includes the time to read the stored object.
 	Took Duration `json:"took"`
-	// Error is the error of an invalid object.
+	// Error is the error in the response if the object is invalid.
 	Error *Error `json:"error,omitempty"`
 }
 
-// Refusal says which step refused.
+// Refusal says which step refused a request.
 type Refusal struct {
 	Plugin string `json:"plugin"`
 	Phase  string `json:"phase"`
 	Round  int    `json:"round"`
-	// Webhook or Policy refused, unless the plugin itself did.
+	// Webhook or Policy is what refused the request. Both are nil if the plugin itself refused.
 	Webhook *Reference `json:"webhook,omitempty"`
 	Policy  *Reference `json:"policy,omitempty"`
 	Error   Error      `json:"error"`
 }
 
-// Reference names a webhook in its configuration, or a policy and its binding.
+// Reference names a webhook and its configuration, or a policy and its binding.
 type Reference struct {
 	// Kind is MutatingWebhookConfiguration, ValidatingWebhookConfiguration, MutatingAdmissionPolicy or
 	// ValidatingAdmissionPolicy.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Part is the name of the webhook or of the binding. It is empty where the whole object is meant.
+	// Part is the name of the webhook or of the binding. It is empty in a reference to a whole configuration or
+	// policy.
 	Part string `json:"part,omitempty"`
 }
 
@@ -193,10 +203,10 @@ func (r Reference) String() string {
 	return name
 }
 
-// Duration is a time.Duration that JSON shows as Go does: "1.5ms".
+// Duration is a time.Duration that marshals to JSON as text, such as "1.5ms".
 type Duration time.Duration
 
-// String returns the duration rounded to three digits or so.
+// String returns the duration, rounded to about three digits.
 func (d Duration) String() string {
 	exact := time.Duration(d)
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {

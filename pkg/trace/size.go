@@ -2,26 +2,28 @@ package trace
 
 import "encoding/json"
 
-// Sizes of the parts of a request without their JSON, about.
+// Approximate sizes of a request and of each of its parts, without their JSON.
 const (
 	requestBytes = 1 << 10
 	partBytes    = 256
 )
 
-// size returns about the memory of a request. Several parts of a request share their JSON, so the true size is less.
+// size returns the approximate memory of a request. Parts of a request share some of their JSON, so the true size
+// is less.
 func (r *Request) size() int64 {
 	size := int64(requestBytes)
 	r.each(func(raw *json.RawMessage) { size += int64(len(*raw)) }, func(text int) { size += partBytes + int64(text) })
 	return size
 }
 
-// strip forgets the JSON of a request.
+// strip drops all JSON of a request.
 func (r *Request) strip() {
 	r.Stripped = true
 	r.each(func(raw *json.RawMessage) { *raw = nil }, func(int) {})
 }
 
-// each calls raw with all JSON of a request, and part for each of its parts, with the length of the part's own texts.
+// each calls raw for every JSON document of the request. It calls part for every part, with the length of the
+// part's texts that aren't JSON.
 func (r *Request) each(raw func(*json.RawMessage), part func(text int)) {
 	all := func(messages ...*json.RawMessage) {
 		part(0)

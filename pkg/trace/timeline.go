@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Detail is the amount of detail of a timeline.
+// Detail is how much a timeline shows.
 type Detail int
 
 const (
-	// Brief leaves out plugins that did nothing to see: no change, no webhook or policy, no error.
+	// Brief leaves out plugins that changed nothing, refused nothing, and considered no webhook or policy.
 	Brief Detail = iota
-	// Wide has all plugins, the times of calls by part, and expressions.
+	// Wide shows all plugins, the parts of each call's time, and the expressions of policies.
 	Wide
 )
 
-// maxValue bounds the length of a value in a timeline.
+// maxValue bounds the length of a value in a timeline. Longer values are cut.
 const maxValue = 120
 
-// WriteTimeline writes what happened to a request, for people.
+// WriteTimeline writes a text that shows a user what happened to a request, step by step.
 func WriteTimeline(w io.Writer, request *Request, detail Detail) error {
 	t := &timeline{detail: detail}
 	t.request(request)
@@ -27,13 +27,13 @@ func WriteTimeline(w io.Writer, request *Request, detail Detail) error {
 	return err
 }
 
-// timeline builds the lines.
+// timeline collects the lines of the text.
 type timeline struct {
 	strings.Builder
 	detail Detail
 }
 
-// line adds a line at a depth.
+// line adds a line, indented by depth.
 func (t *timeline) line(depth int, format string, args ...any) {
 	text := strings.NewReplacer("\n", " ", "\t", " ").Replace(fmt.Sprintf(format, args...))
 	fmt.Fprintf(t, "%s%s\n", strings.Repeat("  ", depth), text)
@@ -64,7 +64,7 @@ func (t *timeline) request(r *Request) {
 	}
 }
 
-// refused says that the timeline of the last pass has the error of the request.
+// refused reports whether the timeline of the last pass shows the error of the request.
 func (r *Request) refused() bool {
 	if len(r.Admissions) == 0 {
 		return false
@@ -148,7 +148,7 @@ func (t *timeline) webhook(depth int, w *Webhook) {
 	t.changes(depth+1, Diff(w.Call.Before, w.Call.After))
 }
 
-// String returns the parts of a call's time.
+// String lists the parts of a call's time.
 func (t Times) String() string {
 	connection := "connection reused"
 	if !t.Reused {
@@ -199,7 +199,8 @@ func (t *timeline) evaluation(depth int, b *Binding, e *Evaluation) {
 	t.changes(depth+1, Diff(e.Before, e.After))
 }
 
-// expression shows an expression that failed, or a validation that is false, and others in a wide timeline alone.
+// expression adds a line for an expression. A brief timeline shows only expressions that failed, and validations
+// that are false.
 func (t *timeline) expression(depth int, x *Expression) {
 	if t.detail == Brief && x.Error == "" && x.Message == "" {
 		return
@@ -221,7 +222,7 @@ func (t *timeline) changes(depth int, changes []Change) {
 	}
 }
 
-// shortened bounds a value.
+// shortened cuts a value that is longer than maxValue.
 func shortened(value string) string {
 	value = strings.Join(strings.Fields(value), " ")
 	if runes := []rune(value); len(runes) > maxValue {

@@ -5,31 +5,33 @@ import (
 	"strings"
 )
 
-// Verdict says why a webhook, policy or binding takes part in a request, or doesn't.
+// Verdict says why a webhook, policy or binding applied to a request, or why it didn't.
 type Verdict struct {
 	Reason Reason `json:"reason"`
-	// Field is the field that decides, in the configuration or policy: webhooks[0].rules[1].operations.
+	// Field is the path of the field that decided, in the webhook configuration or policy, such as
+	// webhooks[0].rules[1].operations.
 	Field string `json:"field,omitempty"`
-	// Want is the value of the field, and Got the value of the request that was compared with it.
+	// Want is the value of that field. Got is the value of the request that was compared with it.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
-	// By names the plugin, webhook or policy that is the cause, if it is another one.
+	// By names the plugin, webhook or policy that caused the verdict, if another one caused it.
 	By string `json:"by,omitempty"`
 	// Detail is the message of an error.
 	Detail string `json:"detail,omitempty"`
-	// Also are further fields that would have ruled the webhook out by themselves.
+	// Also lists further fields, each of which alone would have ruled the webhook out.
 	Also []string `json:"also,omitempty"`
-	// As is the resource by which a rule matched, if it isn't the request's: matchPolicy Equivalent.
+	// As is the resource by which a rule matched, if it isn't the request's own resource: with matchPolicy
+	// Equivalent, a rule also matches other versions and groups of the same objects.
 	As *Resource `json:"as,omitempty"`
 }
 
-// Reason is the kind of cause of a verdict.
+// Reason is a short name for the cause of a verdict.
 type Reason string
 
-// Matched is the reason of a webhook that is called, or of a policy that is evaluated.
+// Matched is the reason for a webhook that is called, or a policy that is evaluated.
 const Matched Reason = "Matched"
 
-// Reasons of rules.
+// Reasons that come from the rules of a webhook or policy.
 const (
 	NoRules         Reason = "NoRules"
 	RuleGroup       Reason = "RuleGroup"
@@ -40,53 +42,58 @@ const (
 	RuleScope       Reason = "RuleScope"
 	RuleOperation   Reason = "RuleOperation"
 	RuleExcluded    Reason = "RuleExcluded"
-	// MatchPolicyExact: with Equivalent, a rule would match by another version or group of the same objects.
+	// MatchPolicyExact: no rule matches the request's own version and group, and matchPolicy is Exact. With
+	// matchPolicy Equivalent, a rule would match another version or group of the same objects.
 	MatchPolicyExact Reason = "MatchPolicyExact"
 )
 
-// Reasons of selectors and match conditions.
+// Reasons that come from selectors and match conditions.
 const (
 	NamespaceSelector Reason = "NamespaceSelector"
 	ObjectSelector    Reason = "ObjectSelector"
-	// ObjectSelectorChanged: the object of the request matched, and an earlier step has changed its labels.
+	// ObjectSelectorChanged: the objectSelector matched the object of the request, but an earlier step has changed
+	// the labels.
 	ObjectSelectorChanged Reason = "ObjectSelectorChanged"
 	MatchConditionFalse   Reason = "MatchConditionFalse"
-	// MatchConditionFailed: an expression failed, and the failurePolicy Ignore leaves the webhook out.
+	// MatchConditionFailed: an expression failed. The failurePolicy is Ignore, so the webhook isn't called.
 	MatchConditionFailed Reason = "MatchConditionFailed"
-	// MatchConditionRefused: an expression failed, and the failurePolicy Fail refuses the request.
+	// MatchConditionRefused: an expression failed. The failurePolicy is Fail, so the request is refused.
 	MatchConditionRefused Reason = "MatchConditionRefused"
-	// MatchConditionCost: the expressions exceed the cost that the server allows.
+	// MatchConditionCost: the expressions exceed the server's limit on the cost of CEL.
 	MatchConditionCost Reason = "MatchConditionCost"
-	// MatchFailed: the selectors couldn't be compared, and the request is refused.
+	// MatchFailed: a selector couldn't be evaluated, so the request is refused.
 	MatchFailed Reason = "MatchFailed"
-	// ParamsMissing: a binding has no parameters, and its parameterNotFoundAction is Allow.
+	// ParamsMissing: a binding selects no parameter object, and its parameterNotFoundAction is Allow.
 	ParamsMissing Reason = "ParamsMissing"
 	NoBinding     Reason = "NoBinding"
-	// PolicyFailed: a policy or a binding couldn't be compared or set up, and the failurePolicy decides.
+	// PolicyFailed: a policy or a binding couldn't be compiled or compared with the request. The failurePolicy
+	// decides about the request.
 	PolicyFailed Reason = "PolicyFailed"
 )
 
-// Reasons that lie in the request as a whole.
+// Reasons that come from the request as a whole.
 const (
-	// ExemptConfiguration: objects that configure admission are never sent to webhooks and policies.
+	// ExemptConfiguration: requests for the objects that configure admission don't go to webhooks and policies.
 	ExemptConfiguration Reason = "ExemptConfiguration"
-	// ExcludedReview: reviews of authentication and authorization are hidden from admission.
+	// ExcludedReview: requests for reviews of authentication and authorization, such as TokenReview, don't go to
+	// webhooks and policies.
 	ExcludedReview    Reason = "ExcludedReview"
 	DryRunSideEffects Reason = "DryRunSideEffects"
-	// ReinvocationNever and ReinvocationUnneeded are reasons of the second round.
+	// ReinvocationNever and ReinvocationUnneeded are reasons for the second round of mutating plugins.
 	ReinvocationNever    Reason = "ReinvocationNever"
 	ReinvocationUnneeded Reason = "ReinvocationUnneeded"
-	// ReinvocationFirstMatch: the webhook matches in the second round for the first time.
+	// ReinvocationFirstMatch: the webhook didn't match in the first round of mutating plugins, and matches in the
+	// second.
 	ReinvocationFirstMatch Reason = "ReinvocationFirstMatch"
-	// RefusedEarlier: another step had refused the request.
+	// RefusedEarlier: an earlier step had refused the request.
 	RefusedEarlier Reason = "RefusedEarlier"
 	Invalid        Reason = "Invalid"
 	TimedOut       Reason = "TimedOut"
-	// Faulted: a fault answered the request before admission.
+	// Faulted: a fault was injected into the request, and answered it before admission.
 	Faulted Reason = "Faulted"
 )
 
-// Reasons of webhooks that a request never met.
+// Reasons why a request has no record of a webhook.
 const (
 	PluginOff       Reason = "PluginOff"
 	ConfiguredLater Reason = "ConfiguredLater"
@@ -94,7 +101,7 @@ const (
 	NotRecorded     Reason = "NotRecorded"
 )
 
-// clauses are the words of the reasons. The parts in braces are the fields of the verdict.
+// clauses are the reasons in words. The names in braces are replaced by fields of the verdict.
 var clauses = map[Reason]string{
 	Matched:         "{field} matches",
 	NoRules:         "{field} is empty, which matches nothing",
@@ -138,7 +145,7 @@ var clauses = map[Reason]string{
 	NotRecorded:     "no request for the object is recorded, and there is no such object to try: {detail}",
 }
 
-// MarshalJSON implements json.Marshaler. It adds the reason in words.
+// MarshalJSON implements json.Marshaler. It adds the field "text", the verdict in words.
 func (v Verdict) MarshalJSON() ([]byte, error) {
 	type plain Verdict
 	return json.Marshal(struct {
@@ -147,7 +154,7 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	}{plain(v), v.Clause()})
 }
 
-// Clause returns the reason in words, without a full stop.
+// Clause returns the verdict in words, without a full stop.
 func (v Verdict) Clause() string {
 	clause, ok := clauses[v.Reason]
 	if !ok {

@@ -2,51 +2,53 @@ package trace
 
 import "encoding/json"
 
-// Webhook is a webhook that a step considered.
+// Webhook is a webhook that a step called, or considered and ruled out.
 type Webhook struct {
-	// Reference has the configuration and the name of the webhook.
+	// Reference names the webhook and its configuration.
 	Reference `json:",inline"`
-	// Index is the place of the webhook in its configuration.
+	// Index is the position of the webhook in its configuration, from 0.
 	Index int `json:"index"`
-	// Verdict says why the webhook was called or not.
+	// Verdict says why the webhook was called, or why it wasn't.
 	Verdict Verdict `json:"verdict"`
 	// Call is nil if the webhook wasn't called.
 	Call *Call `json:"call,omitempty"`
 }
 
-// Outcomes of a call.
+// Outcomes of a call of a webhook.
 const (
 	// Allowed is the outcome of a response that allows the request.
 	Allowed = "allowed"
 	// Denied is the outcome of a response that refuses the request.
 	Denied = "denied"
-	// Failed is the outcome of a call without a usable response; the failurePolicy refuses the request.
+	// Failed is the outcome of a call without a usable response, where the failurePolicy Fail refuses the request.
 	Failed = "failed"
-	// FailedOpen is the outcome of a call without a usable response; the failurePolicy lets the request pass.
+	// FailedOpen is the outcome of a call without a usable response, where the failurePolicy Ignore lets the
+	// request pass.
 	FailedOpen = "failed open"
 )
 
 // Call is a call of a webhook.
 type Call struct {
-	// Address is the URL of the webhook, or service NAMESPACE/NAME.
+	// Address is the URL of the webhook, or "service NAMESPACE/NAME".
 	Address string `json:"address"`
-	// ReviewVersion is the version of the AdmissionReview, v1 or v1beta1. UID is its uid.
+	// ReviewVersion is the version of the AdmissionReview, v1 or v1beta1. UID is the uid in that review.
 	ReviewVersion string `json:"reviewVersion,omitempty"`
 	UID           string `json:"uid,omitempty"`
-	// Fault is the fault that the server injected into the call; nil without one.
+	// Fault is the fault that the server injected into the call; nil if the server injected none.
 	Fault *Fault `json:"fault,omitempty"`
 	// Start is the time since the request was received.
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
 	Times Times    `json:"times"`
-	// Request and Response are the AdmissionReviews. Response is empty if the answer was no JSON.
+	// Request and Response are the AdmissionReviews that were sent and received. Response is empty if the webhook
+	// didn't answer with JSON.
 	Request  json.RawMessage `json:"request,omitempty"`
 	Response json.RawMessage `json:"response,omitempty"`
 	// Outcome is Allowed, Denied, Failed or FailedOpen.
 	Outcome string `json:"outcome"`
 	Error   *Error `json:"error,omitempty"`
-	// Patch is the JSON patch of the response. Before and After are the object around it; both are empty for a patch that
-	// wasn't applied or changed nothing.
+	// Patch is the JSON patch of the response. Before and After are the object before and after the patch. Both are
+	// empty if the patch wasn't applied, or if it changed nothing.
 	Patch    json.RawMessage `json:"patch,omitempty"`
 	Before   json.RawMessage `json:"before,omitempty"`
 	After    json.RawMessage `json:"after,omitempty"`
@@ -57,11 +59,12 @@ type Call struct {
 type Times struct {
 	// Reused says that the call needed no new connection: Connect and TLS are 0.
 	Reused bool `json:"reused,omitempty"`
-	// Connect is the time of the TCP connection, with the name's resolution, and TLS that of the handshake.
+	// Connect is the time to resolve the host name and open the TCP connection. TLS is the time of the TLS
+	// handshake.
 	Connect Duration `json:"connect,omitempty"`
 	TLS     Duration `json:"tls,omitempty"`
-	// Wait is the time from the written request to the first byte of the response.
+	// Wait is the time from the last byte of the request to the first byte of the response.
 	Wait Duration `json:"wait,omitempty"`
-	// Decode is the time from that byte until the response is decoded.
+	// Decode is the time from the first byte of the response until the response is decoded.
 	Decode Duration `json:"decode,omitempty"`
 }

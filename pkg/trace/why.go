@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kinds of configurations, and the plugins that call their webhooks.
+// Kinds of webhook configurations, and the admission plugins that call their webhooks.
 const (
 	MutatingConfiguration   = "MutatingWebhookConfiguration"
 	ValidatingConfiguration = "ValidatingWebhookConfiguration"
@@ -14,7 +14,7 @@ const (
 	ValidatingPlugin        = "ValidatingAdmissionWebhook"
 )
 
-// Kinds of policies, which are also the names of their plugins.
+// Kinds of admission policies. The plugin that evaluates a policy has the same name.
 const (
 	MutatingPolicy   = "MutatingAdmissionPolicy"
 	ValidatingPolicy = "ValidatingAdmissionPolicy"
@@ -23,29 +23,31 @@ const (
 // Answer says whether a webhook was called for a request, and why.
 type Answer struct {
 	Webhook Reference `json:"webhook"`
-	// Called says that the webhook was called, or would be.
+	// Called is true if the webhook was called. For a dry run, it is true if the webhook would have been called.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
-	// Again says why the second round didn't call the webhook; nil without a second round, or if it did.
+	// Again says why the webhook wasn't called again in the second round of mutating plugins. It is nil if there
+	// was no second round, or if the webhook was called in it.
 	Again *Verdict `json:"again,omitempty"`
-	// Sentence is the answer for people.
+	// Sentence is the answer as a sentence.
 	Sentence string `json:"sentence"`
-	// Request is the id of the request, or 0 for one that wasn't recorded.
+	// Request is the id of the request. It is 0 for a request that the recorder doesn't keep.
 	Request int64 `json:"request,omitempty"`
-	// Evaluated says that the answer is about a request that wasn't made.
+	// Evaluated is true if the answer is about a dry run of Recorder.Evaluate.
 	Evaluated bool `json:"evaluated,omitempty"`
 }
 
-// Configured is what a server has of a configuration of webhooks at the moment of the question.
+// Configured is the state of a webhook configuration on the server when the question is asked.
 type Configured struct {
-	// Webhooks are the names of the configuration's webhooks. A nil slice stands for no such configuration.
+	// Webhooks are the names of the configuration's webhooks. A nil slice means that the configuration doesn't
+	// exist.
 	Webhooks []string
-	// PluginOn says that the plugin runs that calls the webhooks.
+	// PluginOn is true if the admission plugin that calls these webhooks is enabled.
 	PluginOn bool
 }
 
-// Why answers why the webhooks of a configuration were called for a request, or weren't: one answer a webhook. If the
-// reference has a part, the answer is about that webhook alone.
+// Why says for each webhook of a configuration whether it was called for a request, and why. If target names a
+// single webhook, in its Part, there is one answer.
 func Why(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
 	names := configured.Webhooks
 	if target.Part != "" {
@@ -72,14 +74,14 @@ func Why(target Reference, configured Configured, request *Request, evaluated bo
 	return answers
 }
 
-// NotRecordedFor answers about an object of which there is neither a recorded request nor a stored one; the detail says
-// so in words.
+// NotRecordedFor returns the answer about an object that isn't stored, and for which no request is recorded. detail
+// says so in words.
 func NotRecordedFor(target Reference, detail string) Answer {
 	verdict := Verdict{Reason: NotRecorded, Detail: detail}
 	return Answer{Webhook: target, Verdict: verdict, Sentence: fmt.Sprintf("%s: %s.", target, verdict.Clause())}
 }
 
-// webhooksOf returns the names of a configuration's webhooks that the request met.
+// webhooksOf returns the names of the webhooks of a configuration that the request has a record of.
 func (r *Request) webhooksOf(target Reference) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -102,8 +104,8 @@ func (r *Request) webhooks(each func(*Webhook)) {
 	}
 }
 
-// met returns what happened to a webhook in the last pass: its last call, or else its first verdict. again is the verdict
-// of a second round that didn't call the webhook, or nil.
+// met returns the record of a webhook from the last pass: its last call, or else its first verdict. If the second
+// round of mutating plugins didn't call the webhook, again is the verdict of that round; otherwise again is nil.
 func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 	if len(r.Admissions) == 0 {
 		return nil, nil
@@ -129,7 +131,7 @@ func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 	return cmp.Or(called, first), again
 }
 
-// unmet says why a request didn't meet a webhook.
+// unmet says why a request has no record of a webhook.
 func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	plugin := PluginOf(webhook.Kind)
 	exists := false
@@ -168,7 +170,8 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	return Verdict{Reason: TimedOut, Detail: r.errorText()}
 }
 
-// Reads says that the request is a read, which never reaches admission. It is recorded because it met a fault.
+// Reads reports whether the request is a read. Admission never sees reads; a recorded read is one into which a
+// fault was injected.
 func (r *Request) Reads() bool {
 	switch r.Verb {
 	case "get", "list", "watch":
@@ -187,7 +190,7 @@ func (r *Request) errorText() string {
 	return fmt.Sprintf("the response has the status %d", r.Code)
 }
 
-// by names the refusing part.
+// by names the plugin, webhook or policy that refused the request.
 func (r *Refusal) by() string {
 	switch {
 	case r.Webhook != nil:
@@ -212,7 +215,7 @@ func answer(webhook Reference, verdict Verdict, request *Request, evaluated bool
 	return a
 }
 
-// sentence puts an answer into words.
+// sentence returns an answer as a sentence.
 func sentence(a Answer, call *Call, request *Request) string {
 	verb := map[bool]map[bool]string{
 		true:  {true: "would be called", false: "would not be called"},
@@ -232,7 +235,7 @@ func sentence(a Answer, call *Call, request *Request) string {
 	return text + "."
 }
 
-// words describes the result of a call.
+// words describes the outcome of a call.
 func (c *Call) words() string {
 	switch {
 	case c.Error == nil:
@@ -245,7 +248,7 @@ func (c *Call) words() string {
 	return "the call failed, so its failurePolicy refused the request: " + c.Error.Message
 }
 
-// Subject names a request: CREATE of pods default/web by alice.
+// Subject names a request, such as "CREATE of pods default/web by alice".
 func (r *Request) Subject() string {
 	operation, namespace, name := strings.ToUpper(r.Verb), r.Namespace, r.Name
 	if len(r.Admissions) > 0 {

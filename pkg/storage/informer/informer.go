@@ -1,8 +1,8 @@
-// Package informer has informers of objects that the server itself stores. They take etcd's events from a feed of
-// package storage.
+// Package informer has informers of objects that the server itself stores. They take etcd's events directly, from a
+// Feed of package storage.
 //
-// [New] makes an informer. Don't use it for objects that another process stores, nor for objects in the versions that
-// clients read: use client-go's informers with the loopback client.
+// [New] makes an informer. Don't use it for objects that another process stores. Don't use it either where code
+// needs the objects in the version that clients read: there, use client-go's informers with the loopback client.
 package informer
 
 import (
@@ -24,37 +24,37 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// relistPeriod is the wait before an informer lists unreadable objects again.
+// relistPeriod is the time after which an informer lists again, if objects couldn't be read.
 const relistPeriod = time.Second
 
-// Informer is an informer of objects that the server itself stores. client-go's own, with the loopback client, is a
-// chain of some thirty goroutines from etcd's watch through watch cache, handlers, codecs and queues. This one takes
-// etcd's events directly, and has a goroutine only while there are events.
+// Informer is an informer of objects that the server itself stores. It takes events from etcd directly, and runs a
+// goroutine only while there are events. An informer of client-go, with the loopback client, would need some thirty
+// goroutines: for etcd's watch, the watch cache, handlers, codecs and queues.
 //
-// It doesn't resync and ignores error handlers. Most of its methods are those of cache.SharedIndexInformer.
+// An Informer doesn't resync, and ignores error handlers. Most of its methods implement cache.SharedIndexInformer.
 type Informer struct {
 	resource schema.GroupResource
-	feed     func() *storage.Feed // returns nil until the store is made
+	feed     func() *storage.Feed // returns nil until the resource's store is made
 	indexer  cache.Indexer
 
 	synced *done
-	events *storage.FeedWatch // used by the working goroutine
+	events *storage.FeedWatch // used by the goroutine of work alone
 
 	mu        sync.Mutex
-	working   bool // a goroutine is handling events
-	again     bool // there are further events
+	working   bool // whether a goroutine runs work
+	again     bool // whether events have come since work last took them
 	transform cache.TransformFunc
 	handlers  []*registration
 	started   bool
 	stopped   bool
-	ctx       context.Context // the informer runs until its end
+	ctx       context.Context // the informer stops when ctx ends
 	ended     func()
 }
 
 var _ cache.SharedIndexInformer = &Informer{}
 
-// New returns an informer of a resource. feed may return nil before the resource's store is made. The store must be
-// made before the informer starts.
+// New returns an informer of a resource. feed returns the resource's feed. It may return nil until the informer
+// starts, because the resource's store may be made later than the informer.
 func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	return &Informer{
 		resource: resource,
@@ -64,7 +64,8 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 	}
 }
 
-// Start makes the informer follow its feed until ctx ends, and then calls ended. Start returns at once.
+// Start makes the informer take events from its feed until ctx ends. Start returns at once. After the end of ctx,
+// the informer calls ended.
 func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.mu.Lock()
 	i.started = true
@@ -74,7 +75,7 @@ func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.notify()
 }
 
-// notify makes a goroutine handle new events.
+// notify starts a goroutine that handles new events. If it is running, notify makes it look for events once more.
 func (i *Informer) notify() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +119,8 @@ func (i *Informer) stop() {
 	i.ended()
 }
 
-// follow lists if it must, else it handles the available events.
+// follow handles the events that are available. It lists the objects first if there is no watch yet, or the watch
+// has ended.
 func (i *Informer) follow(ctx context.Context) (err error) {
 	if i.events == nil {
 		return i.list(ctx)
@@ -157,7 +159,7 @@ func (i *Informer) list(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the informer's objects by those of a list, and calls the handlers for the differences.
+// replace replaces the stored objects by those of a list, and calls the handlers for the differences.
 func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	gone := map[string]bool{}
 	for _, key := range i.indexer.ListKeys() {
@@ -190,7 +192,7 @@ func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	return nil
 }
 
-// handle stores the object of an event and calls the handlers.
+// handle applies an event to the stored objects, and calls the handlers.
 func (i *Informer) handle(event watch.Event) error {
 	i.mu.Lock()
 	transform := i.transform
@@ -228,7 +230,7 @@ func (i *Informer) handle(event watch.Event) error {
 	return nil
 }
 
-// joined returns the handlers that have been called with the objects from before them.
+// joined returns the handlers that welcome has called with the existing objects. Only these handlers get events.
 func (i *Informer) joined() []*registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -241,7 +243,7 @@ func (i *Informer) joined() []*registration {
 	return handlers
 }
 
-// welcome calls new handlers with the existing objects.
+// welcome calls each new handler with the existing objects.
 func (i *Informer) welcome() {
 	i.mu.Lock()
 	var joining []*registration

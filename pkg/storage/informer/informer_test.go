@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// stored is a store of ConfigMaps with an informer, which runs until the test ends.
+// stored is a store of ConfigMaps, with an informer that runs until the test ends.
 type stored struct {
 	genericstorage.Interface
 	informer cache.SharedIndexInformer
@@ -58,7 +58,7 @@ func newStored(t *testing.T) *stored {
 	return s
 }
 
-// run runs the informer and returns when the informer is synced.
+// run runs the informer until the test ends, and returns when the informer is synced.
 func (s *stored) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func (s *stored) create(t *testing.T, name string) {
 	}
 }
 
-// told collects the calls of a handler.
+// told collects the calls of an event handler.
 type told chan string
 
 func (c told) OnAdd(obj any, initial bool) {

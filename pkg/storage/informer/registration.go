@@ -6,10 +6,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// registration is a handler of an informer.
+// registration is an event handler of an informer, with its options.
 type registration struct {
 	cache.ResourceEventHandler
-	joined bool // guarded by the informer
+	joined bool // guarded by the lock of the informer
 	synced *done
 }
 
@@ -21,7 +21,7 @@ func (h *registration) HasSynced() bool { return h.synced.HasSynced() }
 // HasSyncedChecker implements cache.ResourceEventHandlerRegistration.
 func (h *registration) HasSyncedChecker() cache.DoneChecker { return h.synced }
 
-// done is a state that is reached once.
+// done is a state that is reached once, such as the first complete list of an informer.
 type done struct {
 	name string
 	once sync.Once
