@@ -57,8 +57,14 @@ type recorder struct {
 
 type recorded struct {
 	hook   int
-	origin string
+	origin origin
 	review []byte
+}
+
+// origin says where the object of a request comes from, and whether the object is a random one.
+type origin struct {
+	text   string
+	random bool
 }
 
 // record serves the webhooks on a free port of the loopback interface.
@@ -135,7 +141,7 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 }
 
 // keep keeps what was recorded since the last call if the request was a good one, and drops it otherwise.
-func (r *recorder) keep(good bool, origin string) {
+func (r *recorder) keep(good bool, from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.latest {
@@ -146,7 +152,7 @@ func (r *recorder) keep(good bool, origin string) {
 		q := review.Request
 		shape := fmt.Sprintf("%d %s %s %s", one.hook, q.Operation, q.Resource, q.SubResource)
 		if r.counts[shape]++; r.counts[shape] <= perShape {
-			one.origin = origin
+			one.origin = from
 			r.kept = append(r.kept, one)
 		}
 	}
@@ -159,10 +165,11 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 	defer r.mu.Unlock()
 	var inputs []*webhook.Input
 	for _, one := range r.kept {
-		in, err := webhook.NewInput(one.hook, one.origin, one.review)
+		in, err := webhook.NewInput(one.hook, one.origin.text, one.review)
 		if err != nil {
 			return nil, err
 		}
+		in.Random = one.origin.random
 		inputs = append(inputs, in)
 	}
 	return inputs, nil

@@ -166,7 +166,7 @@ func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name stri
 func (q *requests) life(ctx context.Context, r *resource, base named) error {
 	client := q.of(r, base.object.GetNamespace())
 	created, err := client.Create(ctx, base.object, metav1.CreateOptions{})
-	q.recorder.keep(err == nil, base.origin)
+	q.recorder.keep(err == nil, origin{text: base.origin})
 	if err != nil {
 		if ctx.Err() == nil && !apierrors.IsAlreadyExists(err) {
 			q.refused = append(q.refused, err.Error())
@@ -182,7 +182,7 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 		annotations["conformance.miniapi.dev/updated"] = "true"
 		changed.SetAnnotations(annotations)
 		updated, err := client.Update(ctx, changed, metav1.UpdateOptions{})
-		q.recorder.keep(err == nil, base.origin)
+		q.recorder.keep(err == nil, origin{text: base.origin})
 		if err == nil {
 			created = updated
 		}
@@ -192,12 +192,12 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 	}
 	none := int64(0)
 	err = client.Delete(ctx, created.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &none})
-	q.recorder.keep(err == nil, base.origin)
+	q.recorder.keep(err == nil, origin{text: base.origin})
 	return ctx.Err()
 }
 
 // subresource makes a request for a subresource. A connection fails afterwards, as there is no node.
-func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, origin string) {
+func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, base string) {
 	client := q.of(r, object.GetNamespace())
 	switch sub {
 	case "status", "finalize", "approval", "ephemeralcontainers", "resize", "scale":
@@ -205,24 +205,24 @@ func (q *requests) subresource(ctx context.Context, r *resource, object *unstruc
 		if err == nil {
 			_, err = client.Update(ctx, live, metav1.UpdateOptions{}, sub)
 		}
-		q.recorder.keep(err == nil, origin)
+		q.recorder.keep(err == nil, origin{text: base})
 	case "eviction":
 		eviction := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
 		}}
 		_, err := client.Create(ctx, eviction, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, sub)
-		q.recorder.keep(err == nil, origin)
+		q.recorder.keep(err == nil, origin{text: base})
 	case "token":
 		token := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": map[string]any{"name": object.GetName()}, "spec": map[string]any{"audiences": []any{"conformance"}}}}
 		_, err := client.Create(ctx, token, metav1.CreateOptions{}, sub)
-		q.recorder.keep(err == nil, origin)
+		q.recorder.keep(err == nil, origin{text: base})
 	case "exec", "attach", "portforward":
 		request := q.client.CoreV1().RESTClient().Post().AbsPath(path.Join("/api/v1/namespaces", object.GetNamespace(), r.Resource, object.GetName(), sub))
 		if sub != "portforward" {
 			request.Param("stdout", "true").Param("command", "true")
 		}
 		_ = request.Do(ctx).Error()
-		q.recorder.keep(true, origin)
+		q.recorder.keep(true, origin{text: base})
 	}
 }
 
@@ -233,6 +233,7 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 		return err
 	}
 	g := q.generator(r, n)
+	from := origin{text: fmt.Sprintf("random object %d, seed %d", n+1, q.options.Seed), random: true}
 	for attempt := range attempts {
 		g.odds = 0.4 / float64(attempt+1)
 		object := base.DeepCopy()
@@ -241,11 +242,11 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 		q.metadata(object, n)
 		client := q.of(r, object.GetNamespace())
 		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-		q.recorder.keep(err == nil, fmt.Sprintf("random object %d, seed %d", n+1, q.options.Seed))
+		q.recorder.keep(err == nil, from)
 		if err == nil {
 			none := int64(0)
 			err := client.Delete(ctx, object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &none})
-			q.recorder.keep(err == nil, fmt.Sprintf("random object %d, seed %d", n+1, q.options.Seed))
+			q.recorder.keep(err == nil, from)
 			return ctx.Err()
 		}
 		if ctx.Err() != nil {

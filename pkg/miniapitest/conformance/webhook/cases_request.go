@@ -23,7 +23,7 @@ func requestCases() []Case {
 				return s.each(func(in *Input) bool {
 					return in.Operation() == operation.name && in.Subresource() == "" || operation.name == "CONNECT" && in.Operation() == "CONNECT"
 				},
-					func(in *Input) *Finding { return understood(s.asked(ctx, in)) })
+					func(in *Input) *Finding { return understood(in, s.asked(ctx, in)) })
 			},
 		})
 	}
@@ -34,7 +34,7 @@ func requestCases() []Case {
 			Advice:  "Look at request.subResource and request.kind before the object is decoded, or leave the subresources out of the rules.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 				return s.each(func(in *Input) bool { return in.Subresource() != "" && in.Operation() != "CONNECT" },
-					func(in *Input) *Finding { return understood(s.asked(ctx, in)) })
+					func(in *Input) *Finding { return understood(in, s.asked(ctx, in)) })
 			},
 		},
 		Case{
@@ -136,15 +136,23 @@ func requestCases() []Case {
 	)
 }
 
-// understood returns what is wrong with the answer to a good request.
-func understood(a *answer) *Finding {
+// understood returns what is wrong with the answer to a good request. The schema of a custom resource may allow a random
+// value that the webhook's type refuses, such as a duration of "f20". The code 400 is a right answer to the value.
+func understood(in *Input, a *answer) *Finding {
 	if fault := a.unreadable(); fault != "" {
 		return &Finding{Seen: fault}
 	}
-	if fault := a.misunderstood(); fault != "" {
-		return &Finding{Seen: fault}
+	fault := a.misunderstood()
+	if fault == "" {
+		return nil
 	}
-	return nil
+	if code, _ := a.status(); in.Random && code == http.StatusBadRequest {
+		return &Finding{
+			Level: LevelAdvice, Seen: fault,
+			Advice: "Let the schema refuse what the webhook can't decode: add a format, a pattern or a rule to the field. The API server's error then names the field.",
+		}
+	}
+	return &Finding{Seen: fault}
 }
 
 // changed is a case about a change of requests that changes no outcome.
@@ -189,7 +197,7 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 				if fault := got.worse(s.asked(ctx, in)); fault != "" {
 					return &Finding{Sent: sent, Seen: fault}
 				}
-				if f := understood(got); f != nil {
+				if f := understood(in, got); f != nil {
 					f.Sent = sent
 					return f
 				}

@@ -192,3 +192,44 @@ func TestRightHandlers(t *testing.T) {
 		})
 	}
 }
+
+// A random object may have a value that the schema allows and the webhook's type refuses. The finding is advice about the
+// schema. The same answer to an object that isn't random is an error.
+func TestUndecodableRandomObject(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		random bool
+		level  webhook.Level
+	}{
+		{"random object", true, webhook.LevelAdvice},
+		{"object of the author", false, webhook.LevelError},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			suite := served(t, decided(func(e *exchange) {
+				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(http.StatusBadRequest, "time: invalid duration")}
+			})())
+			for _, in := range suite.Inputs {
+				in.Random = tc.random
+			}
+			for _, c := range webhook.Cases() {
+				if c.ID != "request.create" {
+					continue
+				}
+				findings, err := c.Run(context.Background(), suite)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(findings) == 0 {
+					t.Fatalf("%s finds nothing", c.ID)
+				}
+				for _, f := range findings {
+					if f.Level != tc.level {
+						t.Errorf("%s: want the level %s, got %s: %s", c.ID, tc.level, f.Level, f.Seen)
+					}
+				}
+			}
+		})
+	}
+}

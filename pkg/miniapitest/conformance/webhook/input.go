@@ -17,6 +17,8 @@ type Input struct {
 	Hook int
 	// Origin says where the input comes from, such as a file, or a seed.
 	Origin string
+	// Random tells that the object has random values within the schema of its resource.
+	Random bool
 
 	whole   map[string]any
 	request map[string]any
