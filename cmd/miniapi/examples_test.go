@@ -1,6 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,8 +42,11 @@ func TestExamplesInOtherLanguages(t *testing.T) {
 			data, certs := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "certs")
 			runMiniapi(t, "cert", "owners-system/owners-webhook", "--dir="+certs, "--data-dir="+data)
 			webhook := startCommand(t, exec.Command(program, filepath.Join(examples, test.source), "--port=0", "--certs="+certs))
-			_, config := serve(t, "--data-dir="+data, "--apply="+filepath.Join(examples, "webhook/config"),
-				"--webhook-service=owners-system/owners-webhook="+webhook.listening(t))
+			address := webhook.listening(t)
+			if records := answerRecords(t, address, filepath.Join(certs, "ca.crt")); records != 1 {
+				t.Errorf("the answer has %d records of TLS: each but the first waits until the client has acknowledged the one before", records)
+			}
+			_, config := serve(t, "--data-dir="+data, "--apply="+filepath.Join(examples, "webhook/config"), "--webhook-service=owners-system/owners-webhook="+address)
 			namespaces := client(t, config).CoreV1().Namespaces()
 			owned := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "owned", Labels: map[string]string{"owner": "me"}}}
 			if _, err := namespaces.Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
@@ -48,6 +58,62 @@ func TestExamplesInOtherLanguages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answerRecords returns in how many records of TLS a webhook answers a review.
+func answerRecords(t *testing.T, address, ca string) int {
+	t.Helper()
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(pem)
+	plain, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	read := &readingConn{Conn: plain}
+	// TLS 1.3 encrypts the types of records.
+	conn := tls.Client(read, &tls.Config{RootCAs: authorities, ServerName: "localhost", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/validate?timeout=10s", strings.NewReader(
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":{"metadata":{"labels":{"owner":"me"}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(body), "true") {
+		t.Errorf("want an allowed review, got %d %s, %v", response.StatusCode, body, err)
+	}
+	const applicationData, header = 23, 5
+	records := 0
+	for rest := read.received; len(rest) >= header; rest = rest[header+int(binary.BigEndian.Uint16(rest[3:])):] {
+		if rest[0] == applicationData {
+			records++
+		}
+	}
+	return records
+}
+
+// readingConn keeps what it receives.
+type readingConn struct {
+	net.Conn
+	received []byte
+}
+
+// Read implements net.Conn.
+func (c *readingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.received = append(c.received, p[:n]...)
+	return n, err
 }
 
 // listening returns the address that the process prints.
