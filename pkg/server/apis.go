@@ -35,14 +35,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// served has the APIs of a server: those of its table, of custom resources, of other servers and of its peers. The
-// first of these that has the resource serves a request: peers, other servers, the table, custom resources.
+// served has the APIs of a server. The first part that has the requested resource answers a request, in this order:
+// peers (other servers of the same etcd), APIs of other servers, the table of built-in kinds, custom resources.
 type served struct {
 	customResources *customresources.Resources
 	discovery       *discovery.Manager
 	list            *discovery.List
 	groups          *atomic.Pointer[groups.Groups]
-	aggregator      *atomic.Pointer[aggregation.Aggregator] // nil until it is built, or if it is turned off
+	// Nil until buildAggregator has made it, and if --runtime-config turns APIServices off.
+	aggregator *atomic.Pointer[aggregation.Aggregator]
 	// peers are the other servers of the same external etcd. They are nil if the server doesn't take part in
 	// peering.
 	peers *peers.Peers
@@ -62,7 +63,7 @@ func newServed(c *Config) served {
 	}
 }
 
-// handler serves requests for APIs. It passes other requests on.
+// handler serves requests for APIs, and passes other requests to next.
 func (s *served) handler(next http.Handler) http.Handler {
 	own := groups.Handler{Next: s.customResources.Settled(s.list.Documents(next)), Served: s.groups}
 	aggregated := sync.OnceValue(func() http.Handler { return s.aggregator.Load().Handler(own) })
@@ -79,7 +80,7 @@ func (s *served) handler(next http.Handler) http.Handler {
 	return handler
 }
 
-// resources returns all resources that clients can request, including those of other servers.
+// resources yields all resources that clients can request, including those of other servers.
 func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {
@@ -100,7 +101,7 @@ func (s *served) resources(yield func(admissionregistration.ServedResource) bool
 	}
 }
 
-// hold keeps the aggregator from asking other servers, until release is called.
+// hold stops the aggregator's requests to other servers until release is called.
 func (s *served) hold() (release func()) {
 	if aggregator := s.aggregator.Load(); aggregator != nil {
 		return aggregator.Hold()
@@ -108,7 +109,7 @@ func (s *served) hold() (release func()) {
 	return func() {}
 }
 
-// closeOthers waits for the end of all requests to other servers.
+// closeOthers returns when all requests to other servers have ended.
 func (s *served) closeOthers() {
 	if s.peers != nil {
 		s.peers.Close()
@@ -121,8 +122,8 @@ func (s *served) closeOthers() {
 	}
 }
 
-// buildCustomResources builds the server of custom resources, which gets the requests that the main server doesn't
-// serve.
+// buildCustomResources builds the server of custom resources. The main server passes the requests on to it that the
+// main server has no route for.
 func buildCustomResources(c *Config) error {
 	return c.apis.customResources.Build(customresources.Config{
 		Generic:     *c.generic,
@@ -155,7 +156,8 @@ func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []r
 	return installed, nil
 }
 
-// buildDiscovery serves the list of groups and OpenAPI, which change with custom resources and other servers.
+// buildDiscovery serves the list of groups and the OpenAPI documents. Both change with custom resources and with the
+// APIs of other servers.
 func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *seed.Writer) error {
 	resources := c.apis.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
@@ -182,11 +184,11 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	return groups.Start(c.apis.discovery)
 }
 
-// remoteSource is the source of other servers' resources in aggregated discovery. They take precedence over
-// definitions, but not over built-in groups, as in requests.
+// remoteSource is the source of other servers' resources in aggregated discovery. As in requests, other servers take
+// precedence over custom resource definitions, and built-in groups over both.
 const remoteSource = aggregated.CRDSource - 1
 
-// buildAggregator serves the APIs of other servers, unless --runtime-config has turned that off.
+// buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
 func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *seed.Writer) error {
 	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
 		return excludeFromPeers(c, nil)
@@ -258,10 +260,11 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
 }
 
-// peerAddresses is the resource whose storage options apply to the addresses of peers, as in kube-apiserver.
+// peerAddresses is the resource name under which servers store the addresses by which their peers reach them. Storage
+// options of this resource apply, as in kube-apiserver.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
-// identify sets the name of the server among its peers, if it has any.
+// identify sets the name by which the server's peers know the server, if flags turn peering on.
 func identify(c *Config) error {
 	if !c.options.Peers.Enabled() {
 		return nil
@@ -274,7 +277,7 @@ func identify(c *Config) error {
 	return nil
 }
 
-// buildPeers makes the server a peer of the servers that share its external etcd, if flags say so.
+// buildPeers makes the server a peer of the servers that share its external etcd, if flags turn peering on.
 func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	o := c.options
 	if !o.Peers.Enabled() {

@@ -27,8 +27,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// loopbackUserAgent is the User-Agent of the server's own requests. It appears in managed fields. During a stop,
-// the library refuses the requests of all other user agents, and requests in progress may need the server's own.
+// loopbackUserAgent is the User-Agent of the server's own requests, and names the server in managed fields. During a
+// stop, k8s.io/apiserver refuses new requests, except for those with this User-Agent: requests in progress may need
+// requests of the server itself.
 const loopbackUserAgent = seed.FieldManager + "/miniapi"
 
 // clients has the clients with which the server reads and writes its own API.
@@ -44,7 +45,7 @@ type clients struct {
 
 var _ admission.Starter = &informer.Informer{}
 
-// resourcesChanged is called when the discovered resources change: custom resources, or those of other servers.
+// resourcesChanged is called when custom resources or the resources of other servers change.
 func (c *clients) resourcesChanged() {
 	c.mapper.Reset()
 	c.informers.ResourcesChanged()
@@ -53,7 +54,7 @@ func (c *clients) resourcesChanged() {
 	}
 }
 
-// resourceOf returns the resource of a kind, if it is served.
+// resourceOf returns the resource of a kind, or false if the kind isn't served.
 func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -67,11 +68,11 @@ func (c *Config) buildClients(context.Context) error {
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
 		Transport: transport,
-		// The server's own requests are authenticated like those of clients.
+		// The server's own requests are authenticated by a token, like the requests of clients.
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
-		// Warnings are for users, and no user sees those of these clients.
+		// Warnings are for people, and these clients have no user who reads them.
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",
@@ -82,7 +83,7 @@ func (c *Config) buildClients(context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Dynamic clients speak JSON.
+	// The dynamic client supports JSON only.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
 		Host: c.generic.LoopbackClientConfig.Host, Transport: transport, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
 		WarningHandler: rest.NoWarnings{},
@@ -97,7 +98,7 @@ func (c *Config) buildClients(context.Context) error {
 	c.clients.typed = typed
 	c.clients.dynamic = dynamicClient
 	c.clients.informers = admission.NewInformers(typed, admission.NewBarrier(c.following), newInformer)
-	// Custom resources change while the server runs: resourcesChanged resets the mapper.
+	// Custom resources change while the server runs. resourcesChanged then drops the mapper's cache.
 	c.clients.mapper = restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(typed.Discovery()))
 	if !slices.ContainsFunc(flowcontrol.Resources, func(gvr schema.GroupVersionResource) bool { return !c.options.apis.ResourceEnabled(gvr) }) {
 		c.flowSchemas = flowcontrol.New(c.following, typed.FlowcontrolV1(), c.bootstrapped.Done())
@@ -105,8 +106,8 @@ func (c *Config) buildClients(context.Context) error {
 	return nil
 }
 
-// newInformer returns the server's own informer for objects of the type, or nil for client-go's. A resource that
-// --runtime-config turns off has no objects, so its informer is synced at once.
+// newInformer returns an informer for objects of a type, or nil if client-go's own informer is to be used. A resource
+// that --runtime-config turns off has no objects, so its informer is empty and synced from the beginning.
 func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	switch {
@@ -115,15 +116,16 @@ func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) c
 	case !hasObjects(c, resource, kinds):
 		return informer.Empty(obj)
 	case !c.etcd.Embedded() || !slices.ContainsFunc(kinds, isHub):
-		return nil // this process doesn't store it in the form that clients see
+		return nil // the store of this process doesn't have the objects in the Go type of the API
 	}
 	return informer.New(resource, func() *storage.Feed { return c.etcd.Member().Feed(resource) })
 }
 
 func isHub(kind schema.GroupVersionKind) bool { return kind.Version == runtime.APIVersionInternal }
 
-// hasObjects tells whether there can be objects for an informer. An informer of an embedded etcd needs any served
-// version, and one of an external etcd, which reads through this server, the version of its types.
+// hasObjects tells whether an informer can find objects. An embedded etcd gives all objects of a resource if any
+// version of the resource is served. With an external etcd, the informer makes requests, so the version of its own
+// types must be served.
 func hasObjects(c *Config, resource schema.GroupResource, kinds []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(builtin.Table().Scheme().PrioritizedVersionsForGroup(resource.Group), func(gv schema.GroupVersion) bool {
 		readable := c.etcd.Embedded() || slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.GroupVersion() == gv })

@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// Without a store in this process, the server uses client-go's informer. Without a served resource, it uses an
-// empty one.
+// With an external etcd, the server uses client-go's informer. If the resource isn't served, the server uses an empty
+// informer.
 func TestNewInformer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

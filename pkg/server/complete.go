@@ -25,21 +25,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// CompletedOptions can build a Config.
+// CompletedOptions are checked options. Only they can build a Config.
 type CompletedOptions struct{ *completedOptions }
 
 type completedOptions struct {
 	Options
 	apis         *serverstorage.ResourceConfig
 	serviceRange []*net.IPNet
-	// etcdLocations are the etcd servers of the resources that have other servers than the rest.
+	// etcdLocations are the etcd servers of the resources that --etcd-servers-overrides names.
 	etcdLocations map[schema.GroupResource][]string
 	warnings      []string
 }
 
 // Complete checks all options at once, and sets those that are missing. The error names the flags.
 func (o *Options) Complete() (_ CompletedOptions, err error) {
-	// before the first use of a feature gate
+	// this must come before the first use of a feature gate
 	if err := o.globals.Choose(o.FeatureGates); err != nil {
 		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
 	}
@@ -82,8 +82,8 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	return CompletedOptions{completed}, nil
 }
 
-// withServiceAccounts enables the plugin ServiceAccount if a controller makes the accounts that the plugin needs,
-// unless the options select or disable plugins.
+// withServiceAccounts turns the plugin ServiceAccount on if the controller of service accounts runs, because the plugin
+// needs the accounts that the controller makes. If the options name the plugin, they stay unchanged.
 func withServiceAccounts(o *Options) *admission.Options {
 	plugins := *o.Admission
 	if o.Controllers.Has("serviceaccount-controller") && len(plugins.Only) == 0 && !slices.Contains(plugins.Disable, serviceaccount.Name) {
@@ -92,7 +92,7 @@ func withServiceAccounts(o *Options) *admission.Options {
 	return &plugins
 }
 
-// Warnings returns warnings about options that have another effect than expected.
+// Warnings returns a warning for each option whose effect differs from kube-apiserver's or from the expected one.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 func validate(o *Options) []error {
@@ -104,7 +104,8 @@ func validate(o *Options) []error {
 	)
 }
 
-// wordings replace errors of the library that don't name the flag, or that are wrong here.
+// wordings maps parts of the library's errors that don't name the flag, or that are wrong for this server, to better
+// words.
 var wordings = strings.NewReplacer(
 	"emulation version", "--emulated-version",
 	"minCompatibilityVersion version", "--min-compatibility-version",
@@ -126,7 +127,8 @@ func reworded(errs []error) []error {
 	return errs
 }
 
-// validateEtcd checks the options that apply without an external etcd.
+// validateEtcd checks the options of etcd and of storage. The library requires etcd servers, so the check of an
+// embedded etcd has a made-up server.
 func validateEtcd(o *Options) []error {
 	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
 		errs := o.Etcd.Validate()
@@ -145,7 +147,7 @@ func validateOwn(o *Options) []error {
 	if o.EventTTL <= 0 {
 		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
 	}
-	if o.ServerRun.RequestTimeout == 0 { // the library refuses lower values
+	if o.ServerRun.RequestTimeout == 0 { // the library's own check refuses negative values
 		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0, or no request is answered, the server's own neither"))
 	}
 	if o.ServiceNodePortRange.Size < 1 {
@@ -162,7 +164,7 @@ func validateOwn(o *Options) []error {
 	return errs
 }
 
-// minServiceBits is the number of address bits of the smallest range of cluster IPs that kube-apiserver accepts.
+// minServiceBits is the number of address bits of the smallest range of service addresses that kube-apiserver accepts.
 const minServiceBits = 3
 
 func parseServiceRange(value string) ([]*net.IPNet, error) {
@@ -186,8 +188,8 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 	return ranges, nil
 }
 
-// validateFiles checks the files that flags name. The files are read again later, but the errors then don't name
-// the flag.
+// validateFiles checks the files that flags name. The server reads the files again later, but the errors of that don't
+// name the flag.
 func validateFiles(o *Options) []error {
 	serving, transport := o.Serving.ServerCert.CertKey, o.Etcd.StorageConfig.Transport
 	errs := []error{
@@ -216,14 +218,15 @@ func validatePeers(o *Options) []error {
 	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {
 		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this one may name the client of a request", o.Peers.CAFile))
 	}
-	// The certificate of this server may be the authority of its peers, and the file may not exist yet.
+	// The server's own certificate may be the authority of its peers. The server makes the certificate at its start, so
+	// the file may not exist yet.
 	if filepath.Dir(o.Peers.CAFile) != filepath.Clean(o.Serving.ServerCert.CertDirectory) {
 		errs = append(errs, files.Authorities("peer-ca-file", o.Peers.CAFile))
 	}
 	return errs
 }
 
-// validateServing finds errors that the library would report only after the port is open.
+// validateServing finds errors of the serving options that the library would report only after the port is open.
 func validateServing(o *genericoptions.SecureServingOptions) []error {
 	errs := reworded(o.Validate())
 	if _, err := flag.TLSVersion(o.MinTLSVersion); err != nil {

@@ -30,12 +30,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// watchGracePeriod limits the time in which watches end during a stop. Watches end as soon as the stop begins.
+// watchGracePeriod is the time that watches have to end after the beginning of a stop.
 const watchGracePeriod = 500 * time.Millisecond
 
-// Config is a server that is about to be built. Etcd runs, the port is open, and everything that serves requests is
-// there except the resources. If no server is built from it, Close releases it. It has many methods, because each
-// step of its construction is one.
+// Config is a server that is about to be built. Its etcd runs, its port is open, and all parts that serve requests
+// exist, except for the resources. If no server is built from a Config, Close stops all of this. Config has many
+// methods, because each step of its construction is a method.
 type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config
@@ -43,7 +43,7 @@ type Config struct {
 	clients  clients
 	security security
 	apis     served
-	// decisions are what admission decides about requests.
+	// decisions records the decisions of admission about requests.
 	decisions *decisions.Decisions
 
 	faults   *faults.Injector
@@ -51,15 +51,16 @@ type Config struct {
 	etcd     *etcd.Etcd
 	// webhooks has the connections to webhooks and to the servers of APIServices.
 	webhooks *webhooks.Connections
-	// bootstrapped is the health check of the bootstrap objects.
+	// bootstrapped is the health check that tells whether the objects of every cluster are stored.
 	bootstrapped health.Bootstrapped
-	flowSchemas  *flowcontrol.Conditions // nil if there are none
-	runtimeHooks *runtimehooks.Hooks     // nil unless --runtime-hooks asks for them
-	// stored tells the controllers of all objects; nil if they are told by informers.
+	flowSchemas  *flowcontrol.Conditions // nil if the server has no FlowSchemas
+	runtimeHooks *runtimehooks.Hooks     // nil without --runtime-hooks
+	// stored tells the controllers of all stored objects. It is nil with an external etcd: the controllers have
+	// informers then.
 	stored *stored.Source
 }
 
-// lifetime has the contexts and functions that end with a server.
+// lifetime has the contexts of a server, the functions that end them, and the work that a stop waits for.
 type lifetime struct {
 	// life ends after the last request of the server.
 	life context.Context
@@ -67,11 +68,12 @@ type lifetime struct {
 	// following is the context of informers. It ends when a stop begins.
 	following context.Context
 	unfollow  context.CancelFunc
-	// leave releases the gates and versions of the process. It is nil if the server doesn't hold them.
+	// leave tells the process that this server no longer uses its feature gates and versions. It is nil if the server
+	// doesn't use them yet.
 	leave func() error
-	// seeding creates most objects of every cluster, while the rest of the server is built.
+	// seeding stores most objects of every cluster while the rest of the server is built.
 	seeding errgroup.Group
-	// reloads follow configuration files.
+	// reloads are the goroutines that follow configuration files.
 	reloads sync.WaitGroup
 }
 
@@ -95,7 +97,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.apis = newServed(c)
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
-		// Meanwhile, the embedded etcd elects its leader.
+		// These steps don't need etcd: the embedded etcd elects its leader in the meantime.
 		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildDecisions,
 		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
 		c.buildStorage,
@@ -127,7 +129,7 @@ func (c *Config) Close(ctx context.Context) error {
 	if c.runtimeHooks != nil {
 		c.runtimeHooks.Wait()
 	}
-	_ = c.seeding.Wait() // the error is the reason for the end of the server
+	_ = c.seeding.Wait() // Run has returned this error already, because it ends the server
 	if c.apis.customResources != nil {
 		errs = append(errs, c.apis.customResources.Wait())
 	}
@@ -140,8 +142,8 @@ func (c *Config) Close(ctx context.Context) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// applyServerRun turns off the parts of the library that miniapi replaces: discovery, OpenAPI and the index of
-// paths.
+// applyServerRun turns off the parts of the library that miniapi replaces: discovery, OpenAPI, and the list of paths at
+// /.
 func (c *Config) applyServerRun(context.Context) error {
 	o := c.options
 	if err := o.ServerRun.ApplyTo(c.generic); err != nil {
@@ -160,7 +162,7 @@ func (c *Config) applyServerRun(context.Context) error {
 		c.generic.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	}
 	c.bootstrapped.AddTo(c.generic, o.apis.ResourceEnabled)
-	// one, for custom resources too
+	// The main server and the server of custom resources share one manager.
 	c.generic.AggregatedDiscoveryGroupManager = c.apis.discovery
 	longRunning := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
@@ -168,13 +170,14 @@ func (c *Config) applyServerRun(context.Context) error {
 		return decisions.IsFollowing(req) || longRunning(req, info)
 	}
 	if c.generic.FlowControl == nil {
-		// The library counts stored objects for flow control alone.
+		// The library counts stored objects only for API priority and fairness, which miniapi doesn't have.
 		c.generic.DisabledPostStartHooks.Insert("storage-object-count-tracker-hook")
 	}
 	c.generic.BuildHandlerChainFunc = handlerChain(c)
 	c.generic.EnableIndex = false     // package discovery installs it
 	c.generic.EnableDiscovery = false // package discovery installs it too
-	// Package openapi serves both at the first request. apiextensions needs a value of its own.
+	// Package openapi makes the documents at the first request for them. The library requires that
+	// SkipOpenAPIInstallation has a value for apiextensions, too.
 	c.generic.SkipOpenAPIInstallation = true
 	return nil
 }

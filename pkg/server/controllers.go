@@ -22,18 +22,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/usage"
 )
 
-// controllersUserAgent makes kube-controller-manager the manager of the fields that controllers write.
+// controllersUserAgent is the User-Agent of the controllers. It makes kube-controller-manager the manager of the fields
+// that they write.
 const controllersUserAgent = "kube-controller-manager/miniapi"
 
-// settleTimeout bounds the wait for what the controllers do at first, and after Restore.
+// settleTimeout limits the time for which a start and a Restore wait until the controllers have done the work for all
+// stored objects.
 const settleTimeout = 10 * time.Second
 
-// leaveTimeout bounds the wait of a stop for the end of the Lease by which the controllers lead. If the etcd doesn't answer,
-// another server waits until the Lease is over.
+// leaveTimeout limits the time in which a stop gives up the Lease by which only one server of an etcd runs the
+// controllers. If giving up fails, another server waits until the Lease expires.
 const leaveTimeout = time.Second
 
-// authenticateControllers makes the requests of each controller those of its service account, so that audit, webhooks and
-// authorization see what they see of a kube-controller-manager.
+// authenticateControllers gives each controller a token of its service account. So audit, webhooks and authorization
+// see the same users as with a kube-controller-manager.
 func (c *Config) authenticateControllers() {
 	if !c.options.Controllers.Any() {
 		return
@@ -58,7 +60,7 @@ func (c *Config) authenticateControllers() {
 	authentication.Authenticator = union.New(authenticatorfactory.NewFromTokens(users, authentication.APIAudiences), authentication.Authenticator)
 }
 
-// buildControllers makes the controllers, which begin when the server is ready.
+// buildControllers makes the controllers. They begin to work when the server is ready.
 func buildControllers(c *Config) error {
 	if !c.options.Controllers.Any() {
 		return nil
@@ -92,7 +94,8 @@ func buildControllers(c *Config) error {
 	return nil
 }
 
-// controllerConfig is the loopback configuration for a controller. Clients of the API's own types speak protobuf.
+// controllerConfig returns the client configuration of a controller, whose requests stay in the process. Clients of
+// built-in types use protobuf.
 func controllerConfig(c *Config, user string) *rest.Config {
 	config := rest.CopyConfig(c.generic.LoopbackClientConfig)
 	config.BearerToken = c.security.tokens[user]
@@ -100,7 +103,7 @@ func controllerConfig(c *Config, user string) *rest.Config {
 	return config
 }
 
-// elsewhere selects the resources that other servers have; nil if there are none.
+// elsewhere returns a function that selects the resources of other servers, or nil if no other server serves any.
 func (s *served) elsewhere() func(controlled.Resource) bool {
 	aggregator := s.aggregator.Load()
 	if aggregator == nil {
@@ -117,7 +120,7 @@ func (s *served) elsewhere() func(controlled.Resource) bool {
 	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
 }
 
-// count counts the stored objects.
+// count returns the number of stored objects of a resource. The result is false if another server stores them.
 func (c *Config) count(ctx context.Context, resource controlled.Resource, namespace string) (int64, bool) {
 	if elsewhere := c.apis.elsewhere(); elsewhere != nil && elsewhere(resource) {
 		return 0, false
@@ -126,8 +129,8 @@ func (c *Config) count(ctx context.Context, resource controlled.Resource, namesp
 	return n, err == nil
 }
 
-// startControllers lets the controllers work. It returns when they have made what every namespace has, unless another
-// server does that.
+// startControllers lets the controllers work. With an embedded etcd, it returns when they have made the objects that
+// every namespace has. With an external etcd, another server's controllers may do that work.
 func startControllers(ctx context.Context, c *Config) error {
 	set := c.clients.controllers.Load()
 	if set == nil {
@@ -147,7 +150,7 @@ func startControllers(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// hold keeps controllers and the aggregator from writing, until release is called.
+// hold stops the writes of the controllers and of the aggregator until release is called.
 func (c *Config) hold() (release func()) {
 	releaseOthers := c.apis.hold()
 	set := c.clients.controllers.Load()
@@ -165,7 +168,8 @@ func (c *Config) hold() (release func()) {
 	}
 }
 
-// leaveControllers lets the controllers of another server that has the same etcd go on.
+// leaveControllers gives up the Lease by which only one server of an etcd runs the controllers, so that another
+// server's controllers begin at once.
 func (c *Config) leaveControllers() {
 	set := c.clients.controllers.Load()
 	if set == nil {

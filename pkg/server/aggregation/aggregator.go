@@ -28,7 +28,8 @@ const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv
 
 // Config has the parts of the server that an Aggregator needs. All fields but Redirects are required.
 type Config struct {
-	// APIServices is the informer of the stored APIServices. It must be up to date when a write is answered.
+	// APIServices is the informer of the stored APIServices. A client that writes an APIService must get its answer
+	// only after the informer's handlers have been called with the write.
 	APIServices cache.SharedIndexInformer
 	// Client updates the status of APIServices.
 	Client apiregistrationclient.APIServicesGetter
@@ -41,16 +42,17 @@ type Config struct {
 	// Identity returns the client certificate that proves to other servers that this server may name the user of a
 	// request. Without a certificate, requests still name the user, but other servers may ignore the name.
 	Identity func(context.Context) (cert, key []byte, err error)
-	// Dial connects to other servers. The connections are closed at the end of this server.
+	// Dial connects to other servers. The connections are closed when this server stops.
 	Dial *transport.DialHolder
-	// Redirects makes the proxy pass redirects on to clients.
+	// Redirects makes the proxy pass redirects of other servers on to clients. Otherwise the proxy answers a redirect
+	// with an error.
 	Redirects bool
 
-	// Serializer writes errors.
+	// Serializer encodes the errors that the proxy returns to clients.
 	Serializer runtime.NegotiatedSerializer
 	// Discovery lists the resources of group versions in /apis.
 	Discovery aggregated.ResourceManager
-	// OpenAPI has the documents of /openapi/v3.
+	// OpenAPI stores the documents that /openapi/v3 lists.
 	OpenAPI Documents
 	// Changed is called when the discovered resources change.
 	Changed func()
@@ -73,11 +75,11 @@ type Aggregator struct {
 
 	remotes remotes
 
-	mu      sync.Mutex // held while a goroutine begins
+	mu      sync.Mutex // held by begin while begin starts a goroutine
 	running sync.WaitGroup
 }
 
-// New returns an Aggregator. It follows APIServices from the start of their informer until life ends.
+// New returns an Aggregator. The Aggregator follows APIServices from the start of their informer until life ends.
 func New(life context.Context, config Config) (*Aggregator, error) {
 	a := &Aggregator{config: config, life: life, checks: newChecks()}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
@@ -91,7 +93,7 @@ func New(life context.Context, config Config) (*Aggregator, error) {
 	return a, errors.Join(err, a.followServices())
 }
 
-// Start starts the informer. It doesn't wait for its first list.
+// Start starts the informer of APIServices, and returns before the informer has listed them.
 func (a *Aggregator) Start() {
 	a.begin(func() { a.config.APIServices.RunWithContext(a.life) })
 }
@@ -105,17 +107,17 @@ func (a *Aggregator) begin(work func()) {
 	}
 }
 
-// Wait waits for the end of life, and then until all goroutines have ended.
+// Wait returns after life has ended and all goroutines of the Aggregator have ended.
 func (a *Aggregator) Wait() {
 	<-a.life.Done()
 	func() {
-		a.mu.Lock() // no goroutine begins after this
+		a.mu.Lock() // begin starts no goroutine after life has ended, so running can't grow after this lock
 		defer a.mu.Unlock()
 	}()
 	a.running.Wait()
 }
 
-// Remote returns the APIServices that other servers serve.
+// Remote returns the APIServices of group versions that other servers serve.
 func (a *Aggregator) Remote() []*apiregistrationv1.APIService {
 	var services []*apiregistrationv1.APIService
 	for _, r := range a.remotes.all() {
@@ -132,7 +134,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 		known.observe(s)
 		return
 	}
-	if s.Spec.Service == nil || a.local.builtInHas(gv) { // this server keeps its own group version
+	if s.Spec.Service == nil || a.local.builtInHas(gv) { // requests for the version aren't passed on
 		a.replace(gv, nil)
 		return
 	}
@@ -152,7 +154,7 @@ func (a *Aggregator) observeDeletion(obj any) {
 	}
 }
 
-// replace sets the remote of a group version; nil removes it.
+// replace sets the remoteAPI that serves a group version. A nil remoteAPI removes the present one.
 func (a *Aggregator) replace(gv schema.GroupVersion, r *remoteAPI) {
 	known := a.remotes.replace(gv, r)
 	a.listing.set(gv, r)
@@ -169,7 +171,7 @@ func groupVersionOf(s *apiregistrationv1.APIService) schema.GroupVersion {
 }
 
 // Handler serves the APIs of other servers, and passes other requests to next. Before a client's request for
-// APIServices, it writes those of this server's own APIs.
+// APIServices, Handler writes the APIServices of this server's own APIs.
 func (a *Aggregator) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasPrefix(req.URL.Path, apiServicesPath) && !byServer(req) {
@@ -196,7 +198,7 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 		}
 		return next
 	}
-	if parts[0] == "" && !byServer(req) { // the list of groups has those of other servers
+	if parts[0] == "" && !byServer(req) { // the client expects the groups of new servers in the list
 		ctx, cancel := context.WithTimeout(req.Context(), settleTimeout)
 		defer cancel()
 		a.listing.settle(ctx)
@@ -204,8 +206,8 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 	return next
 }
 
-// byServer tells whether the server itself makes the request. Such a request must not wait for other requests of the
-// server.
+// byServer tells whether this server itself makes the request. The server's own requests don't wait for the answers of
+// other servers, because the two could wait for each other.
 func byServer(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && asking.GetName() == user.APIServerUser

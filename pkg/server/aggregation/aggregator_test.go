@@ -16,7 +16,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// with returns an Aggregator of one other server, which has not been asked yet.
+// with returns an Aggregator that knows one other server, and the server's remoteAPI. The Aggregator hasn't sent a
+// request to the server yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
 	a := &Aggregator{life: t.Context(), checks: newChecks()}
@@ -72,7 +73,7 @@ func TestListOfGroups(t *testing.T) {
 				time.AfterFunc(test.answers, func() {
 					a.listing.answered(r.gv, apidiscoveryv2.APIVersionDiscovery{Version: r.gv.Version})
 				})
-				begin := time.Now() // of the bubble's clock
+				begin := time.Now() // the clock is the fake one of package synctest
 				var took time.Duration
 				a.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { took = time.Since(begin) })).
 					ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
@@ -97,7 +98,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// blocked is a Writer whose writes wait until it is released.
+// blocked is a Writer. Each write waits until the test closes release.
 type blocked struct{ writes, release chan struct{} }
 
 func (b *blocked) CreateAPIService(context.Context, *apiregistrationv1.APIService) error {
@@ -112,8 +113,8 @@ func (b *blocked) UpdateAPIService(context.Context, *apiregistrationv1.APIServic
 
 func (b *blocked) DeleteAPIService(context.Context, string) error { return nil }
 
-// SetCustom must not wait until APIServices are written. Its caller observes definitions, and the write may wait
-// for a later definition.
+// SetCustom must return before APIServices are written. The caller of SetCustom handles events of
+// CustomResourceDefinitions, and the write may wait for a later event.
 func TestSetCustomDoesntWait(t *testing.T) {
 	t.Parallel()
 	writer := &blocked{make(chan struct{}, 1), make(chan struct{})}

@@ -16,7 +16,8 @@ import (
 // maxDocumentBytes limits the size of a document that is read from another server.
 const maxDocumentBytes = 16 << 20
 
-// checker is the user in requests for documents of other servers. It may read everything.
+// checker is the user of this server's requests for the discovery and OpenAPI documents of other servers. The requests
+// name the group system:masters, which may read everything.
 const checker = "system:kube-aggregator"
 
 // apiPath returns the path of the discovery document of a group version.
@@ -24,7 +25,7 @@ func apiPath(gv schema.GroupVersion) string {
 	return path.Join(genericapiserver.APIGroupPrefix, gv.Group, gv.Version)
 }
 
-// read reads a document from another server.
+// read gets a document of another server by an HTTP request.
 func read(ctx context.Context, t http.RoundTripper, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

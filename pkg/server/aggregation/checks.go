@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// checks holds back the checks of other servers while a snapshot is restored: a check writes its result, so none may
-// run in that time.
+// checks stops the checks of other servers while a snapshot is restored. A check writes the status of an APIService,
+// and the restore must not mix with writes.
 type checks struct {
-	// holding is locked while checks are held back. Each check has running locked for reading; hold locks it for
-	// writing once no check runs.
+	// hold locks holding until the checks may run again. Each check has running locked for reading; hold locks running
+	// for writing when all checks have ended.
 	holding sync.Mutex
 	running sync.RWMutex
-	// allowed ends when running checks must end.
+	// allowed is the context of checks. Its end interrupts them.
 	allowed context.Context
 	end     context.CancelFunc
 }
@@ -25,7 +25,8 @@ func newChecks() *checks {
 
 func (c *checks) allow() { c.allowed, c.end = context.WithCancel(context.Background()) }
 
-// begin waits until checks are allowed. The returned context ends when they no longer are.
+// begin waits until no caller holds checks back. The returned context ends when the next call of hold interrupts the
+// check.
 func (c *checks) begin(ctx context.Context) (checking context.Context, done func()) {
 	c.running.RLock()
 	checking, cancel := context.WithCancel(ctx)
@@ -37,7 +38,7 @@ func (c *checks) begin(ctx context.Context) (checking context.Context, done func
 	}
 }
 
-// hold ends the running checks, and returns when none runs.
+// hold interrupts the running checks, and returns when all have ended. No check begins until release is called.
 func (c *checks) hold() (release func()) {
 	c.holding.Lock()
 	c.end()
@@ -49,8 +50,8 @@ func (c *checks) hold() (release func()) {
 	}
 }
 
-// Hold ends the checks of other servers, and lets no check begin before release is called. Then all servers are checked
-// again: a restore may have changed the status of their APIServices, and the certificates that they trust.
+// Hold interrupts the checks of other servers, and lets no check begin before release is called. A restore may change
+// the status of APIServices and the certificates that other servers trust, so release starts a check of every server.
 func (a *Aggregator) Hold() (release func()) {
 	allow := a.checks.hold()
 	return func() {

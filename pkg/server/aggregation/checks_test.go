@@ -15,8 +15,8 @@ func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: "localhost"}, nil
 }
 
-// No server is asked while a snapshot is restored. Afterwards every server is asked at once, without the rest of
-// its pause.
+// While a snapshot is restored, the aggregator sends no request to other servers. After the restore, the aggregator
+// checks every server at once, and doesn't wait for the next check that is due.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,10 +28,10 @@ func TestHold(t *testing.T) {
 			case asked <- struct{}{}:
 			case <-ctx.Done():
 			}
-			<-ctx.Done() // the check lasts until it is ended
+			<-ctx.Done() // the check lasts until Hold interrupts it
 			return nil, nil, ctx.Err()
 		}
-		begin := time.Now() // of the bubble's clock
+		begin := time.Now() // the clock is the fake one of package synctest
 		a.begin(r.run)
 		<-asked
 		var holders sync.WaitGroup

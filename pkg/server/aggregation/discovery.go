@@ -17,9 +17,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// listing keeps the resources of other servers in discovery. The library's manager asks each server for its aggregated
-// discovery or, if it has none, for a document of each group version, and repeats that every minute. The manager starts
-// with the first server.
+// listing keeps the resources of other servers in discovery. The manager of the library kube-aggregator requests each
+// server's aggregated discovery every minute. If a server doesn't serve aggregated discovery, the manager requests a
+// document of each group version. The manager starts when the first APIService names another server.
 type listing struct {
 	target  aggregated.ResourceManager
 	changed func()
@@ -28,7 +28,7 @@ type listing struct {
 
 	mu   sync.Mutex
 	apis map[schema.GroupVersion]*listedAPI
-	// asked has the requests in progress. The manager makes one at a time for each group version.
+	// asked has the manager's requests in progress, at most one for each group version.
 	asked map[schema.GroupVersion]question
 }
 
@@ -36,22 +36,22 @@ type listing struct {
 type listedAPI struct {
 	remote  *remoteAPI
 	version apidiscoveryv2.APIVersionDiscovery
-	// round counts the calls of refresh.
+	// round is the number of calls of refresh so far.
 	round int
-	// settled is set when discovery has the answer to the last round.
+	// settled is true when discovery has the answer to the request of the last round.
 	settled condition.Variable[bool]
 }
 
-// question is a request of the manager to a server.
+// question is a request of the manager to another server.
 type question struct {
 	remote *remoteAPI
 	round  int
-	// broken is set if the request was ended before the server could answer.
+	// broken is true if this server ended the request before the other server could answer.
 	broken bool
 }
 
-// newListing returns a listing in the target. It starts the manager with begin, and calls changed when discovery
-// changes.
+// newListing returns a listing that writes to target. The listing starts the manager in a goroutine by begin, and calls
+// changed when discovery changes.
 func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
 	l := &listing{
 		target: target, changed: changed, checks: checks,
@@ -62,7 +62,7 @@ func newListing(life context.Context, target aggregated.ResourceManager, checks 
 		started := make(chan struct{})
 		begin(func() { manager.Run(life.Done(), started) })
 		select {
-		case <-started: // started without servers, so that all requests go through the manager's queue
+		case <-started: // the manager knows no server at its start, so that it sends every request by its queue
 		case <-life.Done():
 		}
 		return manager
@@ -70,8 +70,8 @@ func newListing(life context.Context, target aggregated.ResourceManager, checks 
 	return l
 }
 
-// set sets the remote that serves a group version. The version is marked as stale until the server has answered. Nil
-// removes the version.
+// set sets the remoteAPI that serves a group version. Discovery marks the version as stale until the other server has
+// answered. A nil remoteAPI removes the version.
 func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	}
 }
 
-// refresh makes the manager ask a server at once.
+// refresh makes the manager request the discovery of a server at once.
 func (l *listing) refresh(r *remoteAPI) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *listing) refresh(r *remoteAPI) {
 	l.manager().AddAPIService(r.service, l.asking(r))
 }
 
-// settle waits until discovery has the answers to all requests so far, or ctx ends.
+// settle waits until discovery has the answers to the requests of all calls of refresh so far, or until ctx ends.
 func (l *listing) settle(ctx context.Context) {
 	l.mu.Lock()
 	asked := slices.Collect(maps.Values(l.apis))
@@ -114,8 +114,8 @@ func (l *listing) settle(ctx context.Context) {
 	}
 }
 
-// asking returns the handler with which the manager asks a server. As in kube-apiserver, a server is asked even if the
-// last check failed.
+// asking returns the handler by which the manager sends a request to the server. As in kube-apiserver, the manager's
+// request is sent even if the last check of the server failed.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l.note(r, false)
@@ -131,7 +131,7 @@ func (l *listing) asking(r *remoteAPI) http.Handler {
 	})
 }
 
-// note records a request of the manager.
+// note records a request of the manager to the server.
 func (l *listing) note(r *remoteAPI, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,11 +142,13 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 	l.asked[r.gv] = q
 }
 
-// answered lists the manager's result. It drops a result of a server that no longer serves the group version.
+// answered puts the manager's result into discovery. A result of a server that doesn't serve the group version any more
+// is dropped.
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]
-	q, isAnswer := l.asked[gv] // false if the result came with that of another group version of the server
+	// isAnswer is false if the manager got the result by its request for another group version of the server.
+	q, isAnswer := l.asked[gv]
 	delete(l.asked, gv)
 	if listed == nil || isAnswer && q.remote != listed.remote {
 		l.mu.Unlock()
@@ -167,7 +169,7 @@ func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVer
 	}
 }
 
-// list puts a remote's version into discovery, and tells whether that changed anything.
+// list puts a version of the remoteAPI into discovery. The result is false if discovery already had the same version.
 func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDiscovery) bool {
 	if reflect.DeepEqual(listed.version, version) {
 		return false
@@ -179,7 +181,8 @@ func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDisco
 	return true
 }
 
-// managerTarget receives the manager's results. The listing itself sets priorities and removes versions.
+// managerTarget receives the manager's results for the listing. It ignores the manager's priorities and removals,
+// because the listing sets priorities and removes versions itself.
 type managerTarget struct {
 	aggregated.ResourceManager
 	listing *listing

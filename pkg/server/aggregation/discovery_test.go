@@ -13,7 +13,7 @@ import (
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
 )
 
-// scripted is a manager whose requests and answers a test triggers.
+// scripted is a manager that sends a request only when a test calls ask.
 type scripted struct {
 	kubeaggregator.DiscoveryAggregationController
 	added, removed []string
@@ -26,12 +26,12 @@ func (s *scripted) AddAPIService(service *apiregistrationv1.APIService, asking h
 
 func (s *scripted) RemoveAPIService(name string) { s.removed = append(s.removed, name) }
 
-// ask sends a request to the server that the manager was told of last.
+// ask sends the manager's request to the server of the last AddAPIService.
 func (s *scripted) ask() {
 	s.asking.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
 }
 
-// listingOf returns a listing of one other server, and a manager that has been told to ask the server.
+// listingOf returns an Aggregator with one other server, the server's remoteAPI, and a manager that knows the server.
 func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	t.Helper()
 	a, r := with(t, nil)
@@ -41,7 +41,7 @@ func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	return a, r, manager
 }
 
-// another returns a server that replaces r as the server of the group version.
+// another returns a remoteAPI that replaces r as the server of the group version.
 func another(t *testing.T, a *Aggregator, r *remoteAPI) *remoteAPI {
 	t.Helper()
 	next := newRemote(t.Context(), &a.config, a.checks, a.listing, r.service.DeepCopy())
@@ -56,8 +56,8 @@ func version(resource string) apidiscoveryv2.APIVersionDiscovery {
 	}
 }
 
-// An answer counts if it is from the present server of the group version. A list of groups waits for the last
-// answer.
+// An answer goes into discovery only if it comes from the present server of the group version. A list of groups waits
+// for the answer to the last request.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	unknown := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
@@ -132,7 +132,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A request that was canceled is sent again.
+// The manager repeats a request that this server has interrupted.
 func TestBrokenQuestion(t *testing.T) {
 	t.Parallel()
 	a, r, manager := listingOf(t)

@@ -1,9 +1,10 @@
 // Package aggregation serves the APIs of other servers, which APIServices (apiregistration.k8s.io) name. It passes
-// requests on to those servers, with the identity of the user. It adds the APIs to discovery and to the OpenAPI specs,
-// and reports in the status of each APIService whether its server answers. It also keeps an APIService for every group
-// version of this server.
+// requests on to those servers, with the name and the groups of the user. It adds the APIs to discovery and to the
+// OpenAPI specs, and reports in the status of each APIService whether its server answers. It also keeps an APIService
+// for every group version of this server.
 //
-// k8s.io/kube-aggregator does the same as a server of its own, with a dozen controllers. In this package, no goroutine
-// runs until an APIService names another server; then the library's discovery manager runs, and a check for each
-// APIService. To add kinds to this server itself, use package registry or a CustomResourceDefinition.
+// The library k8s.io/kube-aggregator does the same in a server of its own, with a dozen controllers. In this package,
+// no goroutine runs until an APIService names another server. From then on, one goroutine runs the library's discovery
+// manager, and one goroutine for each such APIService checks the server. To add kinds to this server itself, use
+// package registry or a CustomResourceDefinition.
 package aggregation

@@ -22,14 +22,14 @@ import (
 type endpoint struct {
 	config  *Config
 	service *apiregistrationv1.APIService
-	// life ends with the remote API.
+	// life ends when the APIService is removed or names another server.
 	life context.Context
 	// made is the transport, or nil before the first use.
 	made atomic.Pointer[http.RoundTripper]
 }
 
-// transport returns the transport, and makes it at the first use: a certificate may have to be made as well. After an
-// error, the next call tries again.
+// transport returns the transport, and makes it at the first use, because a transport may need a new client
+// certificate. After an error, the next call tries again.
 func (e *endpoint) transport() (http.RoundTripper, error) {
 	if made := e.made.Load(); made != nil {
 		return *made, nil
@@ -61,7 +61,7 @@ func (e *endpoint) newTransport(ctx context.Context) (http.RoundTripper, error) 
 	return transport.New(remote.BuildTransportConfig(e.config.Dial, cert, key, e.service))
 }
 
-// host returns the server's address.
+// host returns the address of the server, as HOST:PORT.
 func (e *endpoint) host() (string, error) {
 	s := e.service.Spec.Service
 	location, err := e.config.Services.ResolveEndpoint(s.Namespace, s.Name, ptr.Deref(s.Port, defaultPort))
@@ -71,7 +71,7 @@ func (e *endpoint) host() (string, error) {
 	return location.Host, nil
 }
 
-// unreachable returns the condition that says why host failed.
+// unreachable returns the condition of the APIService for an error of host.
 func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition {
 	s := e.service.Spec.Service
 	if apierrors.IsNotFound(err) {

@@ -17,16 +17,16 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// managedLabel marks an APIService that the server keeps. The values are for built-in APIs and for those of
-// CustomResourceDefinitions.
+// managedLabel marks an APIService that the server writes and deletes by itself. The value managedOnStart is for
+// built-in APIs, and managedAlways for APIs of CustomResourceDefinitions.
 const (
 	managedLabel   = "kube-aggregator.kubernetes.io/automanaged"
 	managedOnStart = "onstart"
 	managedAlways  = "true"
 )
 
-// The priorities of custom resources in kube-apiserver, by which clients order group versions. Those of built-in groups
-// are far higher.
+// The priorities of custom resources are those of kube-apiserver. Clients order group versions by their priorities.
+// Built-in groups have far higher ones.
 const (
 	customGroupPriority   = 1000
 	customVersionPriority = 100
@@ -58,14 +58,15 @@ func localAPIService(gv schema.GroupVersion, managed string, groupPriority, vers
 	}
 }
 
-// local keeps the APIServices of this server's own APIs. Writing them takes as long as half of a start, and few clients
-// read them. They are written when a client first asks for APIServices, and kept up to date from then on.
+// local writes the APIServices of this server's own APIs. Writing them takes as long as half of a start, and few
+// clients read them. So local writes them when a client first requests APIServices, and keeps them up to date from then
+// on.
 type local struct {
 	apiServices cache.Store
 	writer      Writer
 
 	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
-	// new custom resources. keptAt is the value of changes at the last complete write. It is -1 at first.
+	// new custom resources. keptAt is the value of changes at the last complete write, and -1 before the first one.
 	changes, keptAt atomic.Int64
 	// used is set at the first request for APIServices.
 	used atomic.Bool
@@ -90,15 +91,15 @@ func (a *Aggregator) SetBuiltIn(services []*apiregistrationv1.APIService) {
 	a.local.builtIn = services
 }
 
-// SetCustom sets the APIServices of the custom resources. It doesn't wait until they are written, because its caller
-// must not be held up; a request for APIServices does wait.
+// SetCustom sets the APIServices of the custom resources, and returns before they are written, because the caller
+// handles events that must not wait. A client's request for APIServices waits until they are written.
 func (a *Aggregator) SetCustom(services []*apiregistrationv1.APIService) {
 	l := &a.local
 	l.mu.Lock()
 	l.custom = services
 	l.mu.Unlock()
 	l.changes.Add(1)
-	if l.used.Load() { // clients may watch
+	if l.used.Load() { // a client may already watch APIServices
 		a.begin(func() { l.use(a.life) })
 	}
 }
@@ -110,17 +111,18 @@ func (l *local) use(ctx context.Context) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.used.Store(true)
-	if l.keptAt.Load() != l.changes.Load() { // another request hasn't written them in the meantime
+	// Otherwise another request has written them while this one waited for the lock.
+	if l.keptAt.Load() != l.changes.Load() {
 		l.write(ctx)
 	}
 }
 
-// deleted records the deletion of an APIService. If it was one of this server's own, the next request for APIServices
-// writes it again.
+// deleted records the deletion of an APIService. If this server serves its group version, the next request for
+// APIServices writes the APIService again.
 func (l *local) deleted() { l.changes.Add(1) }
 
-// changed handles a new or changed APIService. An edited APIService of custom resources is restored; edits of built-in
-// ones stay until the next start.
+// changed handles a new or changed APIService. If a client has edited an APIService of custom resources, changed
+// restores it. Edits of an APIService of a built-in API stay until the next start.
 func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	l := &a.local
 	if !l.used.Load() {
@@ -137,7 +139,8 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited tells whether an APIService differs from the wanted one and has to be restored.
+// edited tells whether this server must restore an APIService: have and want have the value managed in managedLabel,
+// and their specs differ.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)
@@ -150,7 +153,8 @@ func (l *local) write(ctx context.Context) {
 	want := map[string]*apiregistrationv1.APIService{}
 	l.mu.Lock()
 	for _, s := range slices.Concat(l.custom, l.builtIn) {
-		if s.Spec.Group != apiregistrationv1.GroupName { // a request for APIServices finds this group without an APIService
+		// As in kube-apiserver, the group apiregistration.k8s.io itself has no APIService.
+		if s.Spec.Group != apiregistrationv1.GroupName {
 			want[s.Name] = s
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // openAPIName returns the API's name in /openapi/v3.
 func openAPIName(gv schema.GroupVersion) string { return apiPath(gv)[1:] }
 
-// describe adds the server's document of the API to /openapi/v3. A server without one is left out.
+// describe adds the other server's OpenAPI document of the API to /openapi/v3. If the server has no such document,
+// /openapi/v3 has none of the API.
 func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host string) {
 	document, err := read(ctx, t, urlOf(host, path.Join("/openapi/v3", apiPath(r.gv))))
 	if err != nil {
@@ -31,7 +32,7 @@ func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host stri
 	}
 }
 
-// undescribe removes the API from /openapi/v3 for good.
+// undescribe removes the document of the API from /openapi/v3.
 func (r *remoteAPI) undescribe() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

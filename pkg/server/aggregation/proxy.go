@@ -27,8 +27,9 @@ import (
 // metricsComponent is kube-apiserver's name for the proxy in the metric apiserver_request_terminations_total.
 const metricsComponent = "aggregator"
 
-// ServeHTTP passes a request on to the server, with the identity of the user. It tries even if the last check failed,
-// so that a server that has just started is reachable before the next check.
+// ServeHTTP passes a request on to the other server, with the name and the groups of the user. ServeHTTP sends the
+// request even if the last check of the server failed: a server that has just started is reachable before the next
+// check.
 func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !r.available.Load() {
 		r.checkSoon()
@@ -36,7 +37,7 @@ func (r *remoteAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.pass(w, req)
 }
 
-// pass passes a request on to the server.
+// pass passes a request on to the other server.
 func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	asking, ok := request.UserFrom(req.Context())
 	if !ok {
@@ -65,7 +66,7 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 		uid = asking.GetUID()
 	}
 	upgrade := httpstream.IsUpgradeRequest(req)
-	if upgrade { // upgrades dial by themselves, and their connections outlive the context
+	if upgrade { // the handler makes the connection of an upgrade by itself, and the connection outlives the context
 		w = &hijackable{w, r.life}
 		transport.SetAuthProxyHeaders(proxied, asking.GetName(), uid, asking.GetGroups(), asking.GetExtra())
 	}
@@ -79,9 +80,9 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, proxied)
 }
 
-// whileAsked returns the context of the request to the server. It ends when the client no longer waits, or shortly
-// after this server has stopped. After a deadline it ends later, so that the filter that sets the deadline answers
-// first.
+// whileAsked returns the context of the request to the other server. The context ends when the client is gone, or
+// stopTimeout after the beginning of a stop of this server. If the request's deadline passes, the context ends
+// stopTimeout later, so that the filter with the deadline can answer the client first.
 func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
 	asked := req.Context()
 	ctx, end := context.WithCancel(context.WithoutCancel(asked))
@@ -93,7 +94,7 @@ func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.Canc
 		end()
 	})
 	stopped := context.AfterFunc(r.life, func() {
-		if isWatch(req) { // a watch has no answer to wait for
+		if isWatch(req) { // a watch has no complete answer to wait for
 			end()
 			return
 		}
@@ -111,7 +112,7 @@ func isWatch(req *http.Request) bool {
 	return ok && info.Verb == "watch"
 }
 
-// watching is a transport for watches, which end without an error when this server stops.
+// watching is a transport for watches. When this server stops, a response body of watching ends without an error.
 type watching struct {
 	http.RoundTripper
 
@@ -142,7 +143,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hijackable is a response. If its handler takes over the connection, the connection is closed when this server stops.
+// hijackable is a response. If a handler takes over the connection of the response, this server closes the connection
+// when it stops.
 type hijackable struct {
 	http.ResponseWriter
 
@@ -159,7 +161,8 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &hijacked{conn, stop}, buffered, nil
 }
 
-// hijacked is a connection that isn't closed at the stop of this server if it was closed before.
+// hijacked is a connection that a handler has taken over. After Close, a stop of this server doesn't close the
+// connection again.
 type hijacked struct {
 	net.Conn
 
@@ -172,14 +175,15 @@ func (c *hijacked) Close() error {
 	return c.Conn.Close()
 }
 
-// fail answers that the server can't be reached, and counts the request as one that wasn't passed on.
+// fail answers that the other server can't be reached, and counts the request in kube-apiserver's metric of requests
+// that weren't passed on.
 func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
 	r.explain(w, req, err)
 	info, _ := request.RequestInfoFrom(req.Context())
 	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
 }
 
-// explain answers that the server can't be reached.
+// explain answers that the other server can't be reached, and why.
 func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error) {
 	s := r.service.Spec.Service
 	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",
@@ -187,12 +191,12 @@ func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error)
 	responsewriters.ErrorNegotiated(unavailable, r.config.Serializer, schema.GroupVersion{}, w, req)
 }
 
-// failing answers requests that were passed on and failed.
+// failing answers requests to which the other server gave no answer.
 type failing struct{ *remoteAPI }
 
-// Error implements proxy.ErrorResponder. Only failures of a server that isn't available are counted: kube-apiserver
-// passes nothing on to such a server. It doesn't count other failures, such as a client that is gone, or a deadline,
-// which is counted elsewhere.
+// Error implements proxy.ErrorResponder. It counts the request only if the other server isn't available, because
+// kube-apiserver passes no request on to such a server and counts the request instead. Other failures, such as a client
+// that is gone, aren't counted here.
 func (f failing) Error(w http.ResponseWriter, req *http.Request, err error) {
 	if f.available.Load() {
 		f.explain(w, req, err)

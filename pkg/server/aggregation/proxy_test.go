@@ -12,12 +12,12 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// A request that kube-apiserver would not pass on counts as terminated.
+// A request that kube-apiserver would not pass on is counted in its metric of terminated requests.
 func TestTerminations(t *testing.T) {
 	t.Parallel()
 	metrics.Register()
 	for _, test := range []struct {
-		group, reason string // the metric is the process's: no other test has these groups
+		group, reason string // all tests of the process share the metric, so no other test uses these groups
 		available     bool
 		want          float64
 	}{
@@ -40,7 +40,7 @@ func TestTerminations(t *testing.T) {
 	}
 }
 
-// terminations are those of requests for a group.
+// terminations returns the number of terminated requests for a group.
 func terminations(t *testing.T, group string) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

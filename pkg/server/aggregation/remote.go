@@ -21,11 +21,12 @@ const (
 	checkPeriod = 30 * time.Second
 	// checkTimeout limits the time of a check.
 	checkTimeout = 5 * time.Second
-	// settleTimeout limits the time in which a list of groups waits for the answers of new servers.
+	// settleTimeout limits the time for which the answer to a list of groups waits for the answers of new servers.
 	settleTimeout = 2 * time.Second
-	// stopTimeout is the time that the other server has to answer requests when this server stops.
+	// stopTimeout is the time that the other server has to answer requests in progress after the beginning of a stop of
+	// this server.
 	stopTimeout = time.Second
-	// defaultPort is the port of an APIService without one.
+	// defaultPort is the port of a Service that an APIService names without a port.
 	defaultPort = 443
 )
 
@@ -34,13 +35,13 @@ func retries() wait.Backoff {
 	return wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 1 << 16, Cap: checkTimeout}
 }
 
-// remoteAPI is a group version that another server serves.
+// remoteAPI is a group version that another server serves. A goroutine checks the server until the remoteAPI ends.
 type remoteAPI struct {
 	config  *Config
 	service *apiregistrationv1.APIService
 	gv      schema.GroupVersion
 
-	// life ends with this server, and ctx with the remote API.
+	// life ends when this server stops. ctx ends when the remoteAPI ends.
 	life, ctx context.Context
 	cancel    context.CancelFunc
 
@@ -48,12 +49,12 @@ type remoteAPI struct {
 	checks  *checks
 	listing *listing
 
-	// available is the result of the last check. A send to again requests a check at once.
+	// available is true if the last check succeeded. A value sent to again starts a check at once.
 	available atomic.Bool
 	again     chan struct{}
 
 	mu sync.Mutex
-	// described is set if /openapi/v3 has the API.
+	// described is true if /openapi/v3 has the document of the API.
 	described bool
 }
 
@@ -67,18 +68,18 @@ func newRemote(life context.Context, config *Config, checks *checks, listing *li
 	return r
 }
 
-// serves tells whether the remote API was made for this APIService with this spec.
+// serves tells whether the remoteAPI was made for an APIService with the same UID and the same spec.
 func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
 	return r.service.UID == s.UID && apiequality.Semantic.DeepEqual(r.service.Spec, s.Spec)
 }
 
-// end ends run, and removes the API from /openapi/v3.
+// end stops run, and removes the API's document from /openapi/v3.
 func (r *remoteAPI) end() {
 	r.cancel()
 	r.undescribe()
 }
 
-// run checks the server again and again, until end.
+// run checks the other server again and again, until end is called.
 func (r *remoteAPI) run() {
 	defer r.server.release()
 	backoff := retries()
@@ -87,12 +88,12 @@ func (r *remoteAPI) run() {
 	}
 }
 
-// ask makes one check, publishes the result, and returns the pause until the next check.
+// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check.
 func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	ctx, done := r.checks.begin(r.ctx)
 	defer done()
 	condition := r.check(ctx)
-	if ctx.Err() != nil { // the check was interrupted; hold or end sees to the rest
+	if ctx.Err() != nil { // hold or end has interrupted the check, and starts the next one if there is to be one
 		return checkPeriod
 	}
 	pause := checkPeriod
@@ -106,7 +107,8 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		r.listing.refresh(r)
 	}
 	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		if !apierrors.IsConflict(err) { // another client has written it
+		// A conflict means that another client has changed the APIService, and observe starts a check after the change.
+		if !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
 		}
 		pause = backoff.Step()
@@ -114,8 +116,8 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	return pause
 }
 
-// observe handles a change of the APIService. If its status no longer has the condition, because a client has written
-// another or restored an old one, a check writes the condition again.
+// observe handles a change of the APIService. If the status has lost the condition Available, because a client has
+// written another status or restored an old one, observe starts a check, which writes the condition again.
 func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 	if r.available.Load() && !helper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
 		r.checkSoon()
@@ -126,11 +128,11 @@ func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 func (r *remoteAPI) checkSoon() {
 	select {
 	case r.again <- struct{}{}:
-	default: // a check is already requested
+	default: // a requested check hasn't begun yet
 	}
 }
 
-// pause returns after the time, or after a send to again, or when ctx ends.
+// pause returns after the time d, after a receive from again, or at the end of ctx.
 func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -141,8 +143,8 @@ func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	}
 }
 
-// check reads the API's document, whose content doesn't matter, and publishes the OpenAPI document of the API. The
-// reasons in the condition are kube-aggregator's.
+// check requests the API's discovery document and adds the OpenAPI document of the API to /openapi/v3. The content of
+// the discovery document doesn't matter. The reasons of the returned condition are kube-aggregator's.
 func (r *remoteAPI) check(ctx context.Context) apiregistrationv1.APIServiceCondition {
 	host, err := r.server.host()
 	if err != nil {
@@ -171,7 +173,7 @@ func newCondition(status apiregistrationv1.ConditionStatus, reason, message stri
 	}
 }
 
-// report writes the condition to the status, unless the status has it.
+// report writes the condition to the status of the APIService, unless the status has the condition already.
 func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServiceCondition) error {
 	obj, exists, err := r.config.APIServices.GetStore().GetByKey(r.service.Name)
 	if err != nil || !exists {
@@ -179,7 +181,7 @@ func (r *remoteAPI) report(ctx context.Context, found apiregistrationv1.APIServi
 	}
 	stored := obj.(*apiregistrationv1.APIService)
 	if !r.serves(stored) {
-		return nil // another remote reports for this APIService
+		return nil // another remoteAPI has replaced this one, and reports for the APIService
 	}
 	updated := stored.DeepCopy()
 	helper.SetAPIServiceCondition(updated, found)

@@ -14,7 +14,8 @@ type remotes struct {
 	byVersion map[schema.GroupVersion]*remoteAPI
 }
 
-// replace sets the remote of a group version, and returns the previous one. Nil removes the remote.
+// replace sets the remoteAPI of a group version, and returns the previous one. A nil remoteAPI removes the previous
+// one.
 func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remoteAPI) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +31,7 @@ func (r *remotes) replace(gv schema.GroupVersion, with *remoteAPI) (known *remot
 	return known
 }
 
-// of returns the remote of a group version, or nil if this server serves it.
+// of returns the remoteAPI of a group version, or nil if no other server serves the version.
 func (r *remotes) of(gv schema.GroupVersion) *remoteAPI {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

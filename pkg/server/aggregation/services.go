@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// followServices has a server checked again when its Service or the Service's endpoints change.
+// followServices starts a check of a server when its Service or the endpoints of its Service change.
 func (a *Aggregator) followServices() error {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    a.serviceChanged,
@@ -39,7 +39,7 @@ func (a *Aggregator) serviceChanged(obj any) {
 	}
 }
 
-// serviceOf returns the name of the Service that an object is, or belongs to.
+// serviceOf returns the name of a Service. The object is the Service itself, or its Endpoints or EndpointSlice.
 func serviceOf(obj any) (types.NamespacedName, bool) {
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj

@@ -24,7 +24,7 @@ func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 		return err
 	}
 	prototypes := o.Table.Prototypes(apis, emulated)
-	served := map[string]map[string]map[string]rest.Storage{} // keys are group, version and resource
+	served := map[string]map[string]map[string]rest.Storage{} // by group, version and resource
 	for gvr, object := range prototypes {
 		if served[gvr.Group] == nil {
 			served[gvr.Group] = map[string]map[string]rest.Storage{}

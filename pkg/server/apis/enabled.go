@@ -35,7 +35,8 @@ type Config struct {
 	ForwardCompatible, RuntimeConfigForwardCompatible bool
 }
 
-// Enabled merges --runtime-config into the defaults. "api/legacy" stands for all legacy resources.
+// Enabled returns the enabled resources: the defaults with the changes of --runtime-config. The key "api/legacy" of
+// --runtime-config stands for all resources of versions that kube-apiserver has removed.
 func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
 	legacy := o.Table.LegacyAPIs(o.Versions.EmulationVersion())
@@ -84,7 +85,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	return apis, nil
 }
 
-// checkResources returns an error that names each resource that an existing version lacks.
+// checkResources returns an error that names each resource of --runtime-config that its group version lacks.
 func (o Config) checkResources() error {
 	var unknown []string
 	for key := range o.RuntimeConfig {
@@ -104,7 +105,7 @@ func (o Config) checkResources() error {
 	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
 }
 
-// explicit tells whether one of the keys is set.
+// explicit tells whether --runtime-config sets one of the keys.
 func explicit(config flag.ConfigurationMap, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		_, set := config[key]

@@ -1,5 +1,5 @@
-// Package audit configures the requests that a server reports to its audit backends. Don't use the package for a
-// log that developers read: see package requestlog.
+// Package audit configures the audit log of a server: the requests that the server reports to its audit backends. Don't
+// use the package for a log that developers read: see package requestlog.
 package audit
 
 import (
@@ -15,9 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Add sends audit events to a further backend, in addition to the configured ones. The policy replaces the
-// configured one. A nil policy replaces nothing. If no policy is configured either, the backend gets all events
-// with requests and responses.
+// Add sends audit events to a further backend, in addition to the configured ones. A policy given as rules replaces the
+// configured policy. Without any policy, the backend gets all events with requests and responses.
 func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditinternal.Policy) {
 	if config.AuditBackend != nil {
 		backend = audit.Union(config.AuditBackend, backend)
@@ -66,7 +65,8 @@ func checkPolicy(o *genericoptions.AuditOptions) error {
 	return nil
 }
 
-// checkWebhook skips files that aren't read: without a policy there are no events.
+// checkWebhook checks the webhook's kubeconfig file. Without a policy there are no events, and the server doesn't read
+// the file; so checkWebhook doesn't either.
 func checkWebhook(o *genericoptions.AuditOptions) error {
 	if o == nil || o.PolicyFile == "" {
 		return nil

@@ -33,13 +33,14 @@ import (
 
 // Environment has the parts of the server that authentication needs.
 type Environment struct {
-	// Client reads the objects that tokens are bound to. Only the authentication of requests calls it, so it may be
-	// a client of the same server.
+	// Client reads the objects that tokens are bound to. Only the authentication of requests uses the client, so it may
+	// be a client of the server that is being built.
 	Client corev1client.CoreV1Interface
 	// ClientCA has authorities for client certificates in addition to those of --client-ca-file, such as the
 	// server's own authority, which signs the admin's certificate. May be nil.
 	ClientCA dynamiccertificates.CAContentProvider
-	// SigningKey signs service account tokens, unless a file has the key. If SigningKey is nil, a key is generated.
+	// SigningKey signs service account tokens, unless a flag names a file with the key. If SigningKey is nil, a key is
+	// generated.
 	SigningKey crypto.Signer
 	// APIServerID identifies the server in metrics.
 	APIServerID string
@@ -53,7 +54,8 @@ type Applied struct {
 	Keys serviceaccount.KeySet
 	// RequestHeader has the trusted front proxies. It is nil if there are none.
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// Config is the file of --authentication-config, or nil. The caller must call its Follow.
+	// Config is the file of --authentication-config, or nil without one. The caller must call its method Follow, which
+	// reads the file again when it changes.
 	Config *reload.File
 
 	clientCAs []dynamiccertificates.CAContentProvider
@@ -145,15 +147,15 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 	return request
 }
 
-// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order: those before and those after the
-// issuers of a configuration.
+// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The issuers of a configuration come
+// between before and after.
 type bearerTokens struct {
 	before, after []authenticator.Token
 	successTTL    time.Duration
 }
 
-// with adds the issuers. The result has an empty cache of accepted tokens, because other issuers may accept other
-// tokens.
+// with returns the authenticators joined with issuers. The result has a new cache of accepted tokens, because other
+// issuers may accept other tokens.
 func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	tokens := slices.Clone(t.before)
 	for _, issuer := range issuers {
@@ -166,8 +168,8 @@ func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	return token
 }
 
-// agnostic returns an authenticator whose results are valid for the audiences of the API server. It is for
-// authenticators that don't know audiences.
+// agnostic wraps an authenticator that doesn't check the audiences of tokens. The audiences of the result are those of
+// the API server.
 func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }
@@ -210,7 +212,7 @@ func newWebhook(o *Options) (authenticator.Token, error) {
 	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
 }
 
-// loadClientCAs returns the authorities of --client-ca-file and those of the caller.
+// loadClientCAs returns the authorities of --client-ca-file, and the authorities of the argument own.
 func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
 	var authorities []dynamiccertificates.CAContentProvider
 	if o.ClientCAFile != "" {
@@ -226,8 +228,8 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 	return authorities, nil
 }
 
-// serviceAccountTokens returns the signer of tokens and the keys that verify them: those of the key files, or else
-// that of the signer.
+// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys are those of the key files.
+// Without key files, the only key is the signer's.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer is required")
@@ -249,7 +251,7 @@ func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.Token
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
-	// a generated key isn't in any of these files
+	// a generated key isn't in any key file, so it must be added
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}

@@ -36,8 +36,8 @@ type bootstrapTokens struct {
 	now     func() time.Time
 }
 
-// AuthenticateToken has no opinion on tokens of another form, without a Secret, or with an invalid Secret. The
-// caller must not learn what is wrong with a Secret.
+// AuthenticateToken has no opinion on tokens of another form, on tokens without a Secret, and on tokens with an invalid
+// Secret. The answer must not tell the client why a Secret is invalid.
 func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	parts := bootstrapToken.FindStringSubmatch(token)
 	if parts == nil {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// clientCertTTL is the time for which a verified certificate isn't verified again. It is as short as that of
-	// the token cache, because only the end of the client's own certificate is checked in this time, and not that
-	// of an intermediate one.
+	// clientCertTTL is the time for which a verified certificate isn't verified again. Within this time, only the
+	// expiry of the client's own certificate is checked, not the expiry of intermediate certificates. So the time is as
+	// short as that of the token cache.
 	clientCertTTL = 10 * time.Second
 	// clientCerts is the largest number of certificates in the cache.
 	clientCerts = 1024
 )
 
-// clientCertAuthenticator authenticates by client certificates like the library, and caches the results. The
-// verification of a signature in each request would take a third of the time of a small request.
+// clientCertAuthenticator authenticates by client certificates as the library does, and caches the results. Without the
+// cache, the verification of the signature takes a third of the time of a small request.
 type clientCertAuthenticator struct {
 	verifyOptions x509.VerifyOptionFunc
 	delegate      authenticator.Request
@@ -35,8 +35,9 @@ func newClientCertAuthenticator(verifyOptions x509.VerifyOptionFunc) *clientCert
 	}
 }
 
-// verifiedCert has a certificate, as connections share it, and the authorities that verified it. If the file of the
-// authorities changes, the authorities are another pointer.
+// verifiedCert is a key of the cache: a certificate and the authorities that verified it. Both are pointers. Requests
+// of a connection share the pointer to the certificate; a changed file of authorities gives a new pointer to
+// authorities.
 type verifiedCert struct {
 	certificate *cryptox509.Certificate
 	roots       *cryptox509.CertPool

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// counted counts the requests that reach the delegate.
+// counted counts the requests that reach the authenticator behind the cache.
 type counted struct {
 	authenticator.Request
 	calls int
@@ -43,7 +43,7 @@ func TestClientCertAuthenticator(t *testing.T) {
 		certificate  *cryptox509.Certificate
 		user         string // empty for a request without a user
 		refused      bool
-		verified     int // the number of verifications so far
+		verified     int // the number of verifications from the beginning of the test
 	}{
 		{"first", "nothing is known of it", pool, jane, "jane", false, 1},
 		{"again", "it was verified just now", pool, jane, "jane", false, 1},

@@ -21,7 +21,8 @@ func (o *Options) ValidateFiles() []error {
 	for _, file := range o.ServiceAccounts.KeyFiles {
 		errs = append(errs, files.Readable("service-account-key-file", file))
 	}
-	// Errors of the file's content would repeat errors of the flags and of the files themselves.
+	// Validate and ValidateFiles report wrong flags and missing files. If there are such errors, the errors of the
+	// file's content would repeat them.
 	source, wrong := cmp.Or(o.ConfigFile, o.OIDC.CAFile), append(o.Validate(), errs...)
 	if (source == "" || files.Rereadable(source)) && errors.Join(wrong...) == nil {
 		errs = append(errs, o.ValidateConfiguration())

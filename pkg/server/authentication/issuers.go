@@ -17,14 +17,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// issuer authenticates the JWTs of another issuer. Its Ready returns an error until the URL of the issuer's keys is
-// known.
+// issuer authenticates the JWTs of one issuer other than the server. Its Ready returns an error until the issuer has
+// told the URL of its keys.
 type issuer struct {
 	authenticator.Token
 	ready func() error
 }
 
-// issuers authenticate JWTs. A call of end, or the end of ctx, ends their background work and their connections.
+// issuers makes authenticators for the JWTs of the configured issuers. A call of end, or the end of ctx, ends their
+// background work and their connections.
 func (o *Options) issuers(ctx context.Context, configured []apiserver.JWTAuthenticator, env Environment) (_ []issuer, end context.CancelFunc, err error) {
 	open, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -48,7 +49,7 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 		JWTAuthenticator:  configured,
 		DisallowedIssuers: o.ServiceAccounts.Issuers,
 		APIServerID:       env.APIServerID,
-		// The configuration file has no setting for the algorithms. All of them but the symmetric ones are safe.
+		// The configuration file has no setting for the algorithms. All algorithms except the symmetric ones are safe.
 		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
 	}
 	if o.ConfigFile == "" {
@@ -67,7 +68,7 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 
 // issuerClient returns the library's default client with connections that end with ctx.
 func issuerClient(open context.Context, authority string) (*http.Client, error) {
-	var roots *x509.CertPool // the authorities of the host
+	var roots *x509.CertPool // nil stands for the authorities that the operating system trusts
 	if authority != "" {
 		var err error
 		if roots, err = certutil.NewPoolFromBytes([]byte(authority)); err != nil {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver"
 )
 
-// newIssuer starts an issuer that publishes the URL of its keys. It reports connections that have ended.
+// newIssuer starts an issuer that publishes the URL of its keys. The channel ended gets a value for each connection
+// that has ended.
 func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-chan struct{}) {
 	t.Helper()
 	closed := make(chan struct{}, 10)
@@ -37,7 +38,7 @@ func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-cha
 	}, closed
 }
 
-// The connections to a replaced issuer end. Otherwise they would stay open for 90 seconds.
+// The connections to a replaced issuer end at once. Otherwise they would stay open for 90 seconds.
 func TestIssuersEnd(t *testing.T) {
 	t.Parallel()
 	configured, ended := newIssuer(t)

@@ -57,9 +57,9 @@ type ServiceAccountOptions struct {
 	Issuers []string
 	// KeyFiles hold the keys that tokens are verified with.
 	KeyFiles []string
-	// SigningKeyFile holds the key that tokens are signed with. Without it one is generated.
+	// SigningKeyFile is the file of the key that signs tokens. Without the file, a key is generated.
 	SigningKeyFile string
-	// Lookup asks that the Secret of a legacy token exists.
+	// Lookup refuses a token that is stored in a Secret (a legacy token) unless the Secret exists.
 	Lookup bool
 	// MaxExpiration caps the lifetime of tokens; zero means no cap.
 	MaxExpiration time.Duration
@@ -89,8 +89,8 @@ type OIDCOptions struct {
 	RequiredClaims                map[string]string
 }
 
-// NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed
-// at [HealthPaths] only, and service account tokens work without any flag.
+// NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed at
+// [HealthPaths] only, and service account tokens need no flag.
 func NewOptions() *Options {
 	return &Options{
 		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: HealthPaths()},
@@ -196,9 +196,9 @@ func (o *Options) audiences() []string {
 	return o.ServiceAccounts.Issuers
 }
 
-// ApplyAuthorization turns anonymous requests off if the authorization allows everything, as kube-apiserver does:
-// anonymous users would be cluster admins. If anonymous requests are limited to some paths, they stay allowed. The
-// result is a warning, or "".
+// ApplyAuthorization turns anonymous requests off if the authorization mode AlwaysAllow is on, as kube-apiserver does:
+// otherwise, anonymous users would be cluster admins. Anonymous requests that are limited to some paths stay allowed.
+// The result is a warning, or "".
 func (o *Options) ApplyAuthorization(modes []string) (warning string) {
 	restricted := o != nil && o.Anonymous.DefaultPaths != nil && !o.anonymousGiven()
 	if o == nil || !o.Anonymous.Allow || restricted || !sets.New(modes...).Has("AlwaysAllow") {

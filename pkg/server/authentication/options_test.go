@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		args   []string
-		want   []string // what the errors, in order, contain
+		want   []string // parts of the errors, in order
 		reason string
 	}{
 		{"defaults", nil, nil, "no flag is needed"},
@@ -102,7 +102,7 @@ anonymous: {enabled: true, conditions: [{path: /open}]}
 		args   []string
 		path   string
 		token  string
-		want   string // name and groups
+		want   string // the name and the groups of the user
 		reason string
 	}{
 		{"health", nil, "/readyz", "", "system:anonymous [system:unauthenticated]", "probes know no credentials"},

@@ -18,11 +18,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// readyInterval is the interval of checks whether the URL of an issuer's keys is known, because an issuer doesn't
-// report it.
+// readyInterval is the interval at which the server asks an authenticator of JWTs whether it knows the URL of its
+// issuer's keys. The authenticator gives no signal.
 const readyInterval = 10 * time.Millisecond
 
-// reloaded authenticates bearer tokens by the present content of the file of --authentication-config.
+// reloaded authenticates bearer tokens by the last valid content of the file of --authentication-config.
 type reloaded struct {
 	current *reload.Current[authenticator.Token]
 }
@@ -35,8 +35,8 @@ func (r *reloaded) AuthenticateToken(ctx context.Context, token string) (*authen
 }
 
 // followConfig returns the file of --authentication-config, which is read again when it changes (KEP-3331). As in
-// kube-apiserver, a change replaces the issuers once all of them answer, but has no effect on anonymous requests.
-// Issuers end with life.
+// kube-apiserver, a change replaces the issuers as soon as all new ones answer, and a change of the settings for
+// anonymous requests has no effect. The background work of issuers ends with life.
 func followConfig(life context.Context, o *Options, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthenticationConfigLastConfigInfo(env.APIServerID, string(data))

@@ -17,8 +17,8 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 )
 
-// configuration returns the AuthenticationConfiguration that the flags amount to, or that of the file of
-// --authentication-config. Data is the content of the file.
+// configuration returns the AuthenticationConfiguration of the file of --authentication-config, and the file's content
+// as data. Without the file, the configuration is made from the other flags.
 func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration, data []byte, err error) {
 	if o.ConfigFile != "" {
 		if data, err = os.ReadFile(o.ConfigFile); err == nil {
@@ -31,7 +31,8 @@ func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration
 	}
 	config = &apiserver.AuthenticationConfiguration{Anonymous: o.anonymous()}
 	if o.OIDC.IssuerURL == "" {
-		return config, nil, nil // the CEL environment takes long to make
+		// Without issuers there is nothing to validate, and the validation's CEL environment takes long to make.
+		return config, nil, nil
 	}
 	issuer, err := o.OIDC.jwtAuthenticator()
 	if err != nil {
@@ -60,7 +61,7 @@ func validateConfiguration(o *Options, config *apiserver.AuthenticationConfigura
 	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
 }
 
-// oidcFlags maps fields of the structured form to the --oidc-* flags.
+// oidcFlags maps fields of the AuthenticationConfiguration to the --oidc-* flags.
 var oidcFlags = []struct{ field, flag string }{
 	{"jwt[0].issuer.url", "--oidc-issuer-url"},
 	{"jwt[0].issuer.audiences", "--oidc-client-id"},
@@ -71,7 +72,8 @@ var oidcFlags = []struct{ field, flag string }{
 	{"jwt", "--oidc-*"},
 }
 
-// inFlags names flags instead of fields, because the fields are made from the flags.
+// inFlags replaces the names of fields in errors by the names of flags, because a user of the --oidc-* flags doesn't
+// know the fields.
 func inFlags(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		for _, known := range oidcFlags {
@@ -113,14 +115,14 @@ func (o *Options) anonymous() *apiserver.AnonymousAuthConfig {
 	return config
 }
 
-// jwtAuthenticator returns the structured form of the --oidc-* flags.
+// jwtAuthenticator returns the --oidc-* flags as an issuer of an AuthenticationConfiguration.
 func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
 	prefix := o.UsernamePrefix
 	switch {
 	case prefix == "-":
 		prefix = ""
 	case prefix == "" && o.UsernameClaim != "email":
-		prefix = o.IssuerURL + "#" // values of other claims are unique only for one issuer
+		prefix = o.IssuerURL + "#" // claims other than the e-mail address are unique only within one issuer
 	}
 	authenticator := apiserver.JWTAuthenticator{
 		Issuer:        apiserver.Issuer{URL: o.IssuerURL, Audiences: []string{o.ClientID}},

@@ -24,15 +24,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// Authorization decides what a user may do, and lists it.
+// Authorization decides whether a user may make a request, and lists the requests that a user may make.
 type Authorization struct {
 	// Authorizer decides on a request.
 	Authorizer authorizer.Authorizer
-	// RuleResolver lists what a user may do, for SelfSubjectRulesReviews.
+	// RuleResolver lists the rules of a user, for SelfSubjectRulesReviews.
 	RuleResolver authorizer.RuleResolver
-	// Modes are those of the flag or the file. When the file changes, all modes but Webhook must stay.
+	// Modes are the modes of --authorization-mode or of the file of --authorization-config. A changed file must have
+	// the same modes, except for Webhook.
 	Modes []string
-	// Config is the file of --authorization-config, or nil. The caller must call its Follow.
+	// Config is the file of --authorization-config, or nil without one. The caller must call its method Follow, which
+	// reads the file again when it changes.
 	Config *reload.File
 }
 
@@ -42,10 +44,10 @@ type ruledAuthorizer interface {
 	authorizer.RuleResolver
 }
 
-// Build makes the authorizer. It takes from shared the informers that the modes need: roles and bindings for RBAC;
-// pods, volumes and others for Node. The caller starts the informers afterwards, and serves requests only once they are
-// synced. Connections to webhooks end with ctx, which must last as long as the server. Metrics of several servers
-// differ in apiServerID.
+// Build makes the authorizer. It takes the informers that the modes need from shared: roles and bindings for RBAC;
+// pods, volumes and others for Node. The caller starts the informers after Build, and serves requests only after they
+// have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics name the server
+// by apiServerID.
 func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFactory, apiServerID string) (*Authorization, error) {
 	config, data, err := o.configuration()
 	if err != nil {
@@ -74,7 +76,7 @@ func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFact
 	return built, nil
 }
 
-// chain has the authorizers that a change of the file doesn't replace, by type: all but webhooks.
+// chain has the authorizers of all modes but Webhook, by type. A change of the configuration file doesn't replace them.
 type chain map[apiserver.AuthorizerType]ruledAuthorizer
 
 // united joins several authorizers to one.
@@ -83,8 +85,8 @@ type united struct {
 	authorizer.RuleResolver
 }
 
-// with joins the authorizers in the order of a configuration, and adds its webhooks. The function end closes the
-// connections to the webhooks.
+// with joins the authorizers of the chain in the order of a configuration, and adds the configuration's webhooks. The
+// function end closes the connections to these webhooks.
 func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfiguration) (_ ruledAuthorizer, end context.CancelFunc, err error) {
 	open, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -92,7 +94,8 @@ func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfigur
 			cancel()
 		}
 	}()
-	// This authorizer is not one of the modes. As in kube-apiserver, it has no name and no metrics.
+	// Members of system:masters may do everything, whatever the modes are. As in kube-apiserver, the authorizer for
+	// them has no name and no metrics.
 	authorizers := []union.NamedAuthorizer{{
 		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 	}}
@@ -151,7 +154,7 @@ func newWebhook(open context.Context, configured apiserver.AuthorizerConfigurati
 	if hook.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	// A lifetime of zero turns the cache off.
+	// A webhook whose lifetime is zero in the configuration has no cache.
 	authorizedTTL, unauthorizedTTL := hook.AuthorizedTTL.Duration, hook.UnauthorizedTTL.Duration
 	if !hook.CacheAuthorizedRequests {
 		authorizedTTL = 0

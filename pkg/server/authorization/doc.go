@@ -3,6 +3,6 @@
 // everything, whatever the modes.
 //
 // [Options] are the flags; [Options.Build] makes the authorizer, which also lists the rules of a user for
-// SelfSubjectRulesReviews. Package authentication has found out the user before. Authorizers don't see the content of
-// objects: decisions that depend on it are made by admission.
+// SelfSubjectRulesReviews. Before, package authentication has determined the user. Authorizers don't see the content of
+// objects: admission makes the decisions that depend on the content.
 package authorization

@@ -53,7 +53,8 @@ type WebhookOptions struct {
 	ConfigFile string
 	// Version is the version of the SubjectAccessReviews: v1 or v1beta1.
 	Version string
-	// AuthorizedTTL and UnauthorizedTTL are the times for which answers are kept.
+	// AuthorizedTTL and UnauthorizedTTL are the times for which allowing and refusing answers of the webhook are
+	// cached.
 	AuthorizedTTL, UnauthorizedTTL time.Duration
 }
 
@@ -112,7 +113,7 @@ func (o *Options) Validate() []error {
 				errs = append(errs, fmt.Errorf("--authorization-config can't be combined with --%s", flag))
 			}
 		}
-		// A pipe can be read only once: [Options.Build] reads it.
+		// Validate must not read a pipe, which can be read only once: [Options.Build] reads it.
 		if info, err := os.Stat(o.ConfigFile); err == nil && !info.Mode().IsRegular() {
 			return errs
 		}
@@ -150,8 +151,8 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// configuration returns the AuthorizationConfiguration of the file, with the content of the file, or the one that the
-// flags amount to.
+// configuration returns the AuthorizationConfiguration of the file of --authorization-config, and the file's content.
+// Without the file, the configuration is made from the other flags.
 func (o *Options) configuration() (config *apiserver.AuthorizationConfiguration, data []byte, err error) {
 	if o.ConfigFile == "" {
 		return o.configurationOfFlags(), nil, nil
@@ -212,7 +213,7 @@ func (o *Options) configurationOfFlags() *apiserver.AuthorizationConfiguration {
 	return config
 }
 
-// nameOf returns the name of a flag's authorizer in metrics.
+// nameOf returns the name of a mode's authorizer in metrics.
 func nameOf(mode string) string {
 	if mode == ModeWebhook {
 		return "default"

@@ -60,7 +60,7 @@ func TestValidate(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		args   []string
-		want   []string // what the errors, in order, contain
+		want   []string // parts of the errors, in order
 		reason string
 	}{
 		{"defaults", nil, nil, "no flag is needed"},

@@ -47,8 +47,8 @@ func (r *reloaded) RulesFor(ctx context.Context, u user.Info, namespace string) 
 	return now.RulesFor(ctx, u, namespace)
 }
 
-// follow returns the file of --authorization-config, which is to be read again when it changes (KEP-3221). Connections
-// to its webhooks end with life.
+// follow returns the file of --authorization-config. The file is read again when it changes (KEP-3221). Connections to
+// the webhooks of the file end with life.
 func (o *Options) follow(life context.Context, data []byte, builtIn chain, current *reloaded, apiServerID string) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthorizationConfigLastConfigInfo(apiServerID, string(data))
@@ -74,7 +74,8 @@ func (o *Options) follow(life context.Context, data []byte, builtIn chain, curre
 	}
 }
 
-// unchanged returns an error if a configuration lacks or adds an authorizer other than a webhook. The order may change.
+// unchanged returns an error if a configuration lacks or adds an authorizer other than a webhook. The order of the
+// authorizers may change.
 func (c chain) unchanged(config *apiserver.AuthorizationConfiguration) error {
 	types := map[apiserver.AuthorizerType]bool{}
 	for _, configured := range config.Authorizers {

@@ -66,7 +66,8 @@ func TestReloadModes(t *testing.T) {
 	}
 }
 
-// A replaced webhook still answers the requests that were sent to it before. Afterwards its connections end.
+// A webhook that a changed file replaces still answers the requests that were sent to it before the change. Afterwards
+// its connections end.
 func TestReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	asked, answer, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)
@@ -124,7 +125,7 @@ func TestReloadUnderWay(t *testing.T) {
 	}
 }
 
-// A pipe, such as a shell's <(...), can be read only once: when the authorizer is built.
+// A pipe, such as a shell's <(...), can be read only once. Build reads it, and the checks of the options don't.
 func TestConfigFromPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -80,7 +80,7 @@ func RoleBindings() []*rbacv1.RoleBinding {
 	}
 }
 
-// bindCluster returns a cluster role binding with the name of the role.
+// bindCluster returns a cluster role binding. Its name is that of the role.
 func bindCluster(role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: defaultMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: subjects}
 }
@@ -97,7 +97,7 @@ func groupSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
-// accountSubject returns a service account of kube-system.
+// accountSubject returns a service account of kube-system as the subject of a binding.
 func accountSubject(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: metav1.NamespaceSystem, Name: name}
 }

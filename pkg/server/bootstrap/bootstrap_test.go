@@ -27,7 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// authority is not a valid bundle, because no test parses it.
+// authority is a certificate authority whose content is no valid certificate. No test parses it.
 type authority struct {
 	dynamiccertificates.CAContentProvider
 	pem string
@@ -70,7 +70,7 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// further writes: the Service, and the statuses of the ServiceCIDR and of the flow schemas
+	// Ensure also writes the Service, and the statuses of the ServiceCIDR and of the flow schemas.
 	if got, want := len(writes(client)), len(objects)+2+len(FlowSchemas()); got != want {
 		t.Errorf("%d writes in an empty cluster, want %d", got, want)
 	}
@@ -98,7 +98,7 @@ func TestEnsure(t *testing.T) {
 	if got := writes(client); len(got) != 0 {
 		t.Errorf("the second time writes %v, want nothing", got)
 	}
-	config.RequestHeader = nil // the certificate is made only when it is needed
+	config.RequestHeader = nil // a server gets its front proxy certificate only when an APIService needs it
 	if err := Ensure(t.Context(), client, config); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestNewAddress(t *testing.T) {
 		t.Errorf("endpoint slice %+v, %v", slice, err)
 	}
 
-	// on the loopback address, or without a reconciler
+	// A server without endpoints: its address is the loopback address, or --endpoint-reconciler-type is none.
 	bare := fake.NewClientset()
 	config.AdvertiseAddress = netip.Addr{}
 	if err := Ensure(t.Context(), bare, config); err != nil {
@@ -238,7 +238,7 @@ func TestNewAddress(t *testing.T) {
 	}
 }
 
-// TestUnserved checks that resources that aren't served have no objects and get no requests.
+// TestUnserved checks that Ensure makes no request for a resource that isn't served.
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 
@@ -280,7 +280,8 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
-// TestReconcileFlowControl checks whether the server or the user determines the spec of a suggested object.
+// TestReconcileFlowControl checks the spec of a suggested object after Ensure: an annotation decides between the
+// server's spec and the user's.
 func TestReconcileFlowControl(t *testing.T) {
 	t.Parallel()
 
@@ -298,7 +299,7 @@ func TestReconcileFlowControl(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			const name = "global-default" // of the level and of the schema
+			const name = "global-default" // the flow schema and the priority level have the same name
 			level, schema := named(PriorityLevelConfigurations(), name), named(FlowSchemas(), name)
 			shares, precedence := *level.Spec.Limited.NominalConcurrencyShares, schema.Spec.MatchingPrecedence
 			level.Annotations, schema.Annotations = test.annotations, test.annotations
@@ -365,8 +366,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// Roles that aggregate others have the rules of those from the beginning where a controller would write them, and nowhere
-// else.
+// With Config.Aggregated, Objects gives the roles with an aggregationRule the rules that a controller would write. All
+// other roles are the same without it.
 func TestAggregatedRoles(t *testing.T) {
 	t.Parallel()
 	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {

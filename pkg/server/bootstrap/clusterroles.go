@@ -9,9 +9,9 @@ import (
 type roleSpec struct {
 	name  string
 	rules []rbacv1.PolicyRule
-	// aggregates is a label. The role has the rules of all roles with this label.
+	// aggregates is a label. The role gets the rules of all roles that have the label.
 	aggregates string
-	// into is a label of the role. The role with the same label in aggregates gets its rules.
+	// into is a label of the role. The role whose field aggregates is this label gets the rules of this role.
 	into string
 }
 
@@ -47,7 +47,7 @@ func (s roleSpec) clusterRole() *rbacv1.ClusterRole {
 	return role
 }
 
-// defaultMeta returns metadata with the marks of objects that are reconciled at each start.
+// defaultMeta returns metadata with the label and the annotation of objects that Ensure reconciles at each start.
 func defaultMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,
@@ -57,7 +57,7 @@ func defaultMeta(namespace, name string) metav1.ObjectMeta {
 	}
 }
 
-// userRoles returns the roles for people and their programs.
+// userRoles returns the roles for people and for their programs.
 func userRoles() []roleSpec {
 	const (
 		health       = "/healthz /livez /readyz /version /version/"

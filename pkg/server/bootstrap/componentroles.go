@@ -8,7 +8,7 @@ import (
 // binding.
 func NodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// The kubelet's own API authenticates and authorizes its callers by these requests.
+		// By these requests, the kubelet authenticates and authorizes the clients of its own API.
 		allow("create", "authentication.k8s.io", "tokenreviews"),
 		allow("create", "authorization.k8s.io", "subjectaccessreviews localsubjectaccessreviews"),
 		allow(read, core, "services"),

@@ -4,10 +4,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// controllerPrefix begins the names of the controllers' roles. The name of the controller's service account follows.
+// controllerPrefix is the beginning of the names of the controllers' roles. The rest of a name is the name of the
+// controller's service account.
 const controllerPrefix = "system:controller:"
 
-// controllerRoles returns the roles for the controllers of kube-controller-manager, each of which has its own account.
+// controllerRoles returns the roles for the controllers of kube-controller-manager. Each controller has a service
+// account of its own.
 func controllerRoles() []roleSpec {
 	const (
 		admissionregistration = "admissionregistration.k8s.io"

@@ -19,13 +19,14 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// workers is the number of concurrent requests: the store joins concurrent writes.
+// workers is the number of concurrent requests. The store writes concurrent changes together, so several workers are
+// faster than one.
 const workers = 8
 
-// Ensure creates missing objects and reconciles those that differ. A server should call it at each start, before it
-// reports that it is ready; if nothing is to be done, the cost is one list of each resource. The client should have no
-// rate limit, and its user all permissions. After an error, such as a refusal by a webhook, Ensure continues with the
-// other objects; the returned error is an aggregate of all errors.
+// Ensure creates missing objects and reconciles those that differ. A server should call Ensure at each start, before
+// the server reports that it is ready. If all objects are up to date, Ensure makes one list request for each resource.
+// The client should have no rate limit, and its user should have all permissions. After an error, such as a refusal by
+// a webhook, Ensure continues with the other objects; the returned error is an aggregate of all errors.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// Namespaces must exist before the objects in them.
 	errs := []error{ensureNamespaces(ctx, client)}
@@ -80,7 +81,8 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	}
 	return createOrUpdate(ctx, trust, object[*corev1.ConfigMap]{
 		get: configMaps.Get, create: configMaps.Create, update: configMaps.Update,
-		merge: func(have *corev1.ConfigMap) { // the certificates of a front proxy may become known only after the start
+		// Without RequestHeader, the ConfigMap keeps the certificates that another server may have published.
+		merge: func(have *corev1.ConfigMap) {
 			have.Data = with(have.Data, trust.Data)
 		},
 	})
@@ -106,7 +108,7 @@ func ensureService(ctx context.Context, client kubernetes.Interface, config Conf
 	want := config.service()
 	return createOrUpdate(ctx, want, object[*corev1.Service]{
 		get: services.Get, create: services.Create, update: services.Update,
-		merge: func(have *corev1.Service) { // keep the address
+		merge: func(have *corev1.Service) { // the API refuses another address for an existing Service
 			have.Spec.Type, have.Spec.Ports = want.Spec.Type, want.Spec.Ports
 		},
 	})
@@ -156,7 +158,8 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
 	want := config.endpointSlice()
 	have, err := slices.Get(ctx, want.Name, metav1.GetOptions{})
-	if err == nil && have.AddressType != want.AddressType { // the address type can't be changed
+	// The API refuses another address type for an existing slice, so delete the slice first.
+	if err == nil && have.AddressType != want.AddressType {
 		if err := slices.Delete(ctx, want.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete endpoint slice %s: %w", want.Name, err)
 		}
@@ -170,10 +173,10 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 	})
 }
 
-// asItIs merges nothing: existing objects stay unchanged.
+// asItIs is a merge function for objects that Ensure must not change.
 func asItIs[P any](P, P) error { return nil }
 
-// with returns the labels, or another map of strings, with more entries added.
+// with returns a copy of a map of strings with the entries of more.
 func with(labels, more map[string]string) map[string]string {
 	merged := maps.Clone(labels)
 	if merged == nil {
@@ -183,7 +186,7 @@ func with(labels, more map[string]string) map[string]string {
 	return merged
 }
 
-// create ignores the error that the object exists: another server may have created it.
+// create creates an object. If the object exists, another server may have created it, and create returns no error.
 func create[P metav1.Object](ctx context.Context, want P, do func(context.Context, P, metav1.CreateOptions) (P, error)) error {
 	if _, err := do(ctx, want, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create %T %s: %w", want, want.GetName(), err)
@@ -191,7 +194,8 @@ func create[P metav1.Object](ctx context.Context, want P, do func(context.Contex
 	return nil
 }
 
-// object reads and writes one object, and reconciles it.
+// object has the requests by which createOrUpdate reads and writes an object, and the function that changes an existing
+// object to the wanted one.
 type object[P metav1.Object] struct {
 	get    func(context.Context, string, metav1.GetOptions) (P, error)
 	create func(context.Context, P, metav1.CreateOptions) (P, error)
@@ -199,8 +203,8 @@ type object[P metav1.Object] struct {
 	merge  func(have P)
 }
 
-// mayBeRace tells whether the error may come from another server that uses the same etcd and creates the same objects:
-// it may have created the object, or taken a value such as the Service's address.
+// mayBeRace tells whether another server that starts on the same etcd may have caused the error. The other server may
+// have written the object, or have taken a value such as the Service's address.
 func mayBeRace(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 func createOrUpdate[P interface {

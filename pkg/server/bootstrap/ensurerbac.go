@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 )
 
-// ensureRBAC creates missing default roles and bindings. It restores rules and subjects that were removed from existing
-// ones, unless an annotation forbids that; added rules and subjects stay.
+// ensureRBAC creates missing default roles and bindings. It also restores rules and subjects that a user has removed
+// from existing ones, unless an annotation forbids the change. Rules and subjects that a user has added stay.
 func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
 	var tasks []func() error
@@ -84,7 +84,7 @@ func inNamespace[P metav1.Object](namespace string, objects []P) []P {
 	return out
 }
 
-// reconcile creates the objects that the list lacks, and calls merge for the others.
+// reconcile creates the objects of want that the list lacks, and calls merge for each object that the list has.
 func reconcile[T any, P interface {
 	*T
 	metav1.Object
@@ -126,7 +126,7 @@ func reconcileSubjects(want, have reconciliation.RoleBinding, modifier reconcili
 	})
 }
 
-// knownRules saves the first read of a role that has just been listed.
+// knownRules answers the first read of a role from a list that the caller has just made. Later reads are requests.
 type knownRules struct {
 	reconciliation.RuleOwnerModifier
 	have reconciliation.RuleOwner
@@ -140,7 +140,8 @@ func (k *knownRules) Get(namespace, name string) (reconciliation.RuleOwner, erro
 	return k.RuleOwnerModifier.Get(namespace, name)
 }
 
-// knownSubjects saves the first read of a binding that has just been listed.
+// knownSubjects answers the first read of a binding from a list that the caller has just made. Later reads are
+// requests.
 type knownSubjects struct {
 	reconciliation.RoleBindingModifier
 	have reconciliation.RoleBinding

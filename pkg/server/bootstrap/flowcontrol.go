@@ -17,12 +17,12 @@ import (
 )
 
 // PriorityLevelConfigurations returns the default priority levels: the mandatory and the suggested ones. Clients may
-// expect them in a list; this server doesn't queue requests by them.
+// expect to find them in a list. This server doesn't queue requests by priority levels.
 func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
 	return updatedByServer(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations)
 }
 
-// FlowSchemas returns the default flow schemas. Their status says that their priority levels exist.
+// FlowSchemas returns the default flow schemas. Their status says that the priority level of each schema exists.
 func FlowSchemas() []*flowcontrolv1.FlowSchema {
 	schemas := updatedByServer(bootstrap.MandatoryFlowSchemas, bootstrap.SuggestedFlowSchemas)
 	for _, schema := range schemas {
@@ -47,7 +47,7 @@ func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
 	return condition
 }
 
-// updatedByServer returns copies with an annotation by which the server may update their spec.
+// updatedByServer returns copies of the objects with the annotation by which Ensure may update their specs.
 func updatedByServer[P interface {
 	metav1.Object
 	DeepCopy() P
@@ -61,9 +61,10 @@ func updatedByServer[P interface {
 	return objects
 }
 
-// ensureFlowControl restores the specs of suggested levels and schemas, unless an annotation gives them to another
-// owner. The specs of mandatory ones can't be changed, except for the shares of the level exempt, which the operator
-// may set. See "maintenance of the objects" in the documentation of API priority and fairness.
+// ensureFlowControl restores the specs of suggested levels and schemas, unless an annotation says that a user maintains
+// the spec. The specs of mandatory levels and schemas can't be changed, except for the shares of the level exempt,
+// which the operator of the cluster may set. See "maintenance of the objects" in the documentation of API priority and
+// fairness.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	levels, schemas := client.FlowcontrolV1().PriorityLevelConfigurations(), client.FlowcontrolV1().FlowSchemas()
 	haveLevels, err := levels.List(ctx, metav1.ListOptions{})
@@ -92,11 +93,11 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	})
 }
 
-// isServers tells whether the server owns the spec of a suggested object: the annotation decides or, without one, the
-// generation.
+// isServers tells whether the server maintains the spec of a suggested object. The object's annotation decides. Without
+// the annotation, the generation decides: the first generation is the server's.
 func isServers(have metav1.Object) bool {
 	if name := have.GetName(); name == flowcontrolv1.PriorityLevelConfigurationNameExempt || name == flowcontrolv1.PriorityLevelConfigurationNameCatchAll {
-		return false // mandatory; schemas and levels have the same names
+		return false // the object is mandatory; a mandatory schema has the name of its level
 	}
 	if updated, err := strconv.ParseBool(have.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey]); err == nil {
 		return updated
@@ -104,7 +105,8 @@ func isServers(have metav1.Object) bool {
 	return have.GetGeneration() == 1
 }
 
-// update ignores conflicts and missing objects: another server may have been faster.
+// update writes an object. After a conflict or if the object is missing, another server has written it first, and
+// update returns no error.
 func update[P metav1.Object](ctx context.Context, object P, do func(context.Context, P, metav1.UpdateOptions) (P, error)) error {
 	if _, err := do(ctx, object, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err
@@ -112,7 +114,7 @@ func update[P metav1.Object](ctx context.Context, object P, do func(context.Cont
 	return nil
 }
 
-// withStatus returns a function that creates a schema and then sets its status with a second request.
+// withStatus returns a function that creates a schema, and sets its status by a second request.
 func withStatus(schemas typedv1.FlowSchemaInterface) func(context.Context, *flowcontrolv1.FlowSchema, metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
 	return func(ctx context.Context, want *flowcontrolv1.FlowSchema, options metav1.CreateOptions) (*flowcontrolv1.FlowSchema, error) {
 		created, err := schemas.Create(ctx, want, options)

@@ -9,8 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Some default roles and bindings were once part of others. In a cluster that is older than the split, the new object
-// begins as a copy of the old one, so that an administrator's changes of the old object also apply to the new one.
+// In earlier versions of Kubernetes, some default roles and bindings were parts of others. In a cluster that was made
+// by such a version, the new object begins as a copy of the old one. So an administrator's changes of the old object
+// also apply to the new one.
 var (
 	// aggregatedFrom maps an aggregated role to the role that had its rules until Kubernetes 1.9.
 	aggregatedFrom = map[string]string{
@@ -22,8 +23,8 @@ var (
 	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
 )
 
-// inherit creates the objects that the list lacks as copies of the objects that they were part of, if the list has
-// those, and returns the copies. Successor returns nil if the copy would have no use.
+// inherit creates each object of from that the list lacks as a copy of an object of the list, and returns the copies.
+// The function successor makes the copy, or returns nil if no copy is needed.
 func inherit[T any, P interface {
 	*T
 	metav1.Object
@@ -53,7 +54,7 @@ func inherit[T any, P interface {
 	return created, nil
 }
 
-// inheritRules copies a role. It returns nil if the role is an aggregated one.
+// inheritRules returns a copy of a role, or nil if the role has an aggregationRule already.
 func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	if of.AggregationRule != nil {
 		return nil
@@ -61,7 +62,7 @@ func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: inheritMeta(name, of), Rules: of.Rules}
 }
 
-// inheritSubjects copies the subjects of a binding.
+// inheritSubjects returns a binding with the subjects of another binding.
 func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.ClusterRoleBinding {
 	for _, binding := range ClusterRoleBindings() {
 		if binding.Name == name {
@@ -71,7 +72,7 @@ func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.Cluster
 	return nil
 }
 
-// inheritMeta copies labels and annotations: an administrator's annotation may forbid that the object is reconciled.
+// inheritMeta copies labels and annotations. One of the annotations may forbid that the server reconciles the object.
 func inheritMeta(name string, of metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: of.GetLabels(), Annotations: of.GetAnnotations()}
 }

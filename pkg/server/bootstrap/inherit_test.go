@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestInheritSubjects checks what becomes of the binding system:public-info-viewer in a cluster that has the binding
+// TestInheritSubjects checks the new binding system:public-info-viewer in a cluster that has the binding
 // system:discovery.
 func TestInheritSubjects(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestInheritSubjects(t *testing.T) {
 	}
 }
 
-// TestInheritRules checks what becomes of the role system:aggregate-to-view in a cluster that has the role view.
+// TestInheritRules checks the new role system:aggregate-to-view in a cluster that has the role view.
 func TestInheritRules(t *testing.T) {
 	t.Parallel()
 

@@ -26,22 +26,24 @@ import (
 )
 
 const (
-	// authenticationConfigMap has the certificates with which extension API servers authenticate requests.
+	// authenticationConfigMap is the ConfigMap with the certificates by which extension API servers authenticate
+	// requests.
 	authenticationConfigMap = "extension-apiserver-authentication"
-	// tokenTrackingConfigMap has the date since which the use of legacy tokens is recorded.
+	// tokenTrackingConfigMap is the ConfigMap with the date from which on the use of legacy tokens is recorded.
 	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
-	// apiService is the name of the Service of the API, its Endpoints and EndpointSlice, and the default ServiceCIDR.
+	// apiService is the name of four objects: the Service of the API, its Endpoints and EndpointSlice, and the default
+	// ServiceCIDR.
 	apiService = "kubernetes"
 )
 
-// Config has the settings of a server on which the objects depend.
+// Config has the settings of a server that the objects depend on.
 type Config struct {
 	// ServiceCIDRs are the ranges of service addresses: one, or two of different families, the primary first.
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
-	// AdvertiseAddress is the server's address in the endpoints of the Service. It is the zero address if clients
-	// elsewhere can't reach the server, or with --endpoint-reconciler-type=none: the Service has no endpoints then.
+	// AdvertiseAddress is the server's address in the endpoints of the Service. The zero address leaves the Service
+	// without endpoints: clients elsewhere can't reach the server, or --endpoint-reconciler-type is none.
 	AdvertiseAddress netip.Addr
 	// ClientCA and RequestHeader are the certificates with which extension API servers authenticate requests. Either
 	// may be nil.
@@ -50,7 +52,8 @@ type Config struct {
 	// Served tells whether a resource is served. Objects of other resources, which --runtime-config turns off, are left
 	// out. Nil means that all resources are served.
 	Served func(schema.GroupVersionResource) bool
-	// Aggregated is true if the cluster roles that aggregate others have the rules of those from the beginning.
+	// Aggregated makes Objects fill in the rules of the cluster roles that have an aggregationRule. A controller of
+	// kube-controller-manager does that otherwise.
 	Aggregated bool
 }
 
@@ -64,7 +67,7 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
-// The resources that can be turned off: an API server is of use without them.
+// The resources that --runtime-config can turn off, because an API server is of use without them.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")
@@ -81,7 +84,8 @@ func resourcesOf(gv schema.GroupVersion, names ...string) []schema.GroupVersionR
 	return resources
 }
 
-// rbacObjects returns the roles and bindings, which are the same for every server, and most of the objects.
+// rbacObjects returns the default roles and bindings, which are most of the objects. Every server has the same ones, so
+// they are made once in a process.
 var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	objects := appendAll(nil, ClusterRoles())
 	objects = appendAll(objects, ClusterRoleBindings())
@@ -89,7 +93,7 @@ var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	return appendAll(objects, RoleBindings())
 })
 
-// aggregatedObjects is rbacObjects with the rules of aggregated roles.
+// aggregatedObjects returns rbacObjects with the rules of the roles that have an aggregationRule.
 var aggregatedObjects = sync.OnceValues(func() ([]runtime.Object, error) {
 	objects := slices.Clone(rbacObjects())
 	var roles []*rbacv1.ClusterRole
@@ -121,8 +125,8 @@ func (c Config) rbacObjects() ([]runtime.Object, error) {
 	return rbacObjects(), nil
 }
 
-// Objects returns all objects except [Service], in an order in which they can be created. Servers share some of them:
-// callers must change only copies.
+// Objects returns all objects except [Service]. An object comes after the objects that it needs, such as its namespace.
+// Servers of a process share some of the objects: callers must change only copies.
 func Objects(config Config) ([]runtime.Object, error) {
 	trust, err := config.authenticationConfigMap()
 	if err != nil {
@@ -156,8 +160,8 @@ func Objects(config Config) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// Service returns the Service of the API, or nil if the API has none. Its address must be in a range that the server
-// knows.
+// Service returns the Service of the API, or nil if the API has none. The address of the Service is in a range of
+// service addresses, so the range must be stored before the Service.
 func Service(config Config) *corev1.Service {
 	if !config.hasService() {
 		return nil
@@ -165,7 +169,7 @@ func Service(config Config) *corev1.Service {
 	return config.service()
 }
 
-// hasService tells whether the API has a Service, which needs an address of a range.
+// hasService tells whether the API has a Service. The Service needs an address, so without a range there is none.
 func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
 
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {
@@ -217,7 +221,7 @@ func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
 	return cidr
 }
 
-// service returns the Service with the first address of the primary range, as in every cluster.
+// service returns the Service. As in every cluster, its address is the first one of the primary range.
 func (c Config) service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -289,7 +293,7 @@ func (c Config) authenticationConfigMap() (*corev1.ConfigMap, error) {
 			"requestheader-extra-headers-prefix": proxy.ExtraHeaderPrefixes.Value(),
 			"requestheader-allowed-names":        proxy.AllowedClientNames.Value(),
 		} {
-			// Readers expect an empty list where a setting is missing, rather than null.
+			// An empty list must not be encoded as null: programs that read the ConfigMap expect a list.
 			serialized, err := json.Marshal(append([]string{}, slices.Clone(values)...))
 			if err != nil {
 				return nil, fmt.Errorf("serialize %s: %w", key, err)

@@ -9,8 +9,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// IsRefusal tells whether all parts of an error are refusals, or failures of a webhook that should decide. It returns
-// false for a failure of the store, which doesn't show what is stored.
+// IsRefusal tells whether all parts of an error are refusals by admission, or failures of a webhook that should have
+// decided. A failure of the store isn't a refusal.
 func IsRefusal(err error) bool {
 	return err != nil && utilerrors.FilterOut(err, func(err error) bool {
 		var answer apierrors.APIStatus

@@ -14,11 +14,11 @@ const (
 	write     = "create delete deletecollection patch update"
 )
 
-// core stands for the group without a name in the tables of roles.
+// core stands for the API group without a name in the tables of roles.
 const core = "core"
 
-// allow returns a rule for resources. Each argument is a list, separated by blanks; names limit the rule to these
-// objects.
+// allow returns a rule for resources. Each of the first three arguments is a list, separated by blanks. With names, the
+// rule is for the objects of these names.
 func allow(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{Verbs: words(verbs), APIGroups: words(groups), Resources: words(resources), ResourceNames: names}
 	for i, group := range rule.APIGroups {

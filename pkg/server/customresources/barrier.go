@@ -17,17 +17,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// barrierTimeout limits the time for which the answer to a write of a definition waits for its effect. The
-// controllers take much less: only a bug can exceed the limit.
+// barrierTimeout limits the time for which the answer to a write of a definition waits. The controllers of definitions
+// take much less time, so only a bug in them can exceed the limit.
 const barrierTimeout = 10 * time.Second
 
-// barrier holds the answer to a write of a CustomResourceDefinition until the next request sees its effect: the
-// controllers have judged the names, and the resources are served and discovered.
+// barrier delays the answer to a write of a CustomResourceDefinition until the write is in effect for the next request:
+// the controllers have accepted or refused the names, and the resources are served and discovered.
 type barrier struct {
-	following context.Context // informers run until its end
+	following context.Context // ends when a stop begins and the informers end
 	known     *condition.Variable[knownDefinitions]
-	// definitionChanged is called when requests are served by another definition. The answer to the write waits for
-	// the call.
+	// definitionChanged is called when requests for custom resources are served by a changed definition. The answer to
+	// the write of the definition waits for the call.
 	definitionChanged func()
 
 	cleanup cleanup
@@ -35,18 +35,19 @@ type barrier struct {
 
 // knownDefinitions is the state that the answer to a write of a definition waits for.
 type knownDefinitions struct {
-	// served are the definitions by which requests are served: those that the informer has shown to the library's handler
-	// of custom resources.
+	// served are the definitions by which requests are served. The informer has called the library's handler of custom
+	// resources with them.
 	served map[string]*apiextensionsv1.CustomResourceDefinition
-	// seen are the definitions that the informer has shown to every handler: they are discovered and described, too.
+	// seen are the definitions that the informer has called every handler with. Discovery and OpenAPI have them, too.
 	seen map[string]*apiextensionsv1.CustomResourceDefinition
 	// stuck has the resource versions of definitions whose status the controllers could not write.
 	stuck map[string]string
-	// ending has the resource versions of deletions that have begun, until the informer sees them.
+	// ending has the resource versions of definitions whose deletion has begun, until the informer has seen the
+	// deletion.
 	ending map[string]string
 }
 
-// String names the definitions.
+// String returns the names and the resource versions of the seen definitions, for errors of waits.
 func (k knownDefinitions) String() string {
 	if len(k.seen) == 0 {
 		return "no definition has been seen"
@@ -72,7 +73,7 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// serve handles an event that the library's handler has seen.
+// serve handles an event that the informer has called the library's handler with.
 func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if deleted {
@@ -83,7 +84,7 @@ func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted b
 	})
 }
 
-// observe handles an event that every handler has seen.
+// observe handles an event that the informer has called every handler with.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {
@@ -104,14 +105,14 @@ func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
 	}
 }
 
-// last is the latest known definition, or nil.
+// last returns the definition of a name that was seen last, or nil.
 func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefinition) {
 	b.known.Read(func(k knownDefinitions) { crd = k.seen[name] })
 	return crd
 }
 
-// created waits until the definition is in effect, or won't be. The UID distinguishes the definition from a predecessor
-// that is still being deleted; with no UID, any definition of the name will do.
+// created waits until a definition is in effect, or until the controllers can't bring it into effect. A definition of
+// the same name may still be being deleted; its UID differs. An empty uid stands for any definition of the name.
 func (b *barrier) created(name string, uid types.UID) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
@@ -131,12 +132,13 @@ func (b *barrier) definition(kind schema.GroupVersionKind) (found *apiextensions
 	return found
 }
 
-// updated waits until requests are served by the definition of that version, or by a later one.
+// updated waits until requests are served by the definition of the resource version, or by a later one.
 func (b *barrier) updated(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
-// changed waits until the latest known definition is in effect, or won't be, or is gone.
+// changed waits until the definition that was seen last is in effect, is deleted, or can't be brought into effect by
+// the controllers.
 func (b *barrier) changed(name string) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
@@ -144,21 +146,21 @@ func (b *barrier) changed(name string) {
 	})
 }
 
-// refused records that the controllers could not write the status of the definition of that version. The
+// refused records that the controllers could not write the status of the definition of the resource version. The
 // controllers try again, but a webhook may refuse the status forever.
 func (b *barrier) refused(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })
 }
 
-// ends records the beginning of a deletion, whose answer doesn't wait. Otherwise the controllers would delete
-// custom resources, and call webhooks for these deletions, before the answer.
+// ends records the beginning of a deletion. The answer to the delete request doesn't wait for the end of the deletion:
+// the controllers first delete the custom resources and call webhooks for them.
 func (b *barrier) ends(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.ending[name] = resourceVersion })
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the deletions that have begun are in effect. Then no custom resource of these definitions can
-// be created.
+// settle waits until the informer has seen the deletions that have begun. From then on, no custom resource of these
+// definitions can be created.
 func (b *barrier) settle() {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {
@@ -176,7 +178,8 @@ func (b *barrier) settle() {
 	}
 }
 
-// isPast reports whether the informer has seen this version of the definition, a later version, or the deletion.
+// isPast reports whether the informer has seen the definition of the resource version, a later version of the
+// definition, or its deletion.
 func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	crd := k.seen[name]
 	if crd == nil {
@@ -186,6 +189,6 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// deleted waits until the informer has seen the deletion of that version. The UID doesn't identify the deletion,
-// because a restored definition has the UID of the deleted one.
+// deleted waits until the informer has seen the deletion of the definition of the resource version. The UID doesn't
+// identify the deletion, because a definition that Restore brings back has the UID of the deleted one.
 func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

@@ -28,13 +28,14 @@ func withBarrier(b *barrier, inner generic.RESTOptionsGetter) generic.RESTOption
 	}}
 }
 
-// barredStorage holds the answer to each write until the write is in effect.
+// barredStorage is the storage of definitions. It delays the answer to each write until the write is in effect.
 type barredStorage struct {
 	storage.Interface
 	barrier *barrier
 }
 
-// Watch bypasses the watch cache for the server's own informer: there is only one.
+// Watch doesn't use the watch cache for the requests of the server itself. The server has only one informer of
+// definitions, so the cache would only delay its events.
 func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	if byServer(ctx) {
 		ctx = ministorage.WithoutCache(ctx)
@@ -42,7 +43,7 @@ func (s *barredStorage) Watch(ctx context.Context, key string, opts storage.List
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// byServer tells whether a request is the server's own.
+// byServer tells whether the server itself makes the request.
 func byServer(ctx context.Context) bool {
 	u, ok := request.UserFrom(ctx)
 	return ok && u.GetName() == user.APIServerUser
@@ -70,14 +71,14 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
-		// A changed or deleted definition causes an event, after which the controllers check the definition again.
+		// After a conflict or a deletion, the informer gets an event, and the controllers check the definition again.
 		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) {
 			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
 		}
 		return err
 	}
 	m := objectMeta(destination)
-	if created { // by an apply
+	if created { // an apply of a new name creates a definition
 		s.barrier.created(m.GetName(), m.GetUID())
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return nil
 	}
 	s.barrier.updated(m.GetName(), m.GetResourceVersion())
-	if !byServer(ctx) { // the controllers must not wait for themselves
+	if !byServer(ctx) { // a controller's own write can't wait for the work of the controllers
 		s.barrier.changed(m.GetName())
 		s.barrier.definitionChanged()
 	}
@@ -103,7 +104,7 @@ func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Obje
 	return nil
 }
 
-// objectMeta returns the metadata of a definition. Other objects can't reach this storage.
+// objectMeta returns the metadata of a definition. The storage of definitions has no objects of other types.
 func objectMeta(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -34,18 +34,18 @@ type Config struct {
 	Stored func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
 	// Member is the embedded etcd, or nil.
 	Member *storage.Member
-	// Alone tells whether no other server stores the same objects.
+	// Alone tells whether no other server uses the same etcd.
 	Alone func() bool
-	// Services and WebhookAuth find and authenticate the webhooks that convert custom resources.
+	// Services finds the webhooks that convert custom resources, and WebhookAuth authenticates the server to them.
 	Services    webhook.ServiceResolver
 	WebhookAuth webhook.AuthenticationInfoResolverWrapper
-	// Next serves requests for everything else.
+	// Next serves the requests that aren't for custom resources.
 	Next genericapiserver.DelegationTarget
 }
 
-// Build builds the server of custom resources. It must be called once. It composes the parts of
-// apiextensions-apiserver as that does, but for discovery and OpenAPI, which packages discovery and openapi derive
-// from the definitions.
+// Build builds the server of custom resources, and must be called once. It assembles the parts of the library
+// apiextensions-apiserver as the library itself does, except for discovery and OpenAPI: packages discovery and openapi
+// derive both from the definitions.
 func (r *Resources) Build(c Config) error {
 	storeDefinitions(&c.Etcd)
 	config := r.genericConfig(c)
@@ -75,15 +75,15 @@ func (r *Resources) Build(c Config) error {
 	return r.serve(c, config, group.StaticOpenAPISpec, client.ApiextensionsV1())
 }
 
-// genericConfig is the configuration of the library's server, whose requests come through the handler chain of the
-// server.
+// genericConfig returns the configuration of the library's server. Its requests have passed the handler chain of the
+// main server.
 func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig {
 	g := c.Generic
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	g.OpenAPIV3Config = c.OpenAPI
 	g.SkipOpenAPIInstallation = true
 	g.EnableDiscovery = false
-	// The main server has filtered the requests, and passes on only those for resources that it lacks.
+	// The main server has these features, and passes on only requests for resources that it lacks.
 	g.EnableProfiling, g.EnableMetrics = false, false
 	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }
@@ -93,12 +93,12 @@ func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig 
 	return &genericapiserver.RecommendedConfig{Config: g, SharedInformerFactory: c.Informers}
 }
 
-// storesOf returns how custom resources are stored.
+// storesOf returns the getter of the storage options of custom resources.
 func (r *Resources) storesOf(c Config, g *genericapiserver.RecommendedConfig) generic.RESTOptionsGetter {
 	return r.stores.RESTOptionsGetter(c.Stored(crdoptions.NewCRDRESTOptionsGetter(c.Etcd, g.ResourceTransformers, g.StorageObjectCountTracker)))
 }
 
-// definitionGroup serves the API of definitions, unless --runtime-config has turned that off.
+// definitionGroup installs the API group of definitions, unless --runtime-config turns the group off.
 func definitionGroup(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(apiextensionsv1.GroupName, crdserver.Scheme, metav1.ParameterCodec, crdserver.Codecs)
 	if config.MergedResourceConfig.ResourceEnabled(definitionsResource) {
@@ -116,8 +116,8 @@ func definitionGroup(server *genericapiserver.GenericAPIServer, config *generica
 
 var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// HideGroup removes the document of the group of definitions from the server. The library's document would answer
-// requests for all versions that definitions add to the group.
+// HideGroup removes the discovery document of the definitions' group from the library's server. The document would be
+// the answer for all versions of the group, but definitions may add versions to the group.
 func (r *Resources) HideGroup() error {
 	container, document := r.Server().Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
 	for _, service := range container.RegisteredWebServices() {

@@ -10,15 +10,17 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// cleanup keeps the controllers from deleting custom resources of a definition that Restore has brought back while it was
-// being deleted: the controllers would finish that deletion.
+// cleanup protects the custom resources of a definition that Restore brings back while the controllers delete them.
+// Without cleanup, the controllers would go on with the deletion.
 type cleanup struct {
 	mu sync.RWMutex
-	// kept has the resource versions of restored definitions that aren't being deleted.
+	// kept has the resource versions of the definitions that Restore has brought back, unless a later deletion of the
+	// definition has begun.
 	kept map[string]string
 }
 
-// keep waits for the end of deletions of the definition's custom resources.
+// keep forbids the controllers to delete custom resources of the definition. It returns when deletions in progress have
+// ended.
 func (c *cleanup) keep(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,8 +30,8 @@ func (c *cleanup) keep(name, resourceVersion string) {
 	c.kept[name] = resourceVersion
 }
 
-// begin allows the deletion of the definition's custom resources, unless the definition was restored later. The
-// controllers write to the definition's status when they begin.
+// begin allows the controllers to delete the definition's custom resources, unless Restore has brought the definition
+// back after the resource version. The controllers write to the definition's status before they delete.
 func (c *cleanup) begin(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +40,8 @@ func (c *cleanup) begin(name, resourceVersion string) {
 	}
 }
 
-// write makes a change to a custom resource. A change in a context without a user is made by the controllers.
+// write makes a change of a custom resource, unless a controller makes the change and keep forbids it. A context
+// without a user shows that a controller makes the change.
 func (c *cleanup) write(ctx context.Context, resource schema.GroupResource, change func() error) error {
 	if _, asked := request.UserFrom(ctx); asked {
 		return change()

@@ -29,8 +29,8 @@ func (w *writable) Delete(context.Context, string, runtime.Object, *storage.Prec
 	return nil
 }
 
-// The controllers delete custom resources together with their definition, unless the definition is restored. Then
-// deletions that have begun end before the Restore returns.
+// The controllers delete custom resources together with their definition, unless Restore has brought the definition
+// back. Restore waits for deletions in progress.
 func TestCleanupOfRestored(t *testing.T) {
 	t.Parallel()
 	const name = "widgets.example.com"
@@ -60,7 +60,7 @@ func TestCleanupOfRestored(t *testing.T) {
 			defer destroy()
 			test.before(barrier)
 			ctx := test.by(t.Context())
-			held := store.GuaranteedUpdate(ctx, "/a", nil, false, nil, nil, nil) // by a finalizer
+			held := store.GuaranteedUpdate(ctx, "/a", nil, false, nil, nil, nil) // a finalizer keeps the custom resource
 			gone := store.Delete(ctx, "/b", nil, nil, nil, nil, storage.DeleteOptions{})
 			if refused := test.want == 0; inner.writes != test.want || (held != nil) != refused || (gone != nil) != refused {
 				t.Errorf("%s: want %d writes, got %d, errors %v and %v", test.reason, test.want, inner.writes, held, gone)

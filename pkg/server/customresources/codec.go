@@ -13,16 +13,16 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON and in v1beta1,
-// which has one schema for versions with the same schema.
+// storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON, and in version
+// v1beta1, which has one schema for all versions if their schemas are equal.
 func storeDefinitions(etcd *genericoptions.EtcdOptions) {
 	etcd.StorageConfig.Codec = definitionCodec{crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)}
 	etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 }
 
-// definitionCodec gives a definition that was stored in protobuf, as in data folders of earlier versions, the meaning that
-// the definition has in JSON. JSON has either a schema or a boolean for further properties, and a schema allows
-// them. Protobuf has both, and typed clients send the schema without the boolean.
+// definitionCodec corrects definitions that an earlier version of miniapi stored in protobuf. In JSON,
+// additionalProperties is either a schema or a boolean, and a schema allows additional properties. Protobuf has both
+// fields, and typed clients send the schema with the boolean false.
 type definitionCodec struct{ runtime.Codec }
 
 // Decode implements runtime.Decoder.
@@ -39,13 +39,13 @@ func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, 
 
 func isJSON(data []byte) bool { return bytes.HasPrefix(data, []byte("{")) }
 
-// allowBySchema allows the further properties and items for which there is a schema.
+// allowBySchema sets the booleans that allow additional properties and items wherever there is a schema for them.
 func allowBySchema(v *apiextensions.CustomResourceValidation) {
 	if v == nil {
 		return
 	}
 	var found []*apiextensions.JSONSchemaPropsOrBool
-	// A change of a schema during the traversal would be an error.
+	// SchemaHas must not see a change of a schema, so the changes come after the traversal.
 	validation.SchemaHas(v.OpenAPIV3Schema, func(s *apiextensions.JSONSchemaProps) bool {
 		for _, further := range []*apiextensions.JSONSchemaPropsOrBool{s.AdditionalProperties, s.AdditionalItems} {
 			if further != nil && further.Schema != nil {

@@ -1,6 +1,6 @@
-// Package customresources serves custom resources, and the API in which they are defined, by
-// apiextensions-apiserver. The package adds two things to that library. The answer to a write of a definition waits
-// until requests are served by the definition: the controllers have judged the names, and the resources are
-// discovered. And Restore can put definitions back without their storage. [New] is the way in. Don't use the
-// package for the kinds of a registry.Table, nor for what other servers serve: see package aggregation.
+// Package customresources serves custom resources, and the API in which they are defined, by apiextensions-apiserver.
+// The package adds two things to that library. The answer to a write of a definition waits until requests are served by
+// the definition: the controllers have judged the names, and the resources are discovered. And Restore can write
+// definitions to etcd directly, without the API's storage. [New] is the constructor. Don't use the package for the
+// kinds of a registry.Table, nor for what other servers serve: see package aggregation.
 package customresources

@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// otherServersDelay is the time for which the library delays each create of a custom resource after its definition
-// is established, because other servers of the cluster may not have seen the definition yet.
+// otherServersDelay is the time for which the library delays each create of a custom resource after its definition is
+// established. Within this time, the library expects other servers of the cluster to see the definition.
 const otherServersDelay = 2 * time.Second
 
-// serveAtOnce spares the only server of a cluster that delay. While the server is alone, its informer shows new
-// definitions as older than they are. The stored definitions stay unchanged: see keepEstablished.
+// serveAtOnce removes the delay otherServersDelay if this server is the only one. The server's informer then shows a
+// new definition with an older time of establishment. The stored definition stays unchanged: see keepEstablished.
 func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() bool) {
 	age(crd, time.Now().Add(-otherServersDelay), alone)
 }
 
-// age makes the condition of a definition that was established after the time as old as that time.
+// age changes the condition Established of a definition: a time after latest becomes latest. If another server runs,
+// age changes nothing.
 func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
 	for i := range crd.Status.Conditions {
 		condition := &crd.Status.Conditions[i]
@@ -28,8 +29,8 @@ func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone 
 	}
 }
 
-// keepEstablished keeps the stored time of the condition Established, in place of the one that a controller has
-// from the informer.
+// keepEstablished keeps the stored time of the condition Established when a controller writes a definition. The
+// controller has the older time that serveAtOnce has set.
 func keepEstablished(existing, updated runtime.Object) {
 	was, now := established(existing), established(updated)
 	if was != nil && now != nil && was.Status == now.Status {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Only a server that is alone treats a new definition as an old one.
+// The only server of a cluster sees a new definition as an old one. A server beside others sees the true time.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)

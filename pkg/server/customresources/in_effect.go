@@ -8,18 +8,18 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// isInEffect says whether the controllers have nothing left to do about a definition: they have established it as it is
-// now, or have refused it.
+// isInEffect reports whether the controllers have nothing left to do for a definition: they have established its
+// present spec, or have refused it.
 func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }
 
-// isStuck tells whether the controllers could not write the status of a definition as it is now.
+// isStuck reports whether the controllers could not write the status of the present version of a definition.
 func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
-// isServed says whether a definition is served by the names that it has, or won't be.
+// isServed reports whether requests are served by the accepted names of a definition, or never will be.
 func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
@@ -32,14 +32,13 @@ func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return true // no controller will establish it
 }
 
-// hasItsNames tells whether the accepted names of a definition are the requested ones.
+// hasItsNames reports whether the accepted names of a definition are the requested ones.
 func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }
 
-// isRefusedNames tells whether the status says that other definitions have some of the requested names, and the
-// definition has all the others. The status may be outdated: it may be about names that the definition no longer
-// requests, or that are free by now.
+// isRefusedNames reports whether the status is up to date and says that other definitions have some of the requested
+// names. An outdated status is about names that the definition doesn't request any more, or that are free again.
 func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) &&
 		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
@@ -88,8 +87,8 @@ func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
 }
 
-// isJudged tells whether a controller has checked the approval of a definition in a group of the Kubernetes
-// community.
+// isJudged reports whether a controller has checked a definition in a group of the Kubernetes community. Such a
+// definition needs an approval.
 func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
 		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The answer to a write of a definition waits for the work that the controllers will do, and not for work that they
+// The answer to a write of a definition waits for work that the controllers will do. It doesn't wait for work that they
 // will never do.
 func TestDefinitionIsInEffect(t *testing.T) {
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		}
 	}
 	named := func(d *definition) { d.Status.AcceptedNames = d.Spec.Names }
-	// rest returns the names without the refused ones.
+	// rest gives the definition the requested names except for the refused ones.
 	rest := func(d *definition) {
 		d.Status.AcceptedNames = d.Spec.Names
 		d.Status.AcceptedNames.ShortNames = nil

@@ -18,12 +18,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// resync is how often client-go's informer of definitions calls its handlers again. It is the library's.
+// resync is the interval at which client-go's informer of definitions calls its handlers again. The library
+// apiextensions-apiserver has the same interval.
 const resync = 5 * time.Minute
 
-// newInformers returns a factory with the informer of definitions. It takes the events of an embedded etcd directly. Its
-// handlers are called one after the other, in the order in which they were added. The function decoding returns the feed that
-// the informer follows.
+// newInformers returns a factory with the informer of definitions. With an embedded etcd, the informer takes its events
+// directly from etcd, by the feed that the function decoding returns. The handlers of the informer are called one after
+// the other, in the order in which they were added.
 func newInformers(client crdclient.Interface, member *storage.Member, decoding func(*storage.Feed) *storage.Feed) crdinformers.SharedInformerFactory {
 	factory := crdinformers.NewSharedInformerFactory(client, resync)
 	ofClient := crdinformers.NewSharedInformerFactory(client, resync).Apiextensions().V1().CustomResourceDefinitions()
@@ -37,10 +38,12 @@ func newInformers(client crdclient.Interface, member *storage.Member, decoding f
 	return factory
 }
 
-// asServed returns the form in which the informer has a definition: in v1, and served at once.
+// asServed returns a function that changes the definitions of the informer: they get version v1, and serveAtOnce
+// applies.
 func asServed(alone func() bool) cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if stored, ok := obj.(*apiextensions.CustomResourceDefinition); ok { // of an embedded etcd
+		// The feed of an embedded etcd gives the internal type.
+		if stored, ok := obj.(*apiextensions.CustomResourceDefinition); ok {
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(stored, crd, nil); err != nil {
 				return nil, err
@@ -54,20 +57,21 @@ func asServed(alone func() bool) cache.TransformFunc {
 	}
 }
 
-// inOrder is an informer of client-go's whose handlers are called one after the other. client-go has a goroutine for each
-// handler.
+// inOrder is client-go's informer with one difference: it calls the handlers one after the other. client-go calls each
+// handler in a goroutine of its own.
 type inOrder struct {
 	cache.SharedIndexInformer
 
 	mu       sync.Mutex
 	started  bool
 	handlers []cache.ResourceEventHandler
-	all      cache.ResourceEventHandlerRegistration // of the one handler that calls the others
+	all      cache.ResourceEventHandlerRegistration // the registration of the handler that calls all others
 }
 
 var errInOrder = errors.New("a handler that is called in the order of all can't be removed")
 
-// AddEventHandlerWithOptions implements cache.SharedInformer. A handler that comes after the start is called by itself.
+// AddEventHandlerWithOptions implements cache.SharedInformer. client-go calls a handler that is added after the start
+// in a goroutine of its own.
 func (i *inOrder) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// With an external etcd, too, a handler is called after those that were added before it.
+// With an external etcd, the informer calls its handlers in the order in which they were added, as with an embedded
+// one.
 func TestHandlersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	client := crdfake.NewClientset()

@@ -18,31 +18,35 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// preparing is how many definitions are prepared at once, which is work for the processors.
+// preparing is the number of definitions that are prepared at the same time. Preparing needs processor time only.
 const preparing = 4
 
-// Installation are definitions to store before the informers start, as if FieldManager had applied them.
+// Installation has definitions to store before the informers start. The result is the same as if FieldManager had
+// applied them.
 type Installation struct {
-	// Definitions are in JSON.
+	// Definitions are in JSON, one in each element.
 	Definitions [][]byte
-	// Prepared is shared with other servers of the process. Those of servers with the same Settings are used.
+	// Prepared has prepared definitions, and other servers of the process share it. A server uses those of servers with
+	// the same Settings.
 	Prepared *Prepared
 	Settings string
-	// FieldManager applies the definitions, and StatusManager is that of the controllers.
+	// FieldManager is the manager of the fields of the definitions, and StatusManager that of the fields that the
+	// controllers write.
 	FieldManager, StatusManager string
 }
 
 // Installed is a definition of an Installation that is stored.
 type Installed struct {
-	// Index is that of the definition in the Installation.
+	// Index is the index of the definition in Installation.Definitions.
 	Index int
-	// Warnings are those that the answer to a request would have had.
+	// Warnings are the warnings that a client would have got if it had applied the definition.
 	Warnings []string
 }
 
-// Install stores definitions in an embedded etcd that has none, each in one write, as requests and the controllers would
-// leave them. Install leaves out those about which that isn't certain: requests must create them. Informers, which
-// haven't started, find the definitions in their first list.
+// Install stores definitions in an embedded etcd that has none yet. It stores each definition in the final state: as
+// after an apply request and the work of the controllers. If the final state of a definition isn't certain, Install
+// leaves the definition out, and the caller must apply it by a request. Informers start after Install, and find the
+// definitions in their first list.
 func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, error) {
 	if r.member == nil || r.preparer == nil {
 		return nil, nil
@@ -70,7 +74,8 @@ func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, e
 	return installed, r.member.Create(ctx, records)
 }
 
-// prepareAll returns the forms of the definitions, nil for those that requests must create.
+// prepareAll returns the definitions in their final state. An element is nil if only a request can create the
+// definition.
 func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared, error) {
 	all := make([]*prepared, len(i.Definitions))
 	preparer := sync.OnceValues(r.preparer)
@@ -85,7 +90,7 @@ func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared
 					failed = err
 					return nil
 				}
-				// Other servers have the result, too.
+				// Other servers use the result, so the end of this server's context must not interrupt the work.
 				return p.prepare(context.WithoutCancel(ctx), given, managers{i.FieldManager, i.StatusManager})
 			})
 			return failed
@@ -96,11 +101,13 @@ func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared
 
 func (r *Resources) feed() *storage.Feed { return r.member.Feed(definitionsResource.GroupResource()) }
 
-// installed are the definitions that were stored by Install, as informers have them. The zero value is ready for use.
+// installed has the definitions that Install has stored, in the form that informers have. The zero value is ready for
+// use.
 type installed struct {
 	mu     sync.Mutex
 	byName map[string]installedDefinition
-	// structural are the UIDs of definitions whose first specs have been found to be structural.
+	// structural has the UIDs of definitions whose specs were structural (as the API requires of schemas) when Install
+	// stored them.
 	structural map[types.UID]struct{}
 }
 
@@ -119,7 +126,7 @@ func (i *installed) add(crd *apiextensionsv1.CustomResourceDefinition, data []by
 	i.structural[crd.UID] = struct{}{}
 }
 
-// take returns the definition that was installed under a name, once, if it is stored as it was.
+// take returns a definition that Install has stored, if the stored data is still the same. A second call returns nil.
 func (i *installed) take(name string, data []byte) *apiextensionsv1.CustomResourceDefinition {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -131,7 +138,7 @@ func (i *installed) take(name string, data []byte) *apiextensionsv1.CustomResour
 	return found.crd
 }
 
-// isStructural reports whether the schemas of a definition have been found to be structural.
+// isStructural reports whether Install found the schemas of a definition to be structural and the spec hasn't changed.
 func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,7 +146,8 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 	return known && crd.Generation == 1
 }
 
-// decoding returns the feed of definitions in v1. Definitions that Install has stored need no decoding.
+// decoding returns the feed of definitions in version v1. A definition that Install has stored isn't decoded, because
+// installed has it.
 func (i *installed) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil
@@ -152,8 +160,8 @@ func (i *installed) decoding(feed *storage.Feed) *storage.Feed {
 	})
 }
 
-// unknown is the informer of definitions for the controller that looks for schemas that aren't structural. Its handlers
-// aren't told of the definitions whose schemas are known to be.
+// unknown is the informer of definitions for the library's controller that reports schemas that aren't structural. It
+// passes no event to the controller for definitions that Install has checked.
 type unknown struct {
 	crdinformers.CustomResourceDefinitionInformer
 	installed *installed

@@ -25,12 +25,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// preparer makes the form in which a definition is stored: what an apply of the definition and the controllers make of
-// it.
+// preparer makes the final state of a definition: the state after an apply request and the work of the controllers.
 type preparer struct {
 	definitions rest.Creater
 	feed        *storage.Feed
-	// fields manage those that are applied, and statusFields those that the controllers set.
+	// fields records the manager of applied fields, and statusFields that of the fields that the controllers set.
 	fields, statusFields *managedfields.FieldManager
 }
 
@@ -61,8 +60,8 @@ var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResource
 // managers are the field managers of a definition that is applied.
 type managers struct{ applied, status string }
 
-// prepare returns nil for a definition that requests must create: it is refused, or controllers decide about more than
-// its names.
+// prepare returns the final state of a definition. It returns nil if only a request can create the definition: because
+// the API refuses it, or because the controllers decide about more than its names.
 func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prepared {
 	var u unstructured.Unstructured
 	if err := json.Unmarshal(given, &u.Object); err != nil || u.GroupVersionKind() != definitionKind || u.GetNamespace() != "" || u.GetUID() != "" {
@@ -104,8 +103,8 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 	return newPrepared(crd, data, warned, differing)
 }
 
-// judgedByNames reports whether the controllers establish a definition if no other has its names. They don't if the caBundle
-// of its webhook is invalid. The deletion of an owner, or of the definition, may come before.
+// judgedByNames reports whether the controllers decide about a definition by its names alone. They also look at the
+// caBundle of a webhook, at owner references and at finalizers.
 func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
 	if len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
 		return false
@@ -114,7 +113,7 @@ func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
 	return conversion == nil || conversion.WebhookClientConfig == nil || len(webhook.ValidateCABundle(nil, conversion.WebhookClientConfig.CABundle)) == 0
 }
 
-// accept sets the status that the controllers give a definition whose names are free.
+// accept sets the status that the controllers give to a definition whose names no other definition has.
 func accept(crd *apiextensions.CustomResourceDefinition) {
 	crd.Status.AcceptedNames = *crd.Spec.Names.DeepCopy()
 	conditions := []apiextensions.CustomResourceDefinitionCondition{
@@ -129,8 +128,8 @@ func accept(crd *apiextensions.CustomResourceDefinition) {
 	}
 }
 
-// approval returns the condition of a definition in a group of the Kubernetes community. A definition without a valid
-// annotation is refused.
+// approval returns the condition that says whether a definition in a group of the Kubernetes community is approved.
+// Without a valid annotation, the controllers refuse the definition.
 func approval(annotations map[string]string) apiextensions.CustomResourceDefinitionCondition {
 	state, why := apihelpers.GetAPIApprovalState(annotations)
 	condition := apiextensions.CustomResourceDefinitionCondition{
@@ -142,8 +141,8 @@ func approval(annotations map[string]string) apiextensions.CustomResourceDefinit
 	return condition
 }
 
-// withoutConflicts leaves out the definitions of groups in which two definitions want the same name: the order of the
-// requests decides between them. Elements may be nil.
+// withoutConflicts leaves out all definitions of a group in which two definitions request the same name: the order of
+// requests decides which one gets the name. Elements of the argument may be nil.
 func withoutConflicts(all []*prepared) []*prepared {
 	resources, kinds := map[string]sets.Set[string]{}, map[string]sets.Set[string]{}
 	conflicting := sets.New[string]()
@@ -178,7 +177,7 @@ func withoutConflicts(all []*prepared) []*prepared {
 	return all
 }
 
-// recorded are the warnings of a request.
+// recorded collects the warnings of a request.
 type recorded []string
 
 // AddWarning implements warning.Recorder.

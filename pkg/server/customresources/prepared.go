@@ -14,25 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// mostPrepared is the number of definitions after which Prepared begins anew: a process may make up definitions without
-// end.
+// mostPrepared is the number of definitions after which Prepared drops all of them. A process may generate definitions
+// without end, and must not keep them all.
 const mostPrepared = 1000
 
-// Prepared are definitions in the form in which servers store them, by what was given. Servers of a process share them:
-// nothing changes what is prepared. The zero value is ready for use.
+// Prepared caches definitions in their final state, by the content that was given. Servers of a process share it, and
+// change no element. The zero value is ready for use.
 type Prepared struct {
 	mu        sync.Mutex
 	byContent map[content]func() *prepared
 }
 
-// content is a definition that was given to a server. Servers with other settings, which are feature gates and versions,
-// may store something else.
+// content is a key of the cache: the definition, its field manager, and the settings (feature gates and versions) of
+// the server. Servers with other settings may store another state.
 type content struct {
 	settings, manager string
 	sum               [sha256.Size]byte
 }
 
-// of returns the form of a definition, which the first caller prepares.
+// of returns the final state of a definition. The first caller prepares it; the other callers wait for the result.
 func (p *Prepared) of(key content, prepare func() *prepared) *prepared {
 	return p.get(key, prepare)()
 }
@@ -50,28 +50,29 @@ func (p *Prepared) get(key content, prepare func() *prepared) func() *prepared {
 	return p.byContent[key]
 }
 
-// prepared is a definition as it is stored and as informers have it. It is nil for a definition that requests must
-// create.
+// prepared is a definition in its final state, in two forms: as etcd stores it, and as informers have it. It is nil for
+// a definition that only a request can create.
 type prepared struct {
 	crd      *apiextensionsv1.CustomResourceDefinition
 	data     []byte
 	warnings []string
-	// uids and times are where data has what differs from server to server.
+	// uids and times are the positions in data of the values that differ from server to server.
 	uids, times []int
 }
 
-// placeholders stand for what differs from server to server. They are random, so that no definition has them itself.
+// placeholders are the values of a prepared definition in the places where servers have different values. They are
+// random, so that no given definition contains them.
 type placeholders struct {
 	uid  types.UID
 	time metav1.Time
 }
 
 func newPlaceholders() placeholders {
-	const thousands = 100_000_000_000 // seconds, about 3,000 years
+	const thousands = 100_000_000_000 // an unusual time: 3,000 years are about 100,000,000,000 seconds
 	return placeholders{uuid.NewUUID(), metav1.Unix(thousands+rand.Int64N(thousands), 0)}
 }
 
-// newPrepared notes where the encoded definition has the placeholders.
+// newPrepared records the positions of the placeholders in the encoded definition.
 func newPrepared(crd *apiextensionsv1.CustomResourceDefinition, data []byte, warnings []string, p placeholders) *prepared {
 	return &prepared{
 		crd: crd, data: data, warnings: warnings,
@@ -91,8 +92,8 @@ func placesOf(data []byte, text string) []int {
 	}
 }
 
-// copy returns the definition for one server, with a UID of its own and created now. The copies share their specs, which
-// are for reading alone.
+// copy returns the definition for one server. The copy has a UID of its own, and now as its creation time. All copies
+// share one spec, which must not be changed.
 func (p *prepared) copy(now metav1.Time) (*apiextensionsv1.CustomResourceDefinition, []byte) {
 	uid, data := uuid.NewUUID(), bytes.Clone(p.data)
 	for _, at := range p.uids {
@@ -111,7 +112,7 @@ func (p *prepared) copy(now metav1.Time) (*apiextensionsv1.CustomResourceDefinit
 	return &crd, data
 }
 
-// setTimes sets when an object was created and its fields were set.
+// setTimes sets the creation time of an object and the times of its managed fields.
 func setTimes(meta *metav1.ObjectMeta, now metav1.Time) {
 	meta.CreationTimestamp = now
 	meta.ManagedFields = slices.Clone(meta.ManagedFields)

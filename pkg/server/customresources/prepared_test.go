@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// preparedGears returns a definition of one name in all its forms, as if it had been prepared.
+// preparedGears returns a prepared definition, made without a preparer.
 func preparedGears(t *testing.T) *prepared {
 	t.Helper()
 	differing := newPlaceholders()
@@ -35,7 +35,7 @@ func preparedGears(t *testing.T) *prepared {
 	return newPrepared(crd, data, nil, differing)
 }
 
-// A copy has a UID and times of its own, in both forms, and shares nothing that a server changes.
+// A copy has a UID and times of its own in both forms. It shares no part with other copies that a server changes.
 func TestPreparedCopy(t *testing.T) {
 	t.Parallel()
 	p := preparedGears(t)
@@ -69,7 +69,7 @@ func TestPreparedCopy(t *testing.T) {
 	}
 }
 
-// Definitions of a group in which a name is wanted twice are left to requests.
+// If two definitions of a group request the same name, only requests can create them.
 func TestWithoutConflicts(t *testing.T) {
 	t.Parallel()
 	define := func(group, plural, kind string, shortNames ...string) *prepared {
@@ -105,7 +105,7 @@ func TestWithoutConflicts(t *testing.T) {
 	}
 }
 
-// The installed definitions stand for the stored ones once, and only while both are the same.
+// An installed definition replaces the decoding of the stored one once, and only if the two are equal.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
 	crd, data := preparedGears(t).copy(metav1.Now())
@@ -133,7 +133,7 @@ func TestInstalledIsTaken(t *testing.T) {
 	}
 }
 
-// Each content is prepared once, and a process that makes up contents without end keeps no more than the limit.
+// Prepared prepares each content once. It never keeps more contents than the limit.
 func TestPreparedIsBounded(t *testing.T) {
 	t.Parallel()
 	var p Prepared

@@ -13,11 +13,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Hooks are called before the answer to the write that causes the call.
+// Hooks are functions that are called after a write and before the answer to the write.
 type Hooks struct {
-	// Written is called after each write of a custom resource: the resource may be the parameter of a policy.
+	// Written is called after each write of a custom resource. Admission uses custom resources as parameters of
+	// policies.
 	Written func(schema.GroupResource, runtime.Object)
-	// DefinitionChanged is called when another definition serves requests than before.
+	// DefinitionChanged is called when requests are served by a changed definition.
 	DefinitionChanged func()
 }
 
@@ -29,34 +30,36 @@ type Resources struct {
 	informers crdinformers.SharedInformerFactory
 	// member is the embedded etcd, or nil.
 	member *storage.Member
-	// preparer prepares definitions; nil if they aren't served.
+	// preparer returns the preparer of Install. It is nil if --runtime-config turns the API of definitions off.
 	preparer  func() (*preparer, error)
 	installed installed
 }
 
-// New returns custom resources that are not served yet. Informers run in the context following. When it ends, all
-// waits for definitions end.
+// New returns Resources that serve nothing yet: Build makes them serve. The context following is that of the informers.
+// At its end, all waits for definitions end.
 func New(following context.Context, hooks Hooks) *Resources {
 	b := newBarrier(following)
 	b.definitionChanged = hooks.DefinitionChanged
 	return &Resources{barrier: b, stores: stores{written: hooks.Written, cleanup: &b.cleanup}}
 }
 
-// Wait waits until the stores of deleted definitions are destroyed, which happens soon after the last request.
+// Wait returns when the stores of deleted definitions are destroyed. The library destroys them about a second after the
+// last request.
 func (r *Resources) Wait() error { return r.stores.wait() }
 
-// Server serves the API of definitions, and the custom resources. It is nil before Build.
+// Server returns the server of definitions and custom resources. It is nil before Build.
 func (r *Resources) Server() *genericapiserver.GenericAPIServer { return r.server }
 
-// Informers has the informer of definitions.
+// Informers returns the factory with the informer of definitions.
 func (r *Resources) Informers() crdinformers.SharedInformerFactory { return r.informers }
 
-// Definition is the definition by which requests for a kind are served; nil if there is none.
+// Definition returns the definition by which requests for a kind are served, or nil.
 func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
 	return r.barrier.definition(kind)
 }
 
-// Settled returns a handler whose requests wait until earlier deletions of definitions are in effect.
+// Settled returns a handler that waits, before it calls next, until the informer has seen the deletions of definitions
+// that have begun.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.barrier.settle()
@@ -64,7 +67,8 @@ func (r *Resources) Settled(next http.Handler) http.Handler {
 	})
 }
 
-// Observe must be called with each event of the informer of definitions, after all handlers of the informer.
+// Observe handles an event of the informer of definitions. The last handler of the informer must call it with each
+// event.
 func (r *Resources) Observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	r.barrier.observe(crd, deleted)
 }

@@ -9,21 +9,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// deletionTimeout limits the time for which a Restore waits for the deletion of definitions, which takes
-// milliseconds.
+// deletionTimeout limits the time for which Restore waits until definitions that are being deleted are gone. That
+// usually takes milliseconds.
 const deletionTimeout = 500 * time.Millisecond
 
-// EndDeletions waits until definitions that are being deleted are gone. Otherwise the controllers would continue
-// with the restored definitions; cleanup would stop them, but they would log that. If finalizers hold custom
-// resources, EndDeletions doesn't wait, because the controllers check such custom resources only every five
-// seconds.
+// EndDeletions waits until definitions that are being deleted are gone. Otherwise the controllers would go on with the
+// deletion after the restore; cleanup would stop them, but they would log errors. EndDeletions doesn't wait if
+// finalizers keep custom resources, because the controllers check those only every five seconds.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
 	b.settle()
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.following, cancel)()
-	// Finalizers may hold them for a longer time, which is no error.
+	// A timeout is no error: finalizers may keep custom resources for a long time.
 	_ = b.known.Wait(ctx, func(k knownDefinitions) bool {
 		for _, crd := range k.seen {
 			if isCleanedUp(crd) {
@@ -39,8 +38,8 @@ func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
-// Restored waits until a definition is in effect that was written to etcd, or deleted there, without the storage.
-// The argument is the revision of the write, or 0 if another write came first.
+// Restored waits until a definition that Restore has written to etcd or deleted there is in effect. The argument
+// revision is the etcd revision of Restore's write, or 0 if another client has written the definition in the meantime.
 func (r *Resources) Restored(name string, revision int64, deleted bool) {
 	b := r.barrier
 	switch {
@@ -51,7 +50,7 @@ func (r *Resources) Restored(name string, revision int64, deleted bool) {
 		resourceVersion := strconv.FormatInt(revision, 10)
 		b.await(name, func(k knownDefinitions) bool {
 			crd := k.seen[name]
-			// At the time of the snapshot, the names may have been about to be accepted.
+			// The snapshot may have been taken before the controllers had accepted the names.
 			return crd != nil && k.isPast(name, resourceVersion) && isServed(crd)
 		})
 		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {

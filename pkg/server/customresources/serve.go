@@ -22,20 +22,22 @@ import (
 )
 
 const (
-	// masters is how many servers the library's handler takes the cluster to have. With more than one, it would delay each
-	// definition by seconds: serveAtOnce says when other servers must be waited for.
+	// masters is the number of API servers that the library is told of. If it were more than one, the library would
+	// delay each definition by seconds. Instead, serveAtOnce decides whether other servers must be waited for.
 	masters = 1
-	// workers is the number of goroutines of those controllers that have several. It is the library's.
+	// workers is the number of goroutines of each controller that has several, as in the library
+	// apiextensions-apiserver.
 	workers = 5
 )
 
-// serve serves custom resources, and makes the controllers of definitions run with the server. The handler of custom
-// resources is the first handler of the informer: all others know that requests are served by the definition.
+// serve serves custom resources, and makes the controllers of definitions run with the server. The library's handler of
+// custom resources is the first event handler of the informer. So when a later handler is called with a definition,
+// requests are already served by that definition.
 func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema, client crdclient.ApiextensionsV1Interface) error {
 	validation.RegisterMetrics()
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
 	establishing := establish.NewEstablishingController(definitions, client)
-	// Requests for discovery never come here: see package discovery.
+	// The handler needs no discovery handlers, because package discovery answers discovery requests.
 	handler, err := crdserver.NewCustomResourceDefinitionHandler(nil, nil, definitions, c.Next.UnprotectedHandler(), r.storesOf(c, config),
 		config.AdmissionControl, establishing, c.Services, c.WebhookAuth, masters, r.server.Authorizer,
 		config.RequestTimeout, time.Duration(config.MinRequestTimeout)*time.Second, models, config.MaxRequestBodyBytes)
@@ -64,7 +66,7 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	})
 }
 
-// follow adds the handler that comes after the library's.
+// follow adds the event handler that comes directly after the library's.
 func (r *Resources) follow(definitions cache.SharedIndexInformer) error {
 	told := func(obj any, deleted bool) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -83,7 +85,8 @@ func (r *Resources) follow(definitions cache.SharedIndexInformer) error {
 	return err
 }
 
-// addHooks adds the library's hooks to the start of the server. Health checks have their names.
+// addHooks makes the server start the informers and the controllers. The hooks have the library's names, which are also
+// names of health checks.
 func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookContext)) error {
 	synced := make(chan struct{})
 	if err := r.server.RegisterMuxAndDiscoveryCompleteSignal("CRDInformerHasNotSynced", synced); err != nil {
@@ -117,12 +120,12 @@ func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookC
 	return nil
 }
 
-// queueAccepted has definitions established whose names were accepted before the start. The library's handler queues a
-// definition when it changes.
+// queueAccepted tells the establishing controller of the definitions whose names were accepted before the start. The
+// library tells the controller only of definitions that change.
 func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
 	all, err := definitions.Lister().List(labels.Everything())
 	if err != nil {
-		return // the store of an informer returns no error
+		return // an informer's lister never fails
 	}
 	for _, crd := range all {
 		if apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {

@@ -9,7 +9,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// resourcesAlone passes requests for resources to the library's handler, and others to next.
+// resourcesAlone passes requests for resources to handler, and other requests to next.
 type resourcesAlone struct{ handler, next http.Handler }
 
 // ServeHTTP implements http.Handler.
@@ -21,8 +21,8 @@ func (h resourcesAlone) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.handler.ServeHTTP(w, req)
 }
 
-// Served yields the version and the path of each resource for which requests can be made: those of definitions, the
-// custom resources, and their subresources.
+// Served yields the version and the path of each resource that clients can request: the resource of definitions, custom
+// resources, and their subresources.
 func (r *Resources) Served(yield func(gv schema.GroupVersion, path string) bool) {
 	for _, path := range []string{"customresourcedefinitions", "customresourcedefinitions/status"} {
 		if !yield(apiextensionsv1.SchemeGroupVersion, path) {
@@ -31,7 +31,7 @@ func (r *Resources) Served(yield func(gv schema.GroupVersion, path string) bool)
 	}
 	definitions, err := r.informers.Apiextensions().V1().CustomResourceDefinitions().Lister().List(labels.Everything())
 	if err != nil {
-		return // the store of an informer returns no error
+		return // an informer's lister never fails
 	}
 	for _, crd := range definitions {
 		for i := range crd.Spec.Versions {

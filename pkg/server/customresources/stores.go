@@ -16,31 +16,33 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 )
 
-// teardownTimeout limits the wait during a stop. The library's own delay is a second.
+// teardownTimeout limits the time for which a stop waits until the stores are destroyed. The library delays the
+// destruction by a second.
 const teardownTimeout = 5 * time.Second
 
-// stores counts the stores of custom resources that aren't destroyed yet. The library destroys the stores of a
-// changed or deleted definition a second later, in a goroutine that would outlive a stop.
+// stores counts the open stores of custom resources. When a definition changes or is deleted, the library destroys its
+// stores a second later, in a goroutine. A stop must wait for that goroutine.
 type stores struct {
-	// written is called after each write: a custom resource may be the parameter of a policy.
+	// written is called after each write of a custom resource. Admission uses custom resources as parameters of
+	// policies.
 	written func(schema.GroupResource, runtime.Object)
 	cleanup *cleanup
 
 	open sync.WaitGroup
 
-	lister crdlisters.CustomResourceDefinitionLister // set before the first request
+	lister crdlisters.CustomResourceDefinitionLister // set once, before the first request
 	mu     sync.Mutex
-	// current are the stores that the library has for requests, and the definitions that they were made of.
+	// current has the stores that the library uses for requests, each with the definition that it was made for.
 	current map[*resourceStore]madeStore
 }
 
-// madeStore is an open store.
+// madeStore is the definition of an open store, and the function that destroys the store.
 type madeStore struct {
 	of  *apiextensionsv1.CustomResourceDefinition
 	end func()
 }
 
-// RESTOptionsGetter returns a getter that counts the stores made with inner.
+// RESTOptionsGetter returns a getter that counts the stores made by inner.
 func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &decoratedOptions{inner, s.decorate}
 }
@@ -62,7 +64,7 @@ func (s *stores) wait() error {
 	}
 }
 
-// decorate counts a store until it is destroyed, and reports its writes.
+// decorate counts a store until it is destroyed, and calls written after its writes.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 	made := &resourceStore{store, resource, s.written, s.cleanup}
 	s.open.Add(1)
@@ -70,7 +72,7 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 		defer s.open.Done()
 		destroy()
 	})
-	s.mu.Lock() // before the lookup, so that changed for a later event follows
+	s.mu.Lock() // lock before the lookup, so that changed handles any later event of the definition after this function
 	defer s.mu.Unlock()
 	if crd, err := s.lister.Get(resource.String()); err == nil {
 		if s.current == nil {
@@ -81,8 +83,8 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed handles an event of the informer, after the library's handler of custom resources. The library destroys
-// the stores of a definition that is gone, or that has another spec or other names.
+// changed handles an event of the informer. The library's handler has handled the event before, and destroys the stores
+// of a definition whose spec or accepted names have changed, or that is deleted. So changed forgets these stores.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +104,7 @@ func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted 
 	}
 }
 
-// destroy destroys the stores that the library has for requests, when there are no requests any more.
+// destroy destroys the stores that the library still uses for requests. It must be called after the last request.
 func (s *stores) destroy() {
 	s.mu.Lock()
 	current := s.current
@@ -113,8 +115,8 @@ func (s *stores) destroy() {
 	}
 }
 
-// resourceStore reports each write before its answer. It refuses to delete the custom resources of a restored
-// definition.
+// resourceStore is the store of a custom resource. It calls written before the answer to each write, and protects the
+// custom resources of a definition that Restore has brought back.
 type resourceStore struct {
 	storage.Interface
 	resource schema.GroupResource

@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// ExplainDenial adds to the error of a refused request where the request was refused, and the command that shows more.
+// ExplainDenial extends the error of a refused request: it adds which part of admission refused the request, and the
+// command that shows more.
 func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
@@ -21,7 +22,7 @@ func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) er
 	return explained
 }
 
-// where says which part refused, by which rule and in which round.
+// where names the part of admission that refused the request, the deciding rule, and the round of calls.
 func where(request *trace.Request, refused *trace.Refusal) string {
 	parts := []string{"admission plugin " + refused.Plugin}
 	switch {
@@ -39,7 +40,7 @@ func where(request *trace.Request, refused *trace.Refusal) string {
 	return strings.Join(parts, ", ")
 }
 
-// rule returns the field that decides about a webhook.
+// rule names the field of the webhook's configuration by which the webhook was called.
 func rule(request *trace.Request, webhook trace.Reference) string {
 	last := request.Admissions[len(request.Admissions)-1]
 	for _, step := range last.Steps {
@@ -52,7 +53,7 @@ func rule(request *trace.Request, webhook trace.Reference) string {
 	return ""
 }
 
-// object names the object of a request as "miniapi trace --for" takes it.
+// object returns the object of a request as an argument of "miniapi trace --for".
 func object(request *trace.Request) string {
 	last := request.Admissions[len(request.Admissions)-1]
 	parts := []string{request.Resource.Resource}

@@ -1,6 +1,7 @@
-// Package decisions records what admission decides about requests, and serves it below /debug/admission/: the recorded
-// requests, the reason why a webhook was or would be called for an object or not, and a page with both. Package trace has the data, and
-// pkg/admission fills it in. The package isn't for audit.
+// Package decisions records the decisions of admission about requests, and serves them below /debug/admission/. It
+// serves the recorded requests, the reasons why a webhook is called for an object or not, and a page with both. Package
+// trace has the types of the records, and pkg/admission fills them in. Don't use the package for an audit log: see
+// package audit.
 package decisions
 
 import (
@@ -21,38 +22,38 @@ import (
 // Config has the parts of a server that decisions need.
 type Config struct {
 	Recorder *trace.Recorder
-	// Following ends when a stop of the server begins. It ends the requests that follow others.
+	// Following ends when a stop of the server begins. Then requests end that follow the recorded requests.
 	Following context.Context
-	// Serializer encodes errors, and Decoder decodes the errors of responses.
+	// Serializer encodes errors for clients. Decoder decodes the errors in recorded responses.
 	Serializer runtime.NegotiatedSerializer
 	Decoder    runtime.Decoder
-	// RequestInfo and Mapper make requests to evaluate.
+	// RequestInfo and Mapper are for the requests of evaluations.
 	RequestInfo request.RequestInfoResolver
 	Mapper      meta.RESTMapper
-	// Configurations are those of webhooks, read as the server itself.
+	// Configurations reads the configurations of webhooks with the permissions of the server.
 	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
-	// Discovery lists the resources, Equivalents has those with the same objects, and Hides says which of them the server
-	// hides from webhooks.
+	// Discovery lists the resources. Equivalents maps a resource to those that have the same objects. Hides tells which
+	// of these the server hides from webhooks.
 	Discovery   discovery.ServerResourcesInterface
 	Equivalents func() runtime.EquivalentResourceMapper
 	Hides       func(schema.GroupResource) bool
-	// Runs says whether an admission plugin runs.
+	// Runs tells whether an admission plugin is on.
 	Runs func(plugin string) bool
 }
 
-// Decisions are those of one server.
+// Decisions has the recorded decisions of one server, and serves them.
 type Decisions struct {
 	Config
-	// api serves requests for resources, for evaluations.
+	// api is the handler of requests for resources. Evaluations send requests to it.
 	api atomic.Pointer[http.Handler]
-	// links and browsers are the users that sign in, and those that have.
+	// links are the sign-in links that nobody has opened yet, and browsers are the signed-in browsers.
 	links, browsers sessions
 }
 
-// New returns decisions. Evaluate must be called before they are served.
+// New returns Decisions. Evaluate must be called before they serve requests.
 func New(config Config) *Decisions {
 	return &Decisions{Config: config, links: sessions{life: linkLife}, browsers: sessions{life: sessionLife}}
 }
 
-// Evaluate sets the handler for resources by which requests are evaluated that aren't made.
+// Evaluate sets the handler of requests for resources, which evaluates requests that no client makes.
 func (d *Decisions) Evaluate(api http.Handler) { d.api.Store(&api) }

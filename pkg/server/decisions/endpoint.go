@@ -20,21 +20,22 @@ import (
 )
 
 const (
-	// Prefix is the prefix of the paths, and the path of the page. Users need the permission to get these nonResourceURLs, and to post to WhyPath.
+	// Prefix begins the paths of the package, and is the path of the page. A user needs permission for the verb get on
+	// these nonResourceURLs, and for post on WhyPath.
 	Prefix = "/debug/admission/"
-	// RequestsPath lists recorded requests, as a List. With follow=true, the response is a stream of Events, one a line,
-	// for requests that end from then on. The parameters resource, namespace, name and user select, and limit=N gives the
-	// last N. With output=text, or output=wide, the response is for people.
+	// RequestsPath lists recorded requests, as a List. The parameters resource, namespace, name and user select
+	// requests, and limit=N selects the last N. With follow=true, the response is a stream of Events, one a line, for
+	// requests that end from then on. With output=text or output=wide, the response is text for people.
 	RequestsPath = Prefix + "requests"
-	// WhyPath says why webhooks were called for an object, as a Why. GET takes the parameters webhook=KIND/NAME[/WEBHOOK],
-	// resource, namespace and name. An object without a name, such as a review, needs none. POST takes an Evaluation, which
-	// describes a request that isn't made.
+	// WhyPath says why webhooks are called for an object or not, as a Why. GET takes the parameters
+	// webhook=KIND/NAME[/WEBHOOK], resource, namespace and name; the name may be missing for objects that have none,
+	// such as a TokenReview. POST takes an Evaluation, which describes a request that no client makes.
 	WhyPath = Prefix + "why"
 )
 
 // List is the answer of RequestsPath.
 type List struct {
-	// Recording says that requests are recorded while nothing follows them.
+	// Recording is true if requests are recorded even while no client follows them.
 	Recording bool             `json:"recording"`
 	Requests  []*trace.Request `json:"requests"`
 }
@@ -75,12 +76,14 @@ func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// IsFollowing says that a request is answered as long as its client reads.
+// IsFollowing tells whether a request follows recorded requests: its response ends only when the client or the server
+// ends it.
 func IsFollowing(req *http.Request) bool {
 	return req.URL.Path == RequestsPath && req.URL.Query().Get("follow") == "true"
 }
 
-// filterOf returns the filter of a request's parameters. A resource may be named in the singular, or as a kind.
+// filterOf returns the filter for the parameters of a request. The parameter resource may also be a singular name or a
+// kind.
 func (d *Decisions) filterOf(req *http.Request) trace.Filter {
 	query := req.URL.Query()
 	filter := trace.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
@@ -88,7 +91,7 @@ func (d *Decisions) filterOf(req *http.Request) trace.Filter {
 	asked := schema.ParseGroupResource(name)
 	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
 	if filter.Resource == "" || err != nil {
-		return filter // the resource may be gone
+		return filter // a recorded request may be for a resource that isn't served any more
 	}
 	resource := trace.Resource{Group: asked.Group, Resource: found.Resource}
 	if hasSubresource {
@@ -128,7 +131,7 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		for _, request := range selected {
 			if err := trace.WriteTimeline(w, request, detail); err != nil {
-				return nil // the client has gone
+				return nil // an error means that the client is gone
 			}
 		}
 		return nil
@@ -137,7 +140,7 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 	}
 }
 
-// follow streams requests until the client goes or the server stops.
+// follow streams requests until the client is gone or a stop of the server begins.
 func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -158,10 +161,11 @@ func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 		}
 		return errors.Join(err, controller.Flush())
 	})
-	return nil // the response has begun
+	return nil // the response has begun, so no error can be sent
 }
 
-// why serves WhyPath for a request that was made, or else for the object that is stored.
+// why serves GET of WhyPath. It explains the recorded request for the object. Without such a request, it evaluates the
+// creation of the stored object.
 func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	target, err := targetOf(req.URL.Query().Get("webhook"))
 	if err != nil {
@@ -193,7 +197,7 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	return d.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-// evaluateWhy serves WhyPath for a request that isn't made.
+// evaluateWhy serves POST of WhyPath.
 func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
 	var evaluation Evaluation
 	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation)).Decode(&evaluation); err != nil {
@@ -218,7 +222,7 @@ func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, ta
 	return answer(w, Why{trace.Why(target, configured, request, true)})
 }
 
-// targetOf parses KIND/NAME[/WEBHOOK].
+// targetOf parses the text KIND/NAME[/WEBHOOK].
 func targetOf(text string) (trace.Reference, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	name, part, _ := strings.Cut(rest, "/")

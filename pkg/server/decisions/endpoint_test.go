@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// decisionsOf returns decisions that remember some requests, of pods and namespaces.
+// decisionsOf returns decisions with some recorded requests, for pods and namespaces.
 func decisionsOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Decisions {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -39,14 +39,14 @@ func created(resource, namespace, name, user string) trace.Request {
 	return trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name, User: trace.User{Name: user}}
 }
 
-// The parameters select requests, and say how they are answered.
+// The parameters select requests and the form of the answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
 	for _, test := range []struct {
 		name, reason, query string
 		code                int
-		// want are the names of the requests, or the error.
+		// want has the names of the selected requests, or a part of the error.
 		want string
 	}{
 		{"all", "without parameters, all are there", "", 200, "web web a db"},
@@ -79,7 +79,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Other paths and methods are errors that name those that are served.
+// The error for another path or method names the ones that are served.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{})

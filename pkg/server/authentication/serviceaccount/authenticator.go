@@ -19,7 +19,8 @@ import (
 const (
 	// leeway is the accepted difference between the clocks of issuer and verifier.
 	leeway = time.Minute
-	// staleTokenAnnotation marks, in the audit log, the use of a token after the lifetime that was asked for.
+	// staleTokenAnnotation marks, in the audit log, a request with a token that is older than the lifetime that its
+	// TokenRequest asked for.
 	staleTokenAnnotation = "authentication.k8s.io/stale-token"
 	// legacyIssuer is the iss claim of tokens that are kept in Secrets.
 	legacyIssuer = "kubernetes/serviceaccount"
@@ -45,8 +46,8 @@ type Authenticator struct {
 	Audiences authenticator.Audiences
 	// Objects reads accounts, pods, secrets and nodes.
 	Objects ObjectGetter
-	// LookupLegacy makes the authenticator check that a legacy token's Secret still has the token
-	// (--service-account-lookup). The objects of TokenRequest tokens are always checked.
+	// LookupLegacy refuses a token that was made for a Secret (a legacy token) unless the Secret still has the token,
+	// as --service-account-lookup says. The objects that TokenRequest tokens are bound to are always checked.
 	LookupLegacy bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -54,8 +55,8 @@ type Authenticator struct {
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken has no opinion on tokens of other issuers, and returns an error for invalid and expired tokens of
-// its own.
+// AuthenticateToken has no opinion on tokens of other issuers. It returns an error for an invalid or expired token of
+// one of the Issuers.
 func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	unverified := &claims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, unverified)
@@ -87,13 +88,13 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*a
 	return &authenticator.Response{User: account.UserInfo(), Audiences: audiences}, true, nil
 }
 
-// verify checks the signature with each key that the kid allows. If no key is known, it returns nothing: another
-// authenticator may know the key.
+// verify checks the token's signature with the key that kid names, or with each key if kid is empty. If no such key is
+// known, verify returns no claims and no error: another authenticator may know the key.
 func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	var errs []error
 	for _, key := range a.Keys.named(kid) {
 		verified := &claims{}
-		// Times are checked later, with the reference's leeway and messages.
+		// Method validate checks the times, with the leeway and the messages of kube-apiserver.
 		parser := jwt.NewParser(jwt.WithValidMethods([]string{key.Algorithm}), jwt.WithoutClaimsValidation())
 		_, err := parser.ParseWithClaims(token, verified, func(*jwt.Token) (any, error) { return key.Key, nil })
 		if err == nil {
@@ -104,7 +105,7 @@ func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	return nil, errors.Join(errs...)
 }
 
-// audiences returns the audiences that both the token and the caller have.
+// audiences returns the audiences of the token that the caller accepts.
 func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, legacy bool) (authenticator.Audiences, error) {
 	offered := authenticator.Audiences(token)
 	if len(offered) == 0 && legacy {

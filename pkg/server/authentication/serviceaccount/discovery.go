@@ -56,9 +56,10 @@ func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discov
 		jwksURI = (&url.URL{Scheme: "https", Host: externalAddress, Path: JWKSPath}).String()
 	}
 	configuration := providerConfiguration{
-		Issuer:        issuer,
-		JWKSURI:       jwksURI,
-		ResponseTypes: []string{"id_token"}, // required by the specification, though no logins exist
+		Issuer:  issuer,
+		JWKSURI: jwksURI,
+		// The OpenID specification requires the field, though the API server has no logins.
+		ResponseTypes: []string{"id_token"},
 		SubjectTypes:  []string{"public"},
 	}
 	set := struct {
@@ -114,7 +115,7 @@ func (k PublicKey) jsonWebKey() jsonWebKey {
 		// Coordinates have the curve's full width (RFC 7518, 6.2.1.2).
 		width := (key.Curve.Params().BitSize + 7) / 8
 		web.Type, web.Curve = "EC", key.Curve.Params().Name
-		if point, err := key.Bytes(); err == nil { // 0x04, X, Y
+		if point, err := key.Bytes(); err == nil { // bytes are 0x04, X, Y
 			web.X, web.Y = encode(point[1:1+width]), encode(point[1+width:])
 		}
 	}

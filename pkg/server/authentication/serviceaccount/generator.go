@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// safeTransitionSeconds is the lifetime that a kubelet asks for when it replaces a legacy token: an hour and seven
-	// seconds. This unusual lifetime is the sign that an extended one is wanted (KEP-1205).
+	// safeTransitionSeconds is an hour and seven seconds, the lifetime that a kubelet asks for when it replaces a
+	// legacy token (a token without expiry). By this unusual lifetime the kubelet says that the token may get the
+	// extended lifetime (KEP-1205).
 	safeTransitionSeconds = 60*60 + 7
 	// extendedSeconds is the extended lifetime: a year.
 	extendedSeconds = 365 * 24 * 60 * 60
@@ -36,8 +37,8 @@ type TokenGenerator struct {
 	Audiences []string
 	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration
-	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. The audit log has a warning when
-	// one is used after the lifetime that was asked for.
+	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. The use of such a token after the
+	// lifetime that the kubelet asked for has a warning in the audit log.
 	ExtendExpiration bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -92,8 +93,8 @@ func (g *TokenGenerator) IssueToken(ctx context.Context, account *corev1.Service
 	return nil
 }
 
-// lifetime returns the lifetime that the request asks for. If that is more than MaxExpiration, it returns MaxExpiration
-// and warns the client.
+// lifetime returns the lifetime that the request asks for. If the lifetime is more than MaxExpiration, the result is
+// MaxExpiration, and the client gets a warning.
 func (g *TokenGenerator) lifetime(ctx context.Context, request *authenticationv1.TokenRequest) time.Duration {
 	if request.Spec.ExpirationSeconds == nil {
 		hour := int64(60 * 60)

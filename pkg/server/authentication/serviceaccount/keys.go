@@ -35,7 +35,8 @@ func NewSigner(key any) (*Signer, error) {
 	return &Signer{key: signer, public: public}, nil
 }
 
-// GenerateSigner makes a signer with a new ECDSA P-256 key. The key isn't stored: its tokens end with the process.
+// GenerateSigner makes a signer with a new ECDSA P-256 key. The key isn't stored, so its tokens are invalid after the
+// end of the process.
 func GenerateSigner() (*Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *Signer) Public() PublicKey { return s.public }
 
 func (s *Signer) sign(claims jwt.Claims) (string, error) {
 	token := jwt.NewWithClaims(jwt.GetSigningMethod(s.public.Algorithm), claims)
-	delete(token.Header, "typ") // like the reference, send only alg and kid
+	delete(token.Header, "typ") // like kube-apiserver, send only alg and kid
 	token.Header["kid"] = s.public.ID
 	signed, err := token.SignedString(s.key)
 	if err != nil {
@@ -141,7 +142,8 @@ func (s KeySet) With(key PublicKey) KeySet {
 	return append(s[:len(s):len(s)], key)
 }
 
-// named returns the keys to try for a token's kid: all keys if the token has none.
+// named returns the keys that may verify a token with the given kid. A token without a kid may have been signed by any
+// key.
 func (s KeySet) named(id string) KeySet {
 	if id == "" {
 		return s

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// invalidSinceLabel marks Secrets whose tokens haven't been used for a long time; the value is a date
+	// invalidSinceLabel marks Secrets whose tokens haven't been used for a long time. The value is the date of the mark
 	// (https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-legacy-token-invalid-since).
 	invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"
-	// invalidatedAnnotation marks, in the audit log, the use of a token of such a Secret.
+	// invalidatedAnnotation marks, in the audit log, a request with a token of a Secret that has invalidSinceLabel.
 	invalidatedAnnotation = "authentication.k8s.io/legacy-token-invalidated"
 )
 
-// LegacyToken signs a token of an account that a Secret keeps. It has no expiry: it is valid as long as the Secret has it.
+// LegacyToken signs a token of an account, which the caller stores in a Secret. The token has no expiry: it is valid as
+// long as the Secret has it.
 func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
 	return g.Signer.sign(&claims{
 		RegisteredClaims: jwt.RegisteredClaims{

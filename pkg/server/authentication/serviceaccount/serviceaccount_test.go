@@ -54,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 
 	generator := newGenerator(t)
-	other := newGenerator(t) // of the same issuer, by another key
+	other := newGenerator(t) // a token of the same issuer that another key has signed
 	another := *pod
 	another.UID = "another-uid"
 	ending := *pod
@@ -71,7 +71,7 @@ func TestRoundTrip(t *testing.T) {
 		after   time.Duration
 		target  authenticator.Audiences
 		extra   map[string][]string
-		want    string // an error, "" for none, "no opinion"
+		want    string // a part of the error; "" for no error, "no opinion" for no user and no error
 		reason  string
 	}{
 		{name: "plain", signs: generator, objects: all, reason: "signed, for the API, and of an account that is there"},

@@ -15,19 +15,20 @@ const (
 	all          = "*"
 )
 
-// policy is one line of the file: the spec of abac.authorization.kubernetes.io/v1beta1. Lines without an apiVersion
-// (v0) are converted to it.
+// policy is one line of the file: the spec of a Policy of abac.authorization.kubernetes.io/v1beta1. A line without an
+// apiVersion is in the older format v0, and fromV0 converts it.
 type policy struct {
 	// User and Group are the user and the group that the policy applies to; if both are given, both must match.
 	User  string `json:"user"`
 	Group string `json:"group"`
-	// Readonly limits the policy to get, list and watch.
+	// Readonly limits the policy to the verbs get, list and watch.
 	Readonly bool `json:"readonly"`
-	// APIGroup, Resource and Namespace are the resources that the policy allows; "*" means all.
+	// APIGroup, Resource and Namespace name the resources that the policy allows; "*" means all.
 	APIGroup  string `json:"apiGroup"`
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"`
-	// NonResourcePath is the other path that the policy allows; "*" at the end matches any rest.
+	// NonResourcePath is the URL path, other than those of resources, that the policy allows; "*" at the end matches
+	// any rest.
 	NonResourcePath string `json:"nonResourcePath"`
 }
 
@@ -101,7 +102,7 @@ func (p policy) forEveryone() policy {
 	return p
 }
 
-// fromV0 fills in the fields that a line without an apiVersion lacks.
+// fromV0 fills in the fields that v0, the format of lines without an apiVersion, doesn't have.
 func (p policy) fromV0() policy {
 	if p.User == "" && p.Group == "" {
 		p.Group = user.AllAuthenticated

@@ -40,8 +40,8 @@ func identity(who user.Info) (node string, ok bool) {
 // decide decides on a node's request for one resource. It returns the reason of a refusal.
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
-// byResource has the resources of which a node may see only the objects that it needs. For all other resources,
-// Authorizer.rules say what every node may do.
+// byResource has the resources of which a node may request only the objects that it needs. For all other resources, the
+// rules of Authorizer say what every node may do.
 var byResource = map[schema.GroupResource]decide{
 	{Resource: "secrets"}:                                              readOf(secret),
 	{Resource: "configmaps"}:                                           readOf(configMap),
@@ -89,7 +89,7 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, _ string) ([]aut
 	return nil, nil, true, fmt.Errorf("node authorizer does not support user rule resolution")
 }
 
-// getOf allows get of the objects that the node needs.
+// getOf returns a decision that allows the verb get for objects that the node needs.
 func getOf(kind objectKind) decide {
 	return func(a *Authorizer, node string, request authorizer.Attributes) string {
 		switch {
@@ -102,8 +102,8 @@ func getOf(kind objectKind) decide {
 	}
 }
 
-// readOf allows get of the objects that the node needs, and list and watch of a single one, which a field selector
-// names.
+// readOf returns a decision that allows the verb get for objects that the node needs, and list and watch if a field
+// selector names a single such object.
 func readOf(kind objectKind) decide {
 	return func(a *Authorizer, node string, request authorizer.Attributes) string {
 		switch {
@@ -136,8 +136,8 @@ func decideServiceAccount(a *Authorizer, node string, request authorizer.Attribu
 	return "can only create tokens for individual service accounts, or get them"
 }
 
-// decideNode lets nodes read their own Node, and write any Node: the admission plugin NodeRestriction limits writes to
-// their own.
+// decideNode lets a node read its own Node object, and write any Node object. The admission plugin NodeRestriction
+// limits the writes to the node's own object.
 func decideNode(_ *Authorizer, node string, request authorizer.Attributes) string {
 	verb := request.GetVerb()
 	switch request.GetSubresource() {
@@ -162,8 +162,8 @@ func decideNode(_ *Authorizer, node string, request authorizer.Attributes) strin
 	return fmt.Sprintf("node '%s' cannot %s this of a Node", node, verb)
 }
 
-// decidePod lets nodes read the pods that are bound to them, and create, delete and evict any pod: NodeRestriction
-// limits these to the pods that are bound to them.
+// decidePod lets a node read the pods that are bound to it, and create, delete and evict any pod. The admission plugin
+// NodeRestriction limits these writes to the node's own pods.
 func decidePod(a *Authorizer, node string, request authorizer.Attributes) string {
 	switch verb := request.GetVerb(); request.GetSubresource() {
 	case "":
@@ -196,7 +196,8 @@ func decideLease(_ *Authorizer, node string, request authorizer.Attributes) stri
 		return "can only get, create, update, patch, or delete a node lease"
 	case request.GetNamespace() != corev1.NamespaceNodeLease:
 		return fmt.Sprintf("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
-	case verb != "create" && request.GetName() != node: // a create has no name; NodeRestriction checks it
+	// A create request has no name; the plugin NodeRestriction checks the name.
+	case verb != "create" && request.GetName() != node:
 		return "can only access node lease with the same name as the requesting node"
 	}
 	return ""
@@ -220,7 +221,7 @@ func decideResourceSlice(a *Authorizer, node string, request authorizer.Attribut
 	}
 	switch request.GetVerb() {
 	case "create":
-		return "" // NodeRestriction checks spec.nodeName
+		return "" // the plugin NodeRestriction checks spec.nodeName
 	case "get", "update", "patch", "delete":
 		return a.needed(node, resourceSlice, request)
 	case "list", "watch", "deletecollection":
@@ -238,7 +239,7 @@ func decidePodCertificateRequest(a *Authorizer, node string, request authorizer.
 	}
 	switch request.GetVerb() {
 	case "create":
-		return "" // NodeRestriction checks the pod
+		return "" // the plugin NodeRestriction checks the pod
 	case "get":
 		return a.needed(node, certificateRequest, request)
 	case "list", "watch":
@@ -250,9 +251,9 @@ func decidePodCertificateRequest(a *Authorizer, node string, request authorizer.
 	return "only the following verbs are allowed for a PodCertificateRequest: create, get, list, watch"
 }
 
-// selects tells whether the request is limited to objects with the value in the field.
+// selects tells whether a field selector limits the request to objects whose field has the value.
 func selects(request authorizer.Attributes, field, value string) bool {
-	// A selector that can't be read has no requirements, so that it selects all objects.
+	// After an error there are no requirements, so the request selects all objects.
 	requirements, _ := request.GetFieldSelector()
 	for _, r := range requirements {
 		if r.Field == field && r.Value == value && (r.Operator == selection.Equals || r.Operator == selection.DoubleEquals) {

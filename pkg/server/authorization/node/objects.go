@@ -38,8 +38,9 @@ type objects struct {
 	requests    certificatesv1listers.PodCertificateRequestLister
 }
 
-// New reads pods, volumes, attachments, resource slices and certificate requests of pods from shared informers, which
-// the caller starts. The rules are the permissions of every node: those of the cluster role system:node.
+// New makes an Authorizer. It reads pods, volumes, attachments, resource slices and certificate requests of pods from
+// shared informers, which the caller starts. The argument rules are the permissions that every node has: those of the
+// cluster role system:node.
 func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
 	a := &Authorizer{rules: rules, objects: &objects{
 		pods:        informers.Core().V1().Pods().Lister(),
@@ -52,7 +53,8 @@ func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *
 	return a
 }
 
-// needs tells whether the node needs the object: references lead from the node to it.
+// needs tells whether the node needs the object: the object names the node, or a pod that is bound to the node uses the
+// object.
 func (o *objects) needs(node string, kind objectKind, namespace, name string) bool {
 	switch kind {
 	case attachment:

@@ -10,7 +10,7 @@ import (
 func references(p *corev1.Pod) map[objectKind][]string {
 	refs := map[objectKind][]string{}
 	if _, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		// A mirror pod is created by a node, which must not gain access to objects by it.
+		// A node creates mirror pods by itself. It must not gain access to objects by a mirror pod that refers to them.
 		return refs
 	}
 	add := func(kind objectKind, name string) {
@@ -38,7 +38,7 @@ func references(p *corev1.Pod) map[objectKind][]string {
 			add(resourceClaim, *r.ResourceClaimName)
 		}
 	}
-	for _, status := range p.Status.ResourceClaimStatuses { // claims made from a template
+	for _, status := range p.Status.ResourceClaimStatuses { // names of claims that a controller makes from templates
 		if status.ResourceClaimName != nil {
 			add(resourceClaim, *status.ResourceClaimName)
 		}

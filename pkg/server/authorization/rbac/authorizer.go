@@ -45,7 +45,8 @@ func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attribute
 	case allowed != "":
 		return authorizer.DecisionAllow, allowed, nil
 	case len(errs) > 0:
-		// A binding to a missing role isn't a failure, but may be the reason of a refusal.
+		// A binding to a missing role isn't a failure of the authorizer. But the missing role may be the reason why the
+		// request isn't allowed.
 		return authorizer.DecisionNoOpinion, "RBAC: " + utilerrors.NewAggregate(errs).Error(), nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil

@@ -31,8 +31,9 @@ func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorize
 	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
 }
 
-// Check must be called before a Role, ClusterRole, RoleBinding or ClusterRoleBinding is stored. Old is the stored
-// object, or nil for a create. The user and the namespace are taken from the context. The error is an API status.
+// Check tells whether the user of a request may store a Role, ClusterRole, RoleBinding or ClusterRoleBinding. The
+// argument old is the stored object, or nil for a create. The context has the user and the namespace of the request.
+// The error is an API status.
 func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Object) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -115,7 +116,7 @@ func (c *EscalationChecker) allowed(ctx context.Context, who user.Info, request 
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// holds returns an error that names the rules that the user lacks.
+// holds returns an error that names the rules that the user doesn't have.
 func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace string, rules []rbacv1.PolicyRule) error {
 	held, resolutionErr := c.resolver.RulesFor(ctx, who, namespace)
 	covered, missing := validation.Covers(held, rules)
@@ -160,7 +161,7 @@ func compact(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return out
 }
 
-// describe writes a rule without its empty fields.
+// describe returns a rule as text, without its empty fields.
 func describe(rule rbacv1.PolicyRule) string {
 	var parts []string
 	for _, field := range []struct {
@@ -192,8 +193,8 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
 }
 
-// onlyForGarbageCollection tells whether an update changes only what the garbage collector changes. The garbage
-// collector may do that without having the permissions of the role.
+// onlyForGarbageCollection tells whether an update changes only owner references and finalizers. The garbage collector
+// may change those of a role without the permissions of the role.
 func onlyForGarbageCollection(object, old runtime.Object) bool {
 	updated := object.DeepCopyObject()
 	to, err := meta.Accessor(updated)

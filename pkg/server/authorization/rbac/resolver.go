@@ -23,7 +23,7 @@ type Resolver struct {
 func NewResolver(source Source) *Resolver { return &Resolver{source: source} }
 
 // VisitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and with each
-// error, until visit returns false. The argument granted describes the binding.
+// error. It stops when visit returns false. The argument granted describes the binding that gives the rule to the user.
 func (r *Resolver) VisitRulesFor(ctx context.Context, who user.Info, namespace string, visit func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool) {
 	bindings, err := r.source.ClusterRoleBindings(ctx)
 	if err != nil && !visit(nil, nil, err) {
@@ -108,7 +108,8 @@ func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNam
 	return nil, fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
 }
 
-// aggregate adds the rules of the roles that a role selects, and of the roles that those select in turn.
+// aggregate adds the rules of the roles that a role's aggregationRule selects. It does the same for the
+// aggregationRules of the selected roles.
 func (r *Resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	all, err := r.source.ClusterRoles(ctx)
 	if err != nil {
