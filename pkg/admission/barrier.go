@@ -21,29 +21,30 @@ import (
 )
 
 const (
-	// barrierTimeout bounds the wait of a write for the informers. Observing a write takes less than a millisecond;
-	// only a broken watch or a blocked handler takes nearly as long as the timeout.
+	// barrierTimeout bounds the time for which a write waits for the informers. They see a write within a
+	// millisecond, unless a watch is broken or a handler is blocked.
 	barrierTimeout = 10 * time.Second
-	// barrierGrace is the time after which a wait trusts an informer's store. An object that is created and deleted
-	// between two lists never reaches a handler, but the store has passed its write.
+	// barrierGrace is the time after which a wait also accepts that an informer's store has seen the write. If an
+	// object is created and deleted between two lists of an informer, no handler is ever called with it.
 	barrierGrace = 250 * time.Millisecond
 )
 
-// Barrier makes a write wait until the informers of the same server have observed it. So the configuration that is
-// written (a webhook, a policy, a namespace) is in force when the write is answered.
+// Barrier makes a write wait until the informers of the same server have seen it. So a webhook, a policy or a
+// namespace is in force when the write of it is answered.
 //
-// The barrier knows the informers that were requested through an [Informers] factory. It doesn't wait for resources
-// without such an informer.
+// A write waits for the informers of the written resource that came from an [Informers] factory, or that were
+// passed to Observe. A resource without such an informer isn't waited for.
 type Barrier struct {
 	timeout time.Duration
-	// following is the context in which the informers run. Its end ends all waits.
+	// following is the context in which the informers run. When it ends, all waits end.
 	following context.Context
 
 	mu        sync.RWMutex
 	informers map[schema.GroupResource][]*observedInformer
 }
 
-// NewBarrier returns a barrier. Its waits end, at the latest, with the context in which the informers run.
+// NewBarrier returns a barrier for informers that run in the context following. When that context ends, all waits
+// of the barrier end.
 func NewBarrier(following context.Context) *Barrier {
 	return &Barrier{
 		timeout:   barrierTimeout,
@@ -71,7 +72,7 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	}
 	version := versionOf(obj)
 	if version == 0 {
-		return // a dry run writes nothing
+		return // a dry run stores nothing, so the object has no resourceVersion
 	}
 
 	write := write{version: version, uid: accessor.GetUID()}
@@ -93,12 +94,13 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 	}
 }
 
-// Observe makes the barrier wait for the handlers of an informer of the resource. The returned informer must be used in
-// its place. [Informers] calls Observe for every informer of the factory. Call Observe for informers from elsewhere,
-// such as those of custom resources.
+// Observe makes the barrier wait for the handlers of an informer of the resource. The caller must use the returned
+// informer in place of the given one. An [Informers] factory calls Observe for each of its informers. Call Observe
+// for other informers, such as those of custom resources.
 func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
 	observed := &observedInformer{SharedIndexInformer: informer, barrier: b, resource: resource}
-	// This handler stands for users of the lister alone.
+	// An informer may have a lister and no handler. This empty handler makes the barrier wait for such an informer
+	// too.
 	_, _ = observed.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,17 +108,18 @@ func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIn
 	return observed
 }
 
-// forget ends the observation of an informer that has stopped.
+// forget removes an informer that has stopped, so that no write waits for it.
 func (b *Barrier) forget(informer *observedInformer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// Waits may be reading the slice, so forget replaces it.
+	// Wait reads the old slice without the lock, so forget makes a new one.
 	b.informers[informer.resource] = slices.DeleteFunc(slices.Clone(b.informers[informer.resource]), func(other *observedInformer) bool {
 		return other == informer
 	})
 }
 
-// checkers returns the checkers that each informer has its first list and each handler has been called with all of it.
+// checkers returns a checker for each informer, done after the informer's first list, and one for each handler,
+// done when the handler has been called with all objects of that list.
 func (b *Barrier) checkers() []cache.DoneChecker {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -129,13 +132,13 @@ func (b *Barrier) checkers() []cache.DoneChecker {
 	return checkers
 }
 
-// write identifies a change of an object.
+// write identifies a write of an object.
 type write struct {
 	version uint64
 	uid     types.UID
 }
 
-// observedInformer is an informer that records which writes its handlers have been called with.
+// observedInformer is an informer that records the writes with which its handlers have been called.
 type observedInformer struct {
 	cache.SharedIndexInformer
 	barrier  *Barrier
@@ -146,8 +149,8 @@ type observedInformer struct {
 	handlers condition.Variable[observedHandlers]
 }
 
-// hasObserved reports whether every handler has been called with the write, or the informer's first list, which is
-// still to come, will have the write.
+// hasObserved reports whether every handler has been called with the write. It is true for an informer that hasn't
+// started, because the informer's first list will contain the write.
 func (i *observedInformer) hasObserved(w write) (observed bool) {
 	if !i.started.Load() {
 		return true
@@ -156,8 +159,9 @@ func (i *observedInformer) hasObserved(w write) (observed bool) {
 	return observed
 }
 
-// await returns when every handler has been called with the write. After barrierGrace, it is enough that the store has
-// seen the write. The store's revision has no events: await checks it after each barrierGrace.
+// await returns when every handler has been called with the write. After barrierGrace, it is enough that the
+// informer's store has seen the write. The store doesn't announce its progress, so await looks at the store once
+// every barrierGrace.
 func (i *observedInformer) await(ctx context.Context, w write) error {
 	if !i.started.Load() {
 		return nil
@@ -174,7 +178,7 @@ func (i *observedInformer) await(ctx context.Context, w write) error {
 	}
 }
 
-// stored reports whether the store has seen the write and no handler is being called.
+// stored reports whether the informer's store has seen the write and no handler is being called.
 func (i *observedInformer) stored(w write, all observedHandlers) bool {
 	version, err := strconv.ParseUint(i.GetStore().LastStoreSyncResourceVersion(), 10, 64)
 	return err == nil && version >= w.version && all.idle()
@@ -214,8 +218,8 @@ func (i *observedInformer) checkers() []cache.DoneChecker {
 	return checkers
 }
 
-// Starter is an informer that needs no goroutine. Start returns at once. After the end of ctx, the informer stops and
-// calls ended.
+// Starter is an informer that needs no goroutine of its own. Start returns at once. After the end of ctx, the
+// informer stops and calls ended.
 type Starter interface {
 	Start(ctx context.Context, ended func())
 }
@@ -225,8 +229,8 @@ func (i *observedInformer) Run(stop <-chan struct{}) {
 	i.RunWithContext(wait.ContextForChannel(stop))
 }
 
-// RunWithContext implements cache.SharedInformer. For a [Starter], it returns before the informer stops: the factory,
-// which starts a goroutine for the call, doesn't wait for it.
+// RunWithContext implements cache.SharedInformer. For a [Starter], it returns at once, while the informer goes on.
+// That is allowed, because the factory ignores the return.
 func (i *observedInformer) RunWithContext(ctx context.Context) {
 	i.started.Store(true)
 	if starter, ok := i.SharedIndexInformer.(Starter); ok {
@@ -262,7 +266,8 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 	i.handlers.Update(func(all *observedHandlers) {
 		observed.registration = registration
 		if len(*all) > 0 {
-			// An informer calls a new handler with its whole store, so the handler has seen all that the other handlers have.
+			// The informer calls a new handler with all objects in its store, so the new handler sees everything
+			// that the others have seen.
 			observed.version = max(observed.version, (*all)[0].version)
 		}
 		*all = append(*all, observed)
@@ -278,18 +283,20 @@ func (i *observedInformer) RemoveEventHandler(registration cache.ResourceEventHa
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }
 
-// observedHandler calls a handler and then records the write. It is part of the state of its informer.
+// observedHandler calls a handler, and then records the write with which it was called. Its fields belong to the
+// state of the observedInformer.
 type observedHandler struct {
 	cache.ResourceEventHandler
 	informer     *observedInformer
 	registration cache.ResourceEventHandlerRegistration
 
-	// busy is true while the handler is being called. Setting it is no update of the state: no wait ends with that.
+	// busy is true while the handler is being called. It isn't part of the condition.Variable: no wait ends because
+	// it changes.
 	busy atomic.Bool
 	// version is the latest resourceVersion with which the handler was called.
 	version uint64
-	// lost are objects that are missing from a new list. Their deletion has no known resourceVersion. They are kept
-	// until a later event.
+	// lost are the deleted objects whose deletion has no known resourceVersion: the informer missed the event, and
+	// found the object missing in a new list. They are forgotten with the next event.
 	lost map[types.UID]struct{}
 }
 
@@ -322,8 +329,8 @@ func (h *observedHandler) OnDelete(obj any) {
 	h.end(obj)
 }
 
-// end records the write with which the handler was called. It wakes no waiting goroutine for an older version, which a
-// resync or a list may have.
+// end records the write with which the handler was called. A resync or a list may call the handler with an older
+// resourceVersion; end ignores that, so that no goroutine wakes for nothing.
 func (h *observedHandler) end(obj any) {
 	h.busy.Store(false)
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -340,7 +347,7 @@ func (h *observedHandler) end(obj any) {
 	}
 }
 
-// lose records the deletion of an object.
+// lose records that an object was deleted at an unknown resourceVersion.
 func (h *observedHandler) lose(obj any) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -354,7 +361,7 @@ func (h *observedHandler) lose(obj any) {
 	})
 }
 
-// versionOf returns the resourceVersion as a number, or 0 without one.
+// versionOf returns the resourceVersion of an object as a number, or 0 if the object has none.
 func versionOf(obj any) uint64 {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

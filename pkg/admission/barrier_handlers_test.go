@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// observing starts an observed informer of config maps. One of them, "a", exists.
+// observing starts an observed informer of the source's config maps. stop stops it.
 func observing(t *testing.T, barrier *Barrier, source *source) (informer cache.SharedIndexInformer, stop func()) {
 	t.Helper()
 	informer = barrier.Observe(schema.GroupResource{Resource: "configmaps"}, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
@@ -37,14 +37,14 @@ func sourceOf(names ...string) *source {
 	return source
 }
 
-// took returns the time that the barrier holds the write of an object.
+// took returns the time for which the barrier holds a write of the object.
 func took(ctx context.Context, barrier *Barrier, object *corev1.ConfigMap) time.Duration {
 	start := time.Now()
 	barrier.Wait(ctx, schema.GroupResource{Resource: "configmaps"}, object)
 	return time.Since(start)
 }
 
-// No write waits for an informer that has stopped. Writes still wait for another informer of the resource.
+// A write doesn't wait for an informer that has stopped. It still waits for another informer of the same resource.
 func TestBarrierInformerStops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestBarrierInformerStops(t *testing.T) {
 		if !cache.WaitFor(t.Context(), "", barrier.checkers()...) {
 			t.Fatal("the informers did not sync")
 		}
-		other.Add(configMap("b", 0)) // the first informer has stopped and doesn't see it
+		other.Add(configMap("b", 0)) // the first informer never sees this object, so the write waits for it
 		time.AfterFunc(time.Second, stop)
 		if got := took(t.Context(), barrier, configMap("b", 2)); got != time.Second {
 			t.Errorf("the write was held for %v, want until the informer stops", got)
@@ -118,7 +118,7 @@ func TestBarrierHandlers(t *testing.T) {
 	})
 }
 
-// A handler records the writes with which it was called.
+// A handler's record of writes after a series of calls.
 func TestObservedHandler(t *testing.T) {
 	t.Parallel()
 	h := &observedHandler{informer: &observedInformer{}}
@@ -135,7 +135,7 @@ func TestObservedHandler(t *testing.T) {
 	steps := []struct {
 		name, reason string
 		call         func()
-		// seen are writes that the handler has observed then, and unseen others.
+		// seen are writes that the handler has seen after the call. unseen are writes that it hasn't seen.
 		seen, unseen []write
 	}{{
 		name:   "add",
@@ -207,12 +207,14 @@ func TestObservedHandler(t *testing.T) {
 	}
 }
 
-// notifies reports whether a call wakes a goroutine that waits for the handlers of an informer.
+// notifies reports whether a call wakes a goroutine that waits for the handlers of an informer. It runs in a
+// synctest bubble.
 func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	t.Helper()
 	looks := 0
 	synctest.Test(t, func(t *testing.T) {
-		informer.handlers = condition.Variable[observedHandlers]{} // a state of this bubble
+		// A Variable belongs to the bubble in which it is made.
+		informer.handlers = condition.Variable[observedHandlers]{}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			_ = informer.handlers.Wait(ctx, func(observedHandlers) bool {
@@ -228,7 +230,7 @@ func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	return looks > 1
 }
 
-// storeAt is an informer whose store has reached a version.
+// storeAt is an informer whose store has reached a resourceVersion.
 type storeAt struct {
 	cache.SharedIndexInformer
 	cache.Store

@@ -15,7 +15,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// source has the objects that the test's informer lists and watches. Each change has the next resourceVersion.
+// source is a fake server for the test's informer: it lists objects and sends watch events. Each change gets the
+// next resourceVersion.
 type source = cachetesting.FakeControllerSource
 
 func TestBarrierWait(t *testing.T) {
@@ -25,7 +26,7 @@ func TestBarrierWait(t *testing.T) {
 
 	tests := []struct {
 		name, reason string
-		// handle is called by the handler for the object "b"; nil does nothing.
+		// handle is called when the handler gets the object "b". A nil handle does nothing.
 		handle func()
 		// act writes objects after the informer has synced.
 		act func(*source)
@@ -150,7 +151,7 @@ func TestBarrierWait(t *testing.T) {
 				if !test.unstarted && !cache.WaitFor(ctx, "", barrier.checkers()...) {
 					t.Fatal("the informer did not sync")
 				}
-				synctest.Wait() // until the informer watches: a later watch would get events that the test means to be lost
+				synctest.Wait() // wait until the informer watches: otherwise the test couldn't make it miss events
 				if test.act != nil {
 					test.act(source)
 				}

@@ -24,46 +24,47 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
 )
 
-// Dependencies are the parts of the server that the plugins need.
+// Dependencies are the parts of the server that the chain and its plugins use.
 type Dependencies struct {
-	// Client and DynamicClient are clients of the server itself, as an administrator.
+	// Client and DynamicClient are clients of the server itself. They have an administrator's permissions.
 	Client        kubernetes.Interface
 	DynamicClient dynamic.Interface
-	// The server starts the Informers after New.
+	// Informers are requested by New. The server starts them afterwards.
 	Informers  *Informers
 	Authorizer authorizer.Authorizer
-	// RESTMapper finds the resources of policies' parameters.
+	// RESTMapper finds the resource of a policy's paramKind.
 	RESTMapper meta.RESTMapper
 
 	FeatureGates     featuregate.FeatureGate
 	EffectiveVersion compatibility.EffectiveVersion
 
-	// ServerID labels the metrics of static manifests.
+	// ServerID is the label of this server in the metrics of static admission manifests.
 	ServerID string
-	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is nil,
-	// the plugin fetches the schemas from the server.
+	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
+	// nil, the plugin MutatingAdmissionPolicy fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
-	// Definition finds the definition of a custom resource's kind; see [policy.Environment].
+	// Definition returns the CustomResourceDefinition of a kind; see [policy.Environment].
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
-	// Loopback reaches the server itself, for a webhook that names the service default/kubernetes.
+	// Loopback connects to the server itself. It is used for a webhook whose service is default/kubernetes.
 	Loopback *rest.Config
-	// ServiceCA, in PEM, also verifies the services of [Options].Services; see [NewWebhookAuthentication].
+	// ServiceCA is a certificate authority in PEM. The server trusts it for services in Options.Services; see
+	// [NewWebhookAuthentication].
 	ServiceCA []byte
 	// Dial makes the connections to webhooks; see [NewWebhookAuthentication].
 	Dial Dial
 	// TracerProvider traces calls of webhooks; see [NewWebhookAuthentication].
 	TracerProvider trace.TracerProvider
 
-	// Explain adds to the error of a refused and recorded request; see [Explain].
+	// Explain adds an explanation to the error of a refused request; see [Explain].
 	Explain Explain
 
-	// Drained is closed after the last request. The plugins' goroutines end then.
+	// Drained is closed after the last request has ended. The plugins then end their goroutines.
 	Drained <-chan struct{}
 }
 
-// notIntercepted are resources that policies never see: reviews of permissions, which aren't stored. Webhooks see them
-// unless [Options].ExcludeReviews is set.
+// notIntercepted are resources that policies never see: reviews of authentication and authorization, which aren't
+// stored. Webhooks see them unless [Options].ExcludeReviews is set.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -73,15 +74,15 @@ var notIntercepted = []schema.GroupResource{
 	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 }
 
-// chain is the argument of the plugins' constructors.
+// chain is what the constructors of the plugins get.
 type chain struct {
 	Dependencies
 	options   *Options
 	manifests *initializer.ManifestLoaders
 }
 
-// New builds the chain that the options select. New requests the informers and doesn't start them: the server starts
-// them, and waits for [Informers.WaitForSync] before it is ready.
+// New builds the chain that the options select. It requests the informers and doesn't start them. The server starts
+// them, and calls [Informers.WaitForSync] before it is ready.
 func New(options *Options, dependencies Dependencies) (admission.Interface, error) {
 	c := &chain{Dependencies: dependencies, options: options}
 	configuration, err := readConfiguration(options.ConfigFile)
@@ -93,7 +94,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		return nil, fmt.Errorf("static admission manifests: %w", err)
 	}
 
-	// The chain has its own registry of plugins: the registry of the process accepts each name once.
+	// k8s.io/apiserver's registry of plugins accepts each name once a process. A registry for each chain allows
+	// several servers in the process.
 	plugins := admission.NewPlugins()
 	var names []string
 	recorded := map[string]*recordedPlugin{}
@@ -118,7 +120,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	return &recordedChain{admissionmetrics.WithStepMetrics(handler), dependencies.Explain}, nil
 }
 
-// initializers returns the library's initializers, which set the dependencies that a plugin wants.
+// initializers returns k8s.io/apiserver's initializers. They give each plugin the dependencies for which the plugin
+// has a Set method.
 func (c *chain) initializers() admission.PluginInitializers {
 	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
 	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
@@ -130,7 +133,7 @@ func (c *chain) initializers() admission.PluginInitializers {
 	}
 }
 
-// initialize sets dependencies of a plugin that the library's initializers don't have.
+// initialize sets the dependencies for which k8s.io/apiserver has no initializer.
 func (c *chain) initialize(plugin admission.Interface) {
 	_, webhooks := plugin.(webhookinitializer.WantsServiceResolver)
 	if wants, ok := plugin.(initializer.WantsExcludedAdmissionResources); ok && (!webhooks || c.options.ExcludeReviews) {

@@ -25,7 +25,8 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// After the barrier, the next request is judged by the new policy, without the library's poll.
+// After the barrier, the next request is judged by the new policy. The chain doesn't wait for the second after
+// which k8s.io/apiserver would look for new policies.
 func TestPolicyInForce(t *testing.T) {
 	t.Parallel()
 	server := newFakeServer(t, "ValidatingAdmissionPolicy")
@@ -78,13 +79,13 @@ func TestPolicyInForce(t *testing.T) {
 	server.wantSecret("c", "nothing")
 }
 
-// fakeServer is a chain and a client that stores objects, without a server.
+// fakeServer is a chain with a client that stores objects. It serves no HTTP.
 type fakeServer struct {
 	*testing.T
 	client    *fake.Clientset
 	barrier   *Barrier
 	informers *Informers
-	// mapper is empty at first.
+	// mapper knows no resources until a test adds some.
 	mapper  *meta.DefaultRESTMapper
 	chain   admission.Interface
 	version atomic.Int64
@@ -123,7 +124,7 @@ func newFakeServer(t *testing.T, plugins ...string) *fakeServer {
 	return s
 }
 
-// write stores an object and passes the barrier.
+// write stores an object and waits for the barrier.
 func (s *fakeServer) write(resource string, obj runtime.Object) {
 	s.Helper()
 	gvr := s.prepare(resource, obj)
@@ -141,7 +142,7 @@ func (s *fakeServer) write(resource string, obj runtime.Object) {
 	s.barrier.Wait(s.Context(), gvr.GroupResource(), obj)
 }
 
-// prepare sets the object's next resourceVersion.
+// prepare gives the object the next resourceVersion.
 func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVersionResource {
 	s.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -153,7 +154,7 @@ func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVe
 	return kinds[0].GroupVersion().WithResource(resource)
 }
 
-// wantSecret creates a secret. The refusal must contain want; if want is empty, the secret must be admitted.
+// wantSecret creates a secret. The error must contain want. If want is empty, the secret must be admitted.
 func (s *fakeServer) wantSecret(name, want string) {
 	s.Helper()
 	err := s.admit("secrets", "Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
@@ -165,7 +166,7 @@ func (s *fakeServer) wantSecret(name, want string) {
 	}
 }
 
-// admit runs the chain for the creation of an object of the core group.
+// admit runs the chain for a request that creates an object of the core group.
 func (s *fakeServer) admit(resource, kind string, obj metav1.Object) error {
 	gv := corev1.SchemeGroupVersion
 	attributes := admission.NewAttributesRecord(obj.(runtime.Object), nil, gv.WithKind(kind), obj.GetNamespace(), obj.GetName(), gv.WithResource(resource), "",

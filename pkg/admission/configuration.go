@@ -14,19 +14,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration is the content of a file of --admission-control-config-file, by plugin. It is read at once: the
-// library's reader ends the process when it can't read a file that is named in it.
+// configuration holds the configurations of the plugins, from the file of --admission-control-config-file. All
+// files are read at once. k8s.io/apiserver would read a file that is named in it later, and end the process if that
+// fails.
 type configuration struct {
 	plugins map[string]pluginConfiguration
 }
 
 type pluginConfiguration struct {
-	// file is the source of the content, for error messages.
+	// file is the path from which the content comes, for error messages.
 	file    string
 	content []byte
 }
 
-// legacyConfigurations are the plugins whose configuration may be the file itself, by the key that identifies it.
+// legacyConfigurations are the two plugins whose configuration may be the file itself. The key is the field by which
+// the plugin's configuration is recognized, and the value is the name of the plugin.
 var legacyConfigurations = map[string]string{
 	"imagePolicy":                 "ImagePolicyWebhook",
 	"podNodeSelectorPluginConfig": "PodNodeSelector",
@@ -60,7 +62,7 @@ func readConfiguration(path string) (*configuration, error) {
 
 	for _, plugin := range admission.Plugins {
 		if _, ok := c.plugins[plugin.Name]; ok {
-			continue // the first one counts
+			continue // the first entry of a plugin counts
 		}
 		switch {
 		case plugin.Configuration != nil:
@@ -84,8 +86,8 @@ func readConfiguration(path string) (*configuration, error) {
 	return c, nil
 }
 
-// renamedConfiguration renames WebhookAdmission of v1alpha1, a configuration of webhooks, to its current name, which
-// has the same fields. The library no longer knows the old name.
+// renamedConfiguration replaces the kind WebhookAdmission, the name in v1alpha1 of the webhook plugins'
+// configuration, by its current name. The fields are the same. k8s.io/apiserver doesn't know the old name.
 func renamedConfiguration(content []byte) []byte {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(content, &fields); err != nil {
@@ -102,8 +104,8 @@ func renamedConfiguration(content []byte) []byte {
 	return renamed
 }
 
-// legacyConfiguration recognizes the two configurations that had files of their own before AdmissionConfiguration
-// existed. decodeErr is the error of decoding the content as an AdmissionConfiguration.
+// legacyConfiguration recognizes the two plugin configurations that may be the file itself, without an
+// AdmissionConfiguration around them. decodeErr is the error of decoding the content as an AdmissionConfiguration.
 func legacyConfiguration(content []byte, decodeErr error) (plugin string, ok bool) {
 	if !runtime.IsMissingVersion(decodeErr) && !runtime.IsMissingKind(decodeErr) && !runtime.IsNotRegisteredError(decodeErr) {
 		return "", false

@@ -17,9 +17,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A webhook with a URL gets the credentials of the user with the URL's host and port as a name. Port 443 may be omitted
-// in both, and "*" stands for the first segments of the host. Without such a user, the webhook gets the default. The
-// hosts are those of httptest's certificate, which the server accepts at any address.
+// The kubeconfig of the webhook plugins names users by the host and port of a webhook's URL. Port 443 may be left
+// out, and "*" stands for the first labels of the host. A webhook without such a user gets the default credentials.
+// The hosts of the test are those of httptest's certificate, which the server accepts at any address.
 func TestCredentialsByHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestCredentialsByHost(t *testing.T) {
 		name, reason string
 		url          string
 		users        []string
-		want         string // in the users' names
+		want         string // the names of the users
 	}{
 		{"host", "443 is left out on both sides", "https://www.example.com", []string{"www.example.com"}, "www.example.com"},
 		{"host and path", "the path is no part of the name", "https://www.example.com/validate", []string{"www.example.com"}, "www.example.com"},

@@ -1,8 +1,10 @@
-// Package admission builds the admission chain of a server. order.go has the plugins in their order, options.go the
-// flags that select and configure them, services.go the addresses of webhooks' services. barrier.go makes configuration
-// take effect before the write of it is answered.
+// Package admission builds the admission chain of a server. order.go lists the plugins in their order. options.go
+// has the flags that select and configure plugins. services.go finds the addresses of webhooks' services.
+// barrier.go makes a write of configuration wait until the configuration is in force.
 //
-// The package doesn't serve HTTP: pkg/server passes clients, informers and an authorizer to New, and calls the chain
-// before its storage. The in-tree plugins are in folders below plugins, the calls of webhooks in webhook, and policies
-// in policy. A program that implements or tests a webhook doesn't need this package.
+// The package doesn't serve HTTP. pkg/server passes clients, informers and an authorizer to New, and calls the
+// chain before its storage. The in-tree plugins are in folders below plugins, the calls of webhooks in webhook, and
+// policies in policy.
+//
+// A program that implements or tests a webhook doesn't need this package.
 package admission

@@ -39,8 +39,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informers is a SharedInformerFactory whose informers a [Barrier] observes. It can be passed wherever client-go's own
-// factory is expected. Most of its methods are the accessors of that interface, one for each API group.
+// Informers is a factory of informers, each of which is observed by a [Barrier]. It implements client-go's
+// SharedInformerFactory, and can be used in its place. Most of its methods are the accessors of that interface, one
+// for each API group.
 type Informers struct {
 	informers.SharedInformerFactory
 	barrier *Barrier
@@ -53,8 +54,8 @@ type Informers struct {
 
 var _ informers.SharedInformerFactory = &Informers{}
 
-// NewInformers returns a factory without resync, observed by the barrier. own makes the informer of a type and its
-// resource. If own is nil or returns nil, client-go makes the informer.
+// NewInformers returns a factory whose informers don't resync and are observed by the barrier. own makes the
+// informer of a type and its resource. If own is nil, or returns nil, client-go makes the informer.
 func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Informers {
 	return &Informers{
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
@@ -66,9 +67,9 @@ func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtim
 // Barrier returns the barrier that observes the informers.
 func (f *Informers) Barrier() *Barrier { return f.barrier }
 
-// WaitForSync returns when every started informer has its first list and every handler has been called with all of it.
-// The server calls it before it is ready: otherwise the first requests wait for 100 ms, the period at which admission
-// plugins poll their informers.
+// WaitForSync returns when each started informer has made its first list, and each handler has been called with all
+// objects of the list. The server calls WaitForSync before it is ready. Otherwise the first requests would wait:
+// admission plugins look only every 100 ms whether their informers are synced.
 func (f *Informers) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	checkers := append(f.barrier.checkers(), f.checkers...)
@@ -79,8 +80,8 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// ResourcesChanged is called when a resource is served anew or differently and the RESTMapper knows it. When
-// ResourcesChanged returns, policies with parameters of the resource are active.
+// ResourcesChanged must be called when a resource is new or served differently, after the RESTMapper has learned of
+// it. When ResourcesChanged returns, the policies that have parameters of the resource are active.
 func (f *Informers) ResourcesChanged() {
 	f.mu.Lock()
 	changed := f.changed
@@ -90,8 +91,8 @@ func (f *Informers) ResourcesChanged() {
 	}
 }
 
-// follow makes WaitForSync also wait for state that is computed from the informers, and ResourcesChanged call
-// resourcesChanged.
+// follow adds a checker to those that WaitForSync waits for, and a function that ResourcesChanged calls. They are
+// for state that is computed from the informers.
 func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +105,7 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		resource, err := resourceOf(obj)
 		if err != nil {
-			return newFunc(client, resync) // obj isn't of a type of the API: no write of it passes the barrier
+			return newFunc(client, resync) // obj's type isn't one of the API, so no write of it waits for the barrier
 		}
 		var informer cache.SharedIndexInformer
 		if f.own != nil {
@@ -117,9 +118,10 @@ func (f *Informers) InformerFor(obj runtime.Object, newFunc internalinterfaces.N
 	})
 }
 
-// ForResource implements informers.SharedInformerFactory.
+// ForResource implements informers.SharedInformerFactory. Its informers are observed, too.
 func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.GenericInformer, error) {
-	// The embedded factory would make an informer that isn't observed. It finds the one made here by its Go type.
+	// The embedded factory would make an informer that isn't observed. InformerFor makes an observed informer,
+	// which the embedded factory then finds by its Go type.
 	if obj := objectFor(gvr); obj != nil {
 		if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(gvr); err != nil {
 			return nil, err
@@ -132,7 +134,7 @@ func (f *Informers) ForResource(gvr schema.GroupVersionResource) (informers.Gene
 	return f.SharedInformerFactory.ForResource(gvr)
 }
 
-// resourceOf returns the resource of a type in client-go's scheme.
+// resourceOf returns the resource of a Go type in client-go's scheme.
 func resourceOf(obj runtime.Object) (schema.GroupResource, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
@@ -142,7 +144,7 @@ func resourceOf(obj runtime.Object) (schema.GroupResource, error) {
 	return plural.GroupResource(), nil
 }
 
-// objectFor returns an empty object of the resource's type, or nil without one.
+// objectFor returns an empty object of the resource's Go type, or nil if client-go's scheme has no such resource.
 func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	for kind, goType := range scheme.Scheme.KnownTypes(gvr.GroupVersion()) {
 		plural, _ := meta.UnsafeGuessKindToResource(gvr.GroupVersion().WithKind(kind))
@@ -156,8 +158,8 @@ func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	return nil
 }
 
-// The accessors of client-go's factory pass that factory to the groups. These accessors pass f instead. A test notices a
-// group that an upgrade of client-go adds.
+// client-go's accessors would pass client-go's factory to the groups, whose informers aren't observed. So f has
+// accessors of its own, which pass f. TestInformersAreObserved fails if an upgrade of client-go adds a group.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *Informers) Admissionregistration() admissionregistration.Interface {

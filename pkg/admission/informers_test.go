@@ -15,8 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// accessors are the methods of a type of package informers that take nothing and return something of that package: the
-// groups of a factory, the versions of a group, the informers of a version.
+// accessors returns the methods of a type of client-go's package informers that have no parameter and return a type
+// of that package. These methods lead from a factory to its groups, from a group to its versions, and from a
+// version to its informers.
 func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]reflect.Value {
 	t.Helper()
 	found := map[string]reflect.Value{}
@@ -31,8 +32,8 @@ func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]refle
 	return found
 }
 
-// Every informer that client-go's factory has comes from this factory, and the barrier observes it: those of groups that
-// an upgrade of client-go adds, too, whose accessors would be the embedded factory's until they are repeated here.
+// Each informer that client-go's factory has can be had from Informers, and is then observed by the barrier. The
+// test fails if an upgrade of client-go adds a group without an accessor in Informers.
 func TestInformersAreObserved(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
@@ -68,7 +69,7 @@ func observed(b *Barrier) sets.Set[*observedInformer] {
 	return sets.New(slices.Concat(slices.Collect(maps.Values(b.informers))...)...)
 }
 
-// isResource says whether a factory has an informer of a resource in one of its versions.
+// isResource reports whether a factory has an informer of the resource, in one of the resource's versions.
 func isResource(factory informers.SharedInformerFactory, resource schema.GroupResource) bool {
 	for _, gv := range scheme.Scheme.PrioritizedVersionsForGroup(resource.Group) {
 		if _, err := factory.ForResource(gv.WithResource(resource.Resource)); err == nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// manifestLoaders returns the loaders of static admission manifests (KEP-5793): webhook configurations and policies in
-// files, of the v1 API, with the API's defaults and validation.
+// manifestLoaders returns the functions that load static admission manifests (KEP-5793): files with webhook
+// configurations and policies of the v1 API. Their objects get the API's defaults and validation.
 func manifestLoaders() (*initializer.ManifestLoaders, error) {
-	// The files have v1 alone, whatever versions the server has.
+	// Manifests have the version v1 alone, even if the server serves other versions too.
 	scheme := runtime.NewScheme()
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func manifestLoaders() (*initializer.ManifestLoaders, error) {
 	}, nil
 }
 
-// manifestsOf returns a function that extracts the objects of one kind, or the items of its list, from a decoded
-// object, with defaults and validation.
+// manifestsOf returns a function that takes the objects of one kind out of a decoded manifest. The manifest is an
+// object of the kind, or a list of such objects. The function defaults and validates the objects.
 func manifestsOf[T any, Object interface {
 	*T
 	runtime.Object

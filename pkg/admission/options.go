@@ -15,32 +15,34 @@ import (
 
 // Options select the plugins of the chain and configure them.
 type Options struct {
-	// Enable and Disable change the default selection of plugins.
+	// Enable and Disable are the names of plugins that run in addition to the default ones, and of default plugins
+	// that don't run.
 	Enable, Disable []string
-	// Only, if set, lists all plugins that run. It can't be combined with Enable and Disable.
+	// Only, if not empty, lists all plugins that run. It can't be combined with Enable and Disable.
 	Only []string
-	// ConfigFile is the path of an AdmissionConfiguration, which has the plugins' configurations.
+	// ConfigFile is the path of an AdmissionConfiguration, which holds the configurations of plugins.
 	ConfigFile string
-	// ExcludeReviews hides reviews of authentication and authorization from webhooks, as they are hidden from policies.
-	// The feature gate [ExcludeReviewsGate] sets it.
+	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never see them. The
+	// feature gate [ExcludeReviewsGate] sets this field.
 	ExcludeReviews bool
-	// AnyNodeAudience makes NodeRestriction allow tokens for audiences that a node's pods don't need (KEP-4412). The
-	// feature gate ServiceAccountNodeAudienceRestriction sets it when the gate is off.
+	// AnyNodeAudience makes the plugin NodeRestriction allow tokens for any audience. By default, a node can
+	// request a token only for audiences that its pods need (KEP-4412). The field is set if the feature gate
+	// ServiceAccountNodeAudienceRestriction is off.
 	AnyNodeAudience bool
-	// Services has the addresses of webhooks' services. They take precedence over the API's.
+	// Services are the addresses of services of webhooks. They take precedence over the Service objects of the API.
 	Services ServiceAddresses
 
-	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the default time for which pods tolerate a node in
-	// that condition.
+	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the times for which a pod stays on a node that
+	// isn't ready or is unreachable, unless the pod has a toleration of its own.
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
 }
 
-// ExcludeReviewsGate is the feature gate of [Options.ExcludeReviews]. Only a gate that is set explicitly counts: it is
-// on by default since 1.37, and would hide requests that webhooks have always received.
+// ExcludeReviewsGate is the feature gate that sets [Options.ExcludeReviews]. It counts only if the user sets it.
+// Its default is on since Kubernetes 1.37, which would hide requests that webhooks have always received.
 const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
 
-// SetGate sets the option of a feature gate, if there is one. It returns true if the gate has no other effect: a gate
-// of a library must be set in the process too.
+// SetGate sets the option that belongs to a feature gate. It returns true if the gate needs nothing else. It
+// returns false for a gate that k8s.io/apiserver reads too: the caller must then set the gate in the process.
 func (o *Options) SetGate(name string, on bool) (ours bool) {
 	switch name {
 	case ExcludeReviewsGate:
@@ -61,7 +63,7 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds the flags of the options, under kube-apiserver's names.
+// AddFlags adds the flags that kube-apiserver has, under the same names.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	names := fmt.Sprintf("(%s). Comma-delimited list of admission plugins: %s. The order of plugins in this flag does not matter.",
 		strings.Join(pluginNames(func(p plugin) bool { return p.on }), ", "), strings.Join(slices.Sorted(slices.Values(pluginNames(nil))), ", "))
@@ -71,7 +73,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"admission plugins that should be disabled although they are in the default enabled plugins list "+names)
 	flags.StringSliceVar(&o.Only, "admission-control", o.Only,
 		"all admission plugins that run, as a comma-delimited list; excludes the two flags above")
-	// MarkDeprecated fails for unknown flags alone.
+	// MarkDeprecated fails only if the flag doesn't exist.
 	_ = flags.MarkDeprecated("admission-control", "Use --enable-admission-plugins or --disable-admission-plugins instead. Will be removed in a future version.")
 	flags.StringVar(&o.ConfigFile, "admission-control-config-file", o.ConfigFile,
 		"File with admission control configuration.")
@@ -81,13 +83,13 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Indicates the tolerationSeconds of the toleration for unreachable:NoExecute that is added by default to every pod that does not already have such a toleration.")
 }
 
-// AddOwnFlags adds the flags that kube-apiserver lacks.
+// AddOwnFlags adds the flags that kube-apiserver doesn't have.
 func (o *Options) AddOwnFlags(flags *pflag.FlagSet) {
 	flags.Var(o.Services, "webhook-service",
 		"Call the webhooks of a service at an address, whatever the API says of it: `service=address`, in the form NAMESPACE/NAME[:PORT]=HOST:PORT. The webhook's certificate must be of NAME.NAMESPACE.svc, and of the caBundle or, without one, of this server's own authority. May be repeated.")
 }
 
-// Validate returns the errors of the options. Each error names its flag.
+// Validate returns all errors of the options. Each error names its flag.
 func (o *Options) Validate() []error {
 	var errs []error
 	known := pluginNames(nil)
@@ -119,7 +121,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Warnings returns warnings of plugins that were enabled and that miniapi lacks.
+// Warnings returns a warning for each enabled plugin that miniapi doesn't have.
 func (o *Options) Warnings() []string {
 	var warnings []string
 	for _, p := range order {
@@ -130,7 +132,7 @@ func (o *Options) Warnings() []string {
 	return warnings
 }
 
-// enabled returns the plugins that run, in order.
+// enabled returns the plugins that run, in the order of the chain.
 func (o *Options) enabled() []plugin {
 	var enabled []plugin
 	for _, p := range order {
@@ -145,17 +147,18 @@ func (o *Options) enabled() []plugin {
 	return enabled
 }
 
-// Runs reports whether the plugin of a name runs.
+// Runs reports whether the plugin with the name runs.
 func (o *Options) Runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
 }
 
-// Hides says whether a resource is hidden from webhooks.
+// Hides reports whether a resource is hidden from webhooks.
 func (o *Options) Hides(resource schema.GroupResource) bool {
 	return o.ExcludeReviews && slices.Contains(notIntercepted, resource)
 }
 
-// pluginNames returns the names of the plugins that the filter selects, in order. A nil filter selects all.
+// pluginNames returns the names of the plugins that the filter selects, in the order of the chain. A nil filter
+// selects all.
 func pluginNames(filter func(plugin) bool) []string {
 	var names []string
 	for _, p := range order {

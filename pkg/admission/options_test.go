@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 		args         []string
 		// on and off are plugins that must run, or must not.
 		on, off []string
-		// warning and err are in the only warning or error.
+		// warning and err are parts of the only warning and the only error.
 		warning, err string
 	}{{
 		name:   "defaults",
@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Flags set options and have usages.
+// Every flag sets its option and has a usage text.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	options := NewOptions()
@@ -173,7 +173,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// The chain has the reference's plugins, order and defaults.
+// The chain has kube-apiserver's plugins, in its order and with its defaults.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(`
@@ -192,7 +192,7 @@ func TestOrder(t *testing.T) {
 		if p.on {
 			name = "+" + name
 		}
-		// A plugin that kube-apiserver lacks may stand anywhere.
+		// The position of a plugin that kube-apiserver doesn't have is free.
 		if slices.ContainsFunc(want, func(w string) bool { return strings.TrimPrefix(w, "+") == p.name }) {
 			got = append(got, name)
 		}
@@ -242,7 +242,7 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
-// Values that follow one another add up.
+// A flag that is repeated adds services to those before it.
 func TestServiceAddressesAdd(t *testing.T) {
 	t.Parallel()
 	addresses := ServiceAddresses{}
@@ -266,7 +266,7 @@ func TestServiceAddressesAdd(t *testing.T) {
 	}
 }
 
-// Each plugin gets its configuration from the file.
+// Each plugin gets its part of the configuration file.
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n"
@@ -279,7 +279,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	tests := []struct {
 		name, reason, content string
-		// want is each plugin's configuration and the base name of its file.
+		// want are the configurations of the plugins, with the base names of the files that they come from.
 		want map[string][2]string
 	}{{
 		name:    "files",
@@ -345,7 +345,7 @@ func TestConfiguration(t *testing.T) {
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			own := filepath.Join(dir, strconv.Itoa(i)) // beside the others, with its own name
+			own := filepath.Join(dir, strconv.Itoa(i)) // a file in the same folder
 			if err := os.WriteFile(own, []byte(test.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -368,7 +368,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// wantOne checks that there is one text and that it contains want, or that there is none if want is empty.
+// wantOne checks that there is exactly one text and that it contains want. If want is empty, there must be no text.
 func wantOne(t *testing.T, what string, got []string, want string) {
 	t.Helper()
 	if want == "" && len(got) == 0 {

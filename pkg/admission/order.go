@@ -49,13 +49,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// plugin is one step of the chain.
+// plugin is one plugin of the chain.
 type plugin struct {
 	name string
 	// on is true for a plugin that runs unless it is disabled.
 	on bool
-	// new makes the plugin from its configuration, which is nil without one. A plugin whose new is nil isn't part of
-	// miniapi: its name is accepted with a warning.
+	// new makes the plugin from its configuration, which is nil if there is none. If new is nil, miniapi doesn't
+	// have the plugin: the plugin's name is accepted with a warning.
 	new func(*chain, io.Reader) (admission.Interface, error)
 }
 
@@ -64,9 +64,9 @@ const (
 	off = false
 )
 
-// order is the chain. The mutating plugins run from top to bottom, then the validating ones. The order and the defaults
-// are kube-apiserver's, except for ServiceAccount. That plugin is off, and pkg/server turns it on where the controller
-// runs that makes service accounts.
+// order lists the plugins in the order of the chain. The mutating plugins run from top to bottom, and then the
+// validating ones. The order and the defaults are kube-apiserver's, except that ServiceAccount is off. pkg/server
+// turns it on if the controller that makes service accounts runs.
 var order = []plugin{
 	{"AlwaysAdmit", off, unconfigured(always.Admit)},
 	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New)},
@@ -104,22 +104,23 @@ var order = []plugin{
 	{"JobValidation", on, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},
 
-	// Users' policies and webhooks follow the plugins that change or complete objects …
+	// Policies and webhooks run after the in-tree plugins that change objects, so that they see the complete
+	// object.
 	{mutatingpolicy.PluginName, on, newMutatingPolicy},
 	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating)},
 	{validatingpolicy.PluginName, on, newValidatingPolicy},
 	{validatingwebhook.PluginName, on, configured(webhook.NewValidating)},
-	// … and the plugin that counts is last, so that no plugin refuses a request that has been counted.
+	// ResourceQuota runs last: no plugin may refuse a request that has been counted.
 	{resourcequota.Name, on, configured(resourcequota.New)},
 	{"AlwaysDeny", off, unconfigured(always.Deny)},
 }
 
-// unconfigured returns the constructor of a plugin without configuration.
+// unconfigured returns the constructor of a plugin that has no configuration.
 func unconfigured[Plugin admission.Interface](construct func() Plugin) func(*chain, io.Reader) (admission.Interface, error) {
 	return func(*chain, io.Reader) (admission.Interface, error) { return construct(), nil }
 }
 
-// configured returns the constructor of a plugin with an optional configuration.
+// configured returns the constructor of a plugin whose configuration is optional.
 func configured[Plugin admission.Interface](construct func(io.Reader) (Plugin, error)) func(*chain, io.Reader) (admission.Interface, error) {
 	return func(_ *chain, config io.Reader) (admission.Interface, error) { return construct(config) }
 }

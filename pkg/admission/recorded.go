@@ -32,8 +32,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// changed are the resources whose objects an in-tree plugin may change. A comparison of the object before and after each
-// plugin would cost more than the plugins, so a recording compares these alone.
+// changed lists for each in-tree mutating plugin the resources whose objects it may change. The recording compares
+// the object before and after a plugin only for these, because a comparison costs more than a plugin.
 var changed = map[string][]string{
 	"AlwaysAdmit":                     nil,
 	"AlwaysDeny":                      nil,
@@ -55,25 +55,27 @@ var changed = map[string][]string{
 	runtimeclass.Name:                 {"pods"},
 	defaultingressclass.Name:          {"ingresses"},
 	podtopologylabels.Name:            {"pods"},
-	// Policies and webhooks record their changes themselves.
+	// The plugins with policies and webhooks record changes themselves.
 	trace.MutatingPlugin:      nil,
 	"MutatingAdmissionPolicy": nil,
 }
 
-// recordedChain records the chain's changes of the objects of recorded requests.
+// recordedChain records each request that passes through the chain, if the request is being recorded.
 type recordedChain struct {
 	admission.Interface
 	explain Explain
 }
 
-// Explain adds to the error of a refused request where the request was refused. Nil adds nothing.
+// Explain returns the error of a refused request with an explanation added, such as the webhook that refused. If
+// Explain is nil, nothing is added.
 type Explain func(request *trace.Request, refused *trace.Refusal, err error) error
 
-// recordedAttributes mark the request as recorded, for the plugins: a look into the context would cost each of them more.
+// recordedAttributes are the attributes of a recorded request. Plugins recognize a recorded request by this type,
+// because a look into the context would cost each plugin more.
 type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
-	// now is the end of the last step, with which the next one begins.
+	// now is the time at which the last step ended and the next one begins.
 	now time.Time
 	// spans is nil unless an OpenTelemetry trace follows the request.
 	spans *spans
@@ -112,11 +114,12 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	admitted := encode(scope.Recording, pass.Kind, a.GetObject(), o)
 	scope = &trace.Scope{Recording: scope.Recording}
 	scope.Update(func(r *trace.Request) {
-		// The object of a pass has been admitted before, unless only validating plugins handle the operation.
+		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the
+		// operation, there is none, and Validates adds one.
 		scope.Admission = r.Validates(pass, started)
 		scope.Admission.Admitted = admitted
 	})
-	if scope.Admission == nil { // the request has been answered
+	if scope.Admission == nil { // the request has been answered already
 		return chain.Validate(ctx, a, o)
 	}
 	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
@@ -128,7 +131,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	return c.explained(scope, err)
 }
 
-// errConnectionEvaluated keeps a connection that is only evaluated from being made: unlike a write, it has no dry run.
+// errConnectionEvaluated ends a request that connects, such as pods/exec, when it is only evaluated. A write would
+// be made as a dry run instead.
 var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -153,21 +157,21 @@ func newAdmission(a admission.Attributes) *trace.Admission {
 	}
 }
 
-// recordedPlugin records the steps of a plugin.
+// recordedPlugin calls a plugin and records the call as a step.
 type recordedPlugin struct {
 	admission.Interface
 	name               string
 	mutates, validates bool
-	changes            []string // resources
-	// considers says that the plugin adds to its step: webhooks or policies.
+	changes            []string // the resources from changed
+	// considers is true for a plugin with webhooks or policies, which adds them to its step.
 	considers bool
 }
 
-// considering are the plugins that add to their steps.
+// considering are the plugins with webhooks or policies.
 var considering = []string{trace.MutatingPlugin, trace.ValidatingPlugin, trace.MutatingPolicy, trace.ValidatingPolicy}
 
-// newRecordedPlugin returns a recordedPlugin that lacks the plugin to call. The metrics around a plugin hide which phases
-// the plugin has.
+// newRecordedPlugin returns a recordedPlugin; the caller sets its field Interface later. The given plugin is only
+// asked whether it mutates and validates, which the wrapper for metrics hides.
 func newRecordedPlugin(name string, plugin admission.Interface) *recordedPlugin {
 	_, mutates := plugin.(admission.MutationInterface)
 	_, validates := plugin.(admission.ValidationInterface)
@@ -215,8 +219,8 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	return err
 }
 
-// begin records that a plugin is called, and returns the step and the plugin's context. Most requests meet dozens of
-// plugins that have nothing to tell, so those get no context of their own.
+// begin records that a plugin is called. It returns the step, and the context for the plugin. Only plugins with
+// webhooks or policies get a context with the step, because contexts for all the others would cost time.
 func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, begun trace.Step) (*trace.Step, context.Context) {
 	begun.Start = a.scope.Since(a.now)
 	step := a.scope.AddStep(begun)
@@ -250,14 +254,14 @@ func statusOf(err error) (code int, reason string) {
 	return http.StatusInternalServerError, ""
 }
 
-// encode returns the JSON of an object, as it may be kept.
+// encode returns the JSON of an object for the record: secret values are replaced.
 func encode(recording *trace.Recording, kind trace.Kind, object runtime.Object, o admission.ObjectInterfaces) json.RawMessage {
 	if object == nil {
 		return nil
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil // such an object can't be stored either
+		return nil // such an object can't be stored, so this doesn't happen
 	}
 	if object.GetObjectKind().GroupVersionKind().Empty() {
 		encoded = withKind(encoded, object, o.GetObjectTyper())
@@ -265,7 +269,8 @@ func encode(recording *trace.Recording, kind trace.Kind, object runtime.Object, 
 	return recording.Object(kind, encoded)
 }
 
-// withKind adds the apiVersion and the kind that an internal object lacks: those of its Go type.
+// withKind adds apiVersion and kind to the JSON of an object that doesn't carry them. They follow from the object's
+// Go type.
 func withKind(encoded []byte, object runtime.Object, typer runtime.ObjectTyper) []byte {
 	kinds, _, err := typer.ObjectKinds(object)
 	if err != nil || len(encoded) < len("{}") {

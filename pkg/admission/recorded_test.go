@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// A recording knows for each mutating plugin which objects it may change: a change by another plugin would be shown as
-// that of a later step.
+// For each mutating plugin, the variable changed must list the resources whose objects the plugin may change.
+// Otherwise a recording would show a change as made by a later step.
 func TestChangesOfPluginsAreKnown(t *testing.T) {
 	t.Parallel()
 	c := &chain{options: NewOptions(), Dependencies: Dependencies{Informers: &Informers{}}}
@@ -19,7 +19,7 @@ func TestChangesOfPluginsAreKnown(t *testing.T) {
 		}
 		made, err := p.new(c, nil)
 		if err != nil {
-			continue // the plugin needs a configuration, so its package's tests say whether it mutates
+			continue // the plugin can't be made without a configuration; the tests of its package check it
 		}
 		_, mutates := made.(admission.MutationInterface)
 		if _, known := changed[p.name]; mutates != known {

@@ -24,17 +24,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
-// serviceLookupTimeout bounds the read of a service that the informer lacks.
+// serviceLookupTimeout bounds the read of a service from the server, if the informer doesn't have it.
 const serviceLookupTimeout = 5 * time.Second
 
-// ServicePort names a port of a service. Port 0 stands for every port.
+// ServicePort names a port of a service. The port 0 stands for all ports.
 type ServicePort struct {
 	Namespace, Name string
 	Port            int32
 }
 
-// ServiceAddresses has the addresses of services. They take precedence over the API's. It is the value of a flag that
-// may be repeated.
+// ServiceAddresses maps ports of services to addresses. They take precedence over the Service objects of the API.
+// It is the value of a flag that may be repeated.
 type ServiceAddresses map[ServicePort]string
 
 // String implements pflag.Value.
@@ -92,9 +92,9 @@ func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool
 	return address, ok
 }
 
-// ServiceResolver finds the address of a service: the address in [ServiceAddresses], else its ExternalName, else a
-// ready address of its EndpointSlices or Endpoints. The server has no service network and no proxy, so it can't use
-// cluster IPs.
+// ServiceResolver finds the address of a webhook's service. It looks in this order: in [ServiceAddresses], at the
+// ExternalName of the service, and for a ready address in the service's EndpointSlices or Endpoints. It can't use
+// the cluster IP, because the server has no service network.
 type ServiceResolver struct {
 	addresses ServiceAddresses
 	client    kubernetes.Interface
@@ -105,7 +105,7 @@ type ServiceResolver struct {
 
 var _ webhook.ServiceResolver = &ServiceResolver{}
 
-// NewServiceResolver returns a resolver that reads services and their addresses from informers.
+// NewServiceResolver returns a resolver that reads services, EndpointSlices and Endpoints from informers.
 func NewServiceResolver(addresses ServiceAddresses, client kubernetes.Interface, informers informers.SharedInformerFactory) *ServiceResolver {
 	return &ServiceResolver{
 		addresses: addresses,
@@ -121,7 +121,7 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 	if address, ok := r.addresses.find(namespace, name, port); ok {
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
-	if isSelf(namespace, name, port) { // even without endpoints
+	if isSelf(namespace, name, port) { // this server needs no endpoints
 		return &url.URL{Scheme: "https", Host: selfHostPort}, nil
 	}
 	service, err := r.service(namespace, name)
@@ -143,11 +143,11 @@ func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*
 	return nil, unavailable(CauseNoServicePort, "", fmt.Sprintf("no service port %d found for service %q", port, name))
 }
 
-// Causes of the errors for a service that exists and has no usable address.
+// The causes in the error about a service that exists and has no usable address. Clients can compare them.
 const (
 	CauseNoServicePort    metav1.CauseType = "NoServicePort"
 	CauseNoEndpointSlices metav1.CauseType = "NoEndpointSlices"
-	// CauseNoEndpoints means that no ready endpoint has the port. The cause's field is the port's name.
+	// CauseNoEndpoints means that no ready endpoint has the port. The field of the cause is the name of the port.
 	CauseNoEndpoints metav1.CauseType = "NoEndpoints"
 )
 
@@ -157,16 +157,17 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 	return err
 }
 
-// selfHostPort is the address for which the transport of webhooks calls this server.
+// selfHostPort is an address that stands for this server. The transport of webhooks recognizes it.
 const selfHostPort = "kubernetes.default.svc:443"
 
-// isSelf reports whether a service is this server. Webhooks that are aggregated APIs are called through it.
+// isSelf reports whether a service is this server, as default/kubernetes is. A webhook can be an aggregated API,
+// which is called through this server.
 func isSelf(namespace, name string, port int32) bool {
 	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }
 
-// service reads the service from the server if the informer lacks it: another process that serves the same cluster may
-// have written it.
+// service returns a service. If the informer doesn't have it, service reads it from the server: another server with
+// the same etcd may have written it.
 func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, error) {
 	service, err := r.services.Services(namespace).Get(name)
 	if !apierrors.IsNotFound(err) {
@@ -177,10 +178,10 @@ func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, erro
 	if live, liveErr := r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{}); liveErr == nil {
 		return live, nil
 	}
-	return nil, err // the error is: service "NAME" not found
+	return nil, err // the error reads: service "NAME" not found
 }
 
-// endpoint returns host and port of one ready endpoint, preferably of the service's first address family.
+// endpoint returns the host and port of one ready endpoint. It prefers the first address family of the service.
 func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.ServicePort) (string, error) {
 	slices, err := r.slices.EndpointSlices(service.Namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}))
 	if err != nil {
@@ -188,7 +189,7 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	}
 	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
 	switch {
-	case err == nil: // Endpoints count too
+	case err == nil: // Endpoints are used if there is no EndpointSlice
 		slices = append(slices, endpointslice.Of(endpoints)...)
 	case !apierrors.IsNotFound(err):
 		return "", err

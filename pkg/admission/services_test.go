@@ -131,7 +131,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 }
 
-// One service is the server itself.
+// The service default/kubernetes is the server itself.
 func TestServiceResolverSelf(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
@@ -156,12 +156,13 @@ func TestServiceResolverSelf(t *testing.T) {
 	}
 }
 
-// A service that the informer lacks is read from the server.
+// A service that the informer doesn't have is read from the server.
 func TestServiceResolverLive(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}})
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil)) // the informers aren't started
+	// The informers never start, so they are empty.
+	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil))
 	got, err := resolver.ResolveEndpoint("hooks", "hook", 443)
 	if err != nil || got.String() != "https://hooks.example.com:443" {
 		t.Errorf("%v, error %v, want what the server says", got, err)

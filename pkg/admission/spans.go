@@ -14,21 +14,22 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// slowStep is the time from which a plugin's step is logged, as the library logs slow requests.
+// slowStep is the duration from which a call of a plugin is logged. k8s.io/apiserver logs slow requests in the same
+// way.
 const slowStep = 10 * time.Second
 
-// spans make the record of a pass through the chain part of the request's OpenTelemetry trace: a span for each round, and
-// in it one for each plugin, with events for what the plugin considered. Calls of webhooks have their own spans below those
-// of their plugin. A nil spans is for a request that no trace follows.
+// spans adds a pass through the chain to the OpenTelemetry trace of the request. Each round of plugins is a span,
+// each plugin a span below it, and each webhook or policy that the plugin considered an event. Calls of webhooks
+// are spans below the span of their plugin. A nil spans adds nothing.
 type spans struct {
-	number int // of the round
+	number int // the number of the round
 	round  *tracing.Span
-	// around is the round's span, for the contexts of plugins.
+	// around is the span of the round, in the form that a context carries.
 	around oteltrace.Span
 	plugin *tracing.Span
 }
 
-// newSpans returns nil unless a trace follows the request of the context.
+// newSpans returns nil if the request of the context has no OpenTelemetry trace.
 func newSpans(ctx context.Context) *spans {
 	if !oteltrace.SpanFromContext(ctx).IsRecording() {
 		return nil
@@ -36,7 +37,7 @@ func newSpans(ctx context.Context) *spans {
 	return &spans{}
 }
 
-// begin begins the span of a plugin, and that of its round if the plugin is the first.
+// begin begins the span of a plugin. For the first plugin of a round, it begins the span of the round too.
 func (s *spans) begin(ctx context.Context, a admission.Attributes, step trace.Step) context.Context {
 	if s == nil {
 		return ctx
@@ -67,7 +68,7 @@ func (s *spans) user(a admission.Attributes) string {
 	return ""
 }
 
-// ended ends the span of a plugin, whose step is complete.
+// ended ends the span of a plugin, and adds the content of the plugin's step.
 func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
 	if s == nil {
 		return
@@ -90,7 +91,7 @@ func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
 	s.plugin.End(slowStep)
 }
 
-// end ends the span of the last round.
+// end ends the span of the round.
 func (s *spans) end() {
 	if s != nil && s.round != nil {
 		s.round.End(slowStep)
@@ -132,7 +133,7 @@ func (s *spans) policy(p *trace.Policy) {
 	}
 }
 
-// changed adds the difference between two objects.
+// changed adds the differences between two objects to a span.
 func (s *spans) changed(event string, before, after []byte) {
 	if len(after) == 0 {
 		return
@@ -144,7 +145,7 @@ func (s *spans) changed(event string, before, after []byte) {
 	s.plugin.AddEvent(event, attribute.StringSlice("changes", changes))
 }
 
-// verdict returns the attributes of a verdict.
+// verdict returns a verdict as attributes of a span.
 func verdict(v trace.Verdict) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("reason", string(v.Reason)), attribute.String("field", v.Field), attribute.String("why", v.Clause())}
 }

@@ -17,20 +17,24 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// NewWebhookAuthentication returns how the server authenticates webhooks and shows them its own credentials. The server
-// itself is reached by loopback, whose transport needs no address. A service in addresses is also trusted by a
-// certificate of ca, unless its configuration has a caBundle: then the caBundle alone counts. dial makes all
-// connections, so that no connection is shared with another server; if dial is nil, the library makes them. tracer
-// traces the calls; if it is nil, the calls carry the caller's trace.
+// NewWebhookAuthentication returns the resolver that gives the connection to a webhook its TLS settings and
+// credentials.
+//
+// For this server itself, the resolver returns loopback's transport, which needs no address. For a service in
+// addresses, the server also trusts certificates of ca. If the webhook's configuration has a caBundle, the server
+// trusts only the caBundle.
+//
+// dial makes all connections, so that servers of a process don't share them. If dial is nil, k8s.io/apiserver makes
+// and shares them. tracer traces the calls. If it is nil, a call only carries on the trace of the client's request.
 func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)
 	}
 	self := rest.CopyConfig(loopback)
-	self.Transport = nil // a config with a transport can't have a caBundle
+	self.Transport = nil // client-go refuses a caBundle in a config with a Transport
 	self.WrapTransport = func(http.RoundTripper) http.RoundTripper { return webhook.Intercepting(loopback.Transport) }
-	self.ContentConfig = rest.ContentConfig{} // reviews are JSON
+	self.ContentConfig = rest.ContentConfig{} // reviews are always JSON
 	return func(delegate webhookutil.AuthenticationInfoResolver) webhookutil.AuthenticationInfoResolver {
 		return &webhookutil.AuthenticationInfoResolverDelegator{
 			ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
@@ -66,10 +70,11 @@ func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *r
 	}
 }
 
-// Dial makes a connection.
+// Dial opens a network connection.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// trusting makes a transport that trusts the system's roots trust ca too. The library would add ca to every caBundle.
+// trusting returns a wrapper of transports. If a transport trusts the system's certificate authorities, the wrapper
+// makes it trust ca as well. A transport with a caBundle stays as it is.
 func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		base, ok := unwrapped(rt).(*http.Transport)
@@ -78,17 +83,17 @@ func trusting(ca []byte) func(http.RoundTripper) http.RoundTripper {
 		}
 		roots, err := x509.SystemCertPool()
 		if err != nil {
-			roots = x509.NewCertPool() // the system has no roots
+			roots = x509.NewCertPool() // the system has no certificate authorities
 		}
 		roots.AppendCertsFromPEM(ca)
-		base = base.Clone() // the library may share the transport
+		base = base.Clone() // k8s.io/apiserver may share the transport
 		base.TLSClientConfig.RootCAs = roots
 		return base
 	}
 }
 
-// propagating adds the caller's trace to requests. The library adds a span too, which isn't recorded and takes a
-// twentieth of a call.
+// propagating adds the trace of the client's request to the calls. k8s.io/apiserver's wrapper would also make a
+// span, which isn't recorded here and takes a twentieth of a call's time.
 func propagating(rt http.RoundTripper) http.RoundTripper {
 	return propagatingRoundTripper{rt, tracing.Propagators()}
 }
@@ -103,7 +108,7 @@ func (p propagatingRoundTripper) RoundTrip(req *http.Request) (*http.Response, e
 	header := http.Header{}
 	p.propagators.Inject(req.Context(), propagation.HeaderCarrier(header))
 	if len(header) > 0 {
-		req = req.Clone(req.Context()) // a round tripper must not change the request
+		req = req.Clone(req.Context()) // a RoundTripper must not change the request
 		maps.Copy(req.Header, header)
 	}
 	return p.RoundTripper.RoundTrip(req)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// roundTrips is a transport that records its requests.
+// roundTrips is a transport that keeps the requests that it gets.
 type roundTrips struct{ requests []*http.Request }
 
 // RoundTrip implements http.RoundTripper.
@@ -45,7 +45,8 @@ func TestWebhookAuthentication(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		config       func() (*rest.Config, error)
-		// self means the server itself. trusted means that servers of the authority are trusted.
+		// self means that the connection goes to this server itself. trusted means that servers with certificates
+		// of ca are trusted.
 		self, trusted bool
 	}{
 		{name: "URL", reason: "only services are placed", config: func() (*rest.Config, error) { return resolver(ca).ClientConfigFor("placed.ns.svc:443") }},
@@ -90,7 +91,7 @@ func TestWebhookAuthentication(t *testing.T) {
 	}
 }
 
-// If there is a caBundle, it alone counts.
+// If a webhook's configuration has a caBundle, the server trusts only the caBundle.
 func TestTrustingOthers(t *testing.T) {
 	t.Parallel()
 	for _, given := range []http.RoundTripper{

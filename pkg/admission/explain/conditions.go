@@ -12,18 +12,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Conditions are match conditions that have been evaluated.
+// Conditions are match conditions of a webhook or policy, after their evaluation.
 type Conditions struct {
-	// All is the path of the conditions, and Field the path of one of them.
+	// All is the path of the list of match conditions. Field returns the path of a single condition.
 	All           string
 	Field         func(int) string
 	FailurePolicy *admissionregistrationv1.FailurePolicyType
 	Results       []cel.EvaluationResult
-	// Err is the error that ended the evaluation, if any.
+	// Err is the error that ended the evaluation, or nil.
 	Err error
 }
 
-// Verdict returns why the conditions rule a request out, or nil if all of them are true.
+// Verdict says which condition rules the request out. It returns nil if all conditions are true.
 func (c Conditions) Verdict() *trace.Verdict {
 	if c.Err != nil {
 		return c.failed(c.All, []error{c.Err})
@@ -47,7 +47,8 @@ func (c Conditions) Verdict() *trace.Verdict {
 	return nil
 }
 
-// failed returns the verdict of conditions that can't be evaluated: the failurePolicy decides.
+// failed returns the verdict for conditions whose evaluation failed. The failurePolicy decides whether the request
+// is refused.
 func (c Conditions) failed(field string, errs []error) *trace.Verdict {
 	verdict := &trace.Verdict{Reason: trace.MatchConditionRefused, Field: field, Want: string(admissionregistrationv1.Fail), Detail: errors.Join(errs...).Error()}
 	if c.FailurePolicy != nil && *c.FailurePolicy == admissionregistrationv1.Ignore {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 )
 
-// Constraints select the requests of a webhook, a policy or a binding. Make them with Webhook or Resources.
+// Constraints are the rules and selectors of a webhook, a policy or a binding. Make them with Webhook or Resources.
 type Constraints struct {
 	rules, excluded []rule
-	// rulesField is the name of the rules' field, and anything says that no rules match any request.
+	// rulesField is the name of the field with the rules. anything is true if empty rules match every request.
 	rulesField  string
 	anything    bool
 	matchPolicy *admissionregistrationv1.MatchPolicyType
@@ -46,10 +46,10 @@ func Resources(resources *admissionregistrationv1.MatchResources) Constraints {
 	}
 }
 
-// GetParsedNamespaceSelector implements the library's NamespaceSelectorProvider.
+// GetParsedNamespaceSelector implements k8s.io/apiserver's NamespaceSelectorProvider.
 func (c Constraints) GetParsedNamespaceSelector() (labels.Selector, error) {
 	return c.parsedNamespaces()
 }
 
-// GetParsedObjectSelector implements the library's ObjectSelectorProvider.
+// GetParsedObjectSelector implements k8s.io/apiserver's ObjectSelectorProvider.
 func (c Constraints) GetParsedObjectSelector() (labels.Selector, error) { return c.parsedObjects() }

@@ -7,8 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Exemption says why the webhooks or policies of a plugin aren't considered for a request at all, or returns nil. hidden
-// says that the server hides the resource from the plugin.
+// Exemption returns the reason why a plugin considers none of its webhooks or policies for a request, or nil if the
+// plugin considers them. hidden says that the server hides the resource from the plugin.
 func Exemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	resource := attributes.GetResource().GroupResource().String()
 	switch {

@@ -1,7 +1,9 @@
-// Package explain says why a webhook, a policy or a binding matches a request, or which field rules it out. The library
-// decides what matches and gives no reason, so the package asks the library's predicates again, a part of the
-// constraints at a time. An explanation costs more than the decision: use the package for recorded requests and for
-// questions alone. The packages that compile expressions explain match conditions.
+// Package explain says why a webhook, a policy or a binding matches a request, or which of its fields rules it out.
+//
+// k8s.io/apiserver decides whether they match, and gives no reason. So this package calls the same predicates
+// again, with one part of the constraints at a time. An explanation costs more than the decision: use the package
+// only for recorded requests and for users' questions. Match conditions are evaluated in the packages webhook and
+// policy, which have the compiled expressions.
 package explain
 
 import (
@@ -24,27 +26,28 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Explainer has the library's predicates.
+// Explainer has k8s.io/apiserver's predicates for selectors.
 type Explainer struct {
 	Namespaces namespaces.Matcher
 	Objects    objects.Matcher
 }
 
-// Matching is a comparison of constraints with a request.
+// Matching is a request, and the constraints to compare it with.
 type Matching struct {
 	Constraints
-	// Path is the path of the constraints in their object: webhooks[0].
+	// Path is the path of the constraints in their object, such as webhooks[0].
 	Path       string
 	Attributes admission.Attributes
 	Interfaces admission.ObjectInterfaces
-	// Earlier are the objects of the request so far, if they are recorded.
+	// Earlier are the versions of the object that the request has had so far, if the request is recorded.
 	Earlier []trace.Object
 }
 
-// Explain returns the verdict of constraints. For those that match, it also returns how; nil otherwise.
+// Explain returns the verdict about the constraints. If they match, it also returns how; otherwise the Match is
+// nil.
 //
-// Several parts may rule a request out. The verdict is that of the most basic part: rules, then namespaceSelector, then
-// objectSelector. Further parts are in Verdict.Also.
+// Several parts of the constraints may rule the request out. The verdict names the first of the rules, the
+// namespaceSelector and the objectSelector that does. The others are in Verdict.Also.
 func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 	matched, verdicts := m.Rules()
 	if excluded := m.exclusion(); excluded != nil {
@@ -60,7 +63,7 @@ func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 			verdicts = append(verdicts, *verdict)
 		}
 	}
-	// The failure of a selector refuses the request if nothing else rules the constraints out.
+	// A selector that can't be evaluated refuses the request, but only if no other part rules the constraints out.
 	if len(verdicts) == 0 {
 		verdicts = failed
 	}
@@ -74,22 +77,23 @@ func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 	return verdict, nil
 }
 
-// Match is how a request matches rules.
+// Match says how a request matches constraints.
 type Match struct {
-	// Field is the rule.
+	// Field is the path of the rule that matches.
 	Field    string
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
-	// As is the resource of the rule, if it isn't that of the request.
+	// As is the resource that the rule names, if it is an equivalent of the request's resource; nil otherwise.
 	As *trace.Resource
 }
 
-// Verdict returns the verdict of constraints that match.
+// Verdict returns the verdict that the constraints match.
 func (m Match) Verdict() trace.Verdict {
 	return trace.Verdict{Reason: trace.Matched, Field: m.Field, As: m.As}
 }
 
-// Rules compares the rules, as the library does: those for the resource itself first, then equivalent resources.
+// Rules compares the request with the rules, in k8s.io/apiserver's order: first as a request for its own resource,
+// then for equivalent resources.
 func (m Matching) Rules() (Match, []trace.Verdict) {
 	resource := m.Attributes.GetResource()
 	if matched := m.matchedBy(m.rules, m.rule); matched != nil {
@@ -108,7 +112,8 @@ func (m Matching) Rules() (Match, []trace.Verdict) {
 			Want: versioned(*equivalent, subresource), Got: versioned(resource, subresource),
 		}}
 	}
-	// The rule with the fewest differences is the one that was meant.
+	// If no rule matches, the verdict is about the rule with the fewest differences, because the author most likely
+	// meant that one.
 	closest, fewest := 0, differences(m.rules[0], m.Attributes)
 	for i, rule := range m.rules[1:] {
 		if different := differences(rule, m.Attributes); len(different) < len(fewest) {
@@ -118,7 +123,7 @@ func (m Matching) Rules() (Match, []trace.Verdict) {
 	return Match{}, []trace.Verdict{fewest[0].verdict(m.rule(closest), m.rules[closest], m.Attributes)}
 }
 
-// matchedBy returns the first of the rules that the library finds, or nil.
+// matchedBy returns how the first rule that matches does so, in k8s.io/apiserver's order, or nil if none matches.
 func (m Matching) matchedBy(all []rule, path func(int) string) *Match {
 	for i, rule := range all {
 		if matchesRule(rule, m.Attributes) {
@@ -137,7 +142,8 @@ func (m Matching) matchedBy(all []rule, path func(int) string) *Match {
 	return &Match{path(i), *resource, m.Interfaces.GetEquivalentResourceMapper().KindFor(*resource, subresource), &as}
 }
 
-// equivalent returns an equivalent resource that one of the rules matches, and the rule's index; nil without one.
+// equivalent returns the equivalent resource that a rule matches, and the index of the rule. It returns nil if no
+// rule matches an equivalent resource.
 func (m Matching) equivalent(all []rule) (*schema.GroupVersionResource, int) {
 	resource := m.Attributes.GetResource()
 	equivalents := m.Interfaces.GetEquivalentResourceMapper().EquivalentResourcesFor(resource, m.Attributes.GetSubresource())
@@ -151,7 +157,7 @@ func (m Matching) equivalent(all []rule) (*schema.GroupVersionResource, int) {
 	return nil, 0
 }
 
-// exclusion returns the verdict of a request that a rule excludes, or nil.
+// exclusion returns the verdict if a rule of excludeResourceRules matches the request, and nil otherwise.
 func (m Matching) exclusion() *trace.Verdict {
 	excluded := m.matchedBy(m.excluded, func(i int) string { return fmt.Sprintf("%s.excludeResourceRules[%d]", m.Path, i) })
 	if excluded == nil {
@@ -162,7 +168,7 @@ func (m Matching) exclusion() *trace.Verdict {
 
 func (m Matching) rule(i int) string { return fmt.Sprintf("%s.%s[%d]", m.Path, m.rulesField, i) }
 
-// inResource is a request as if it were for an equivalent resource.
+// inResource has the attributes of a request, but for an equivalent resource.
 type inResource struct {
 	admission.Attributes
 	resource schema.GroupVersionResource
@@ -170,7 +176,7 @@ type inResource struct {
 
 func (a inResource) GetResource() schema.GroupVersionResource { return a.resource }
 
-// rule is a rule of a webhook, or of a policy, which may name objects.
+// rule is a rule of a webhook or a policy. Rules of policies may have resourceNames.
 type rule = admissionregistrationv1.NamedRuleWithOperations
 
 func matchesRule(r rule, a admission.Attributes) bool {
@@ -178,18 +184,18 @@ func matchesRule(r rule, a admission.Attributes) bool {
 	return matcher.Matches() && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.GetName()))
 }
 
-// part is a part of a rule.
+// part is one field of a rule, or a part of one.
 type part struct {
 	reason trace.Reason
-	// field is the name of the part.
+	// field is the name of the field in the rule.
 	field string
-	// alone returns a rule with this part alone: everything else matches any request.
+	// alone copies this part from one rule to another, in which all other parts match every request.
 	alone func(only *rule, from rule)
 	want  func(rule) string
 	got   func(admission.Attributes) string
 }
 
-// ruleParts are the parts of a rule, the most basic one first.
+// ruleParts are the parts of a rule, in the order in which verdicts name them.
 var ruleParts = []part{
 	{
 		trace.RuleGroup, "apiGroups",
@@ -293,7 +299,8 @@ func (e *Explainer) namespaceSelector(m Matching) *trace.Verdict {
 	if matches {
 		return nil
 	}
-	have, _ := e.Namespaces.GetNamespaceLabels(m.Attributes) // the selector has been compared with them
+	// No error: the selector has just been compared with these labels.
+	have, _ := e.Namespaces.GetNamespaceLabels(m.Attributes)
 	key, requirement := unmet(m.namespaces, have)
 	return &trace.Verdict{
 		Reason: trace.NamespaceSelector, Field: field + requirement.field, Want: requirement.text,
@@ -320,7 +327,8 @@ func (e *Explainer) objectSelector(m Matching) *trace.Verdict {
 	return verdict
 }
 
-// object returns the labels by which the objectSelector is explained, and describes a label of the request's objects.
+// object returns the labels that the objectSelector is compared with, and a function that describes one label of
+// the request's objects in words.
 func (m Matching) object() (map[string]string, func(key string) string) {
 	object, old := labelsOf(m.Attributes.GetObject()), labelsOf(m.Attributes.GetOldObject())
 	switch {
@@ -339,7 +347,8 @@ func (m Matching) object() (map[string]string, func(key string) string) {
 	return nil, func(string) string { return "the request has no object with labels" }
 }
 
-// changedBy returns the part of the chain after which the object didn't match any more, or "" if it never did.
+// changedBy returns the part of the chain that changed the object so that it stopped to match the objectSelector.
+// It returns "" if the object never matched.
 func (m Matching) changedBy() string {
 	selector, err := m.GetParsedObjectSelector()
 	if err != nil {
@@ -359,7 +368,7 @@ func (m Matching) changedBy() string {
 	return by
 }
 
-// labelsOf returns the labels of an object, or nil for anything without metadata.
+// labelsOf returns the labels of an object. It returns nil if the object has no metadata.
 func labelsOf(object runtime.Object) *map[string]string {
 	if object == nil {
 		return nil
@@ -372,14 +381,14 @@ func labelsOf(object runtime.Object) *map[string]string {
 	return &found
 }
 
-// requirement is a part of a selector.
+// requirement is one requirement of a label selector.
 type requirement struct {
-	// field is the path below the selector.
+	// field is the path of the requirement in the selector.
 	field string
 	text  string
 }
 
-// unmet returns the first part of a selector that labels don't meet, and the key of the label.
+// unmet returns the first requirement of the selector that the labels don't meet, and the key of its label.
 func unmet(selector *metav1.LabelSelector, have map[string]string) (key string, _ requirement) {
 	if selector == nil {
 		return "", requirement{}
@@ -401,7 +410,7 @@ func unmet(selector *metav1.LabelSelector, have map[string]string) (key string, 
 	return "", requirement{"", metav1.FormatLabelSelector(selector)}
 }
 
-// labelOf describes a label.
+// labelOf describes in words whether the labels have a key, and which value.
 func labelOf(have map[string]string, key string) string {
 	if value, ok := have[key]; ok {
 		return fmt.Sprintf("has %s=%s", key, value)
@@ -409,7 +418,7 @@ func labelOf(have map[string]string, key string) string {
 	return "has no label " + key
 }
 
-// list returns a list as YAML and JSON have it.
+// list formats values as a list of JSON or YAML.
 func list[T ~string](values []T) string {
 	quoted := make([]string, len(values))
 	for i, value := range values {
@@ -422,7 +431,7 @@ func traceResource(r schema.GroupVersionResource, subresource string) trace.Reso
 	return trace.Resource{Group: r.Group, Version: r.Version, Resource: r.Resource, Subresource: subresource}
 }
 
-// versioned names a resource with its version: apps/v1 deployments/scale.
+// versioned names a resource with its version, such as "apps/v1 deployments/scale".
 func versioned(r schema.GroupVersionResource, subresource string) string {
 	name := r.GroupVersion().String() + " " + r.Resource
 	if subresource != "" {

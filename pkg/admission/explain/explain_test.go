@@ -23,8 +23,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// The explanation of a policy's constraints says that they match exactly if the library says so, for constraints and
-// requests in which every part may differ.
+// An explanation says that constraints match exactly if k8s.io/apiserver says so. The test compares random
+// constraints of policies with random requests.
 func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
@@ -37,7 +37,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	explainer.Namespaces.NamespaceLister, explainer.Namespaces.Client = lister, client
 
 	seen := map[trace.Reason]int{}
-	random := rand.New(rand.NewPCG(1, 2)) // the same cases in each run
+	random := rand.New(rand.NewPCG(1, 2)) // a fixed seed: each run has the same cases
 	for range 5000 {
 		resources, attributes := randomResources(random), randomRequest(random)
 		policy := validating.NewValidatingAdmissionPolicyAccessor(&validating.Policy{
@@ -65,7 +65,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-// interfaces returns the interfaces of a server where deployments of two versions are the same.
+// interfaces returns the ObjectInterfaces of a server on which deployments of two versions are equivalent.
 func interfaces() admission.ObjectInterfaces {
 	mapper := runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string { return "/" + r.Resource })
 	for _, version := range []string{"v1", "v1beta1"} {

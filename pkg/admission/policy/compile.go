@@ -13,11 +13,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// newCompiler returns a compiler with the policy's variables, and the declarations that the policy's expressions may
-// use.
+// newCompiler returns a CEL compiler that knows the policy's variables, and the declarations that the policy's
+// expressions may use.
 func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
 	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}
-	// The library makes one environment for each version, for all servers of the process.
+	// k8s.io/apiserver makes one CEL environment for each version, and shares it between all servers of the
+	// process.
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		return nil, declarations, err
@@ -29,7 +30,7 @@ func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admis
 	return compiler, declarations, nil
 }
 
-// compileMatcher returns nil for a policy without match conditions.
+// compileMatcher compiles the match conditions of a policy. It returns nil if the policy has none.
 func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVariableDeclarations, policy string, conditions []admissionregistrationv1.MatchCondition, failurePolicy *admissionregistrationv1.FailurePolicyType) matchconditions.Matcher {
 	if len(conditions) == 0 {
 		return nil
@@ -37,22 +38,22 @@ func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVar
 	expressions := accessors(conditions, func(c *admissionregistrationv1.MatchCondition) cel.ExpressionAccessor {
 		return (*matchconditions.MatchCondition)(c)
 	})
-	// The library's metrics have the label "validate" for both kinds of policy.
+	// k8s.io/apiserver's metrics have the label "validate" here, even for mutating policies.
 	compiled := &observedConditions{compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), func(i int) string {
 		return fmt.Sprintf("spec.matchConditions[%d] (%s)", i, conditions[i].Name)
 	}, matchConditions}
 	return matchconditions.NewMatcher(compiled, failurePolicy, "policy", "validate", policy)
 }
 
-// compileValidating compiles a policy. The validator keeps errors in expressions, and reports them to the requests that
-// match.
+// compileValidating compiles a ValidatingAdmissionPolicy. An error in an expression isn't returned: the validator
+// reports it to each request that matches the policy.
 func compileValidating(policy *validating.Policy) validating.Validator {
 	spec := &policy.Spec
 	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
 	if err != nil {
 		return &observedValidator{validating.NewValidator(nil, nil, nil, nil, spec.FailurePolicy, err)}
 	}
-	// A message must not depend on the user's permissions.
+	// The message of a validation must not depend on the user's permissions, so its expression has no authorizer.
 	messageDeclarations := declarations
 	messageDeclarations.HasAuthorizer = false
 
@@ -84,8 +85,8 @@ func compileValidating(policy *validating.Policy) validating.Validator {
 	)}
 }
 
-// compileMutating compiles a policy with its mutations in their order. Errors in expressions are reported to the
-// requests that match.
+// compileMutating compiles a MutatingAdmissionPolicy with its mutations, in their order. An error in an expression
+// isn't returned: it is reported to each request that matches the policy.
 func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
 	spec := &policy.Spec
 	compiler, declarations, err := newCompiler(spec.ParamKind, spec.Variables)
@@ -120,7 +121,7 @@ func compileMutating(policy *mutating.Policy) mutating.PolicyEvaluator {
 	}
 }
 
-// accessors converts a list of the API into the compiler's type, element by element.
+// accessors converts a list of the API's type into a list of the compiler's type.
 func accessors[From, To any](list []From, convert func(*From) To) []To {
 	converted := make([]To, len(list))
 	for i := range list {

@@ -21,16 +21,16 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// converters finds the type converter that merges apply configurations into objects of a kind. The library's own asks
-// the server for its schemas every few seconds. This one makes the converters of custom resources from their
-// definitions, and so knows a definition as soon as it is written.
+// converters provides type converters, which merge apply configurations into objects of a kind. k8s.io/apiserver's
+// implementation asks the server for its schemas every few seconds. This one makes the converters of custom
+// resources from their CustomResourceDefinitions, so it knows a definition as soon as it is written.
 type converters struct {
-	// builtin converts the types that are known at build time; nil knows none.
+	// builtin converts the types that are known at build time. If it is nil, no type is known at build time.
 	builtin managedfields.TypeConverter
-	// definition finds the definition of a custom resource's kind, or returns nil.
+	// definition returns the CustomResourceDefinition of a kind, or nil if there is none.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
-	// openAPI returns the server's documents, for all other types. It is called late: when the plugin is made, the
-	// server isn't serving yet.
+	// openAPI returns the OpenAPI documents of the server, for all other types. It is called late, because the
+	// server doesn't serve yet when the plugin is made.
 	openAPI func() openapi.Client
 
 	mu      sync.Mutex
@@ -38,15 +38,16 @@ type converters struct {
 	defined map[schema.GroupVersionKind]definedConverter
 }
 
-// definedConverter is the converter of one version of a definition. The generation can't identify the version: a
-// restored definition has its old generation again.
+// definedConverter is the converter of one CustomResourceDefinition. uid and resourceVersion tell whether the
+// definition has changed. The generation can't: a definition that is restored from a snapshot has its old
+// generation again.
 type definedConverter struct {
 	uid             types.UID
 	resourceVersion string
 	managedfields.TypeConverter
 }
 
-// converter is the converter of a schema. The URL identifies the schema.
+// converter is the converter of one OpenAPI document. The URL changes with the content of the document.
 type converter struct {
 	url string
 	managedfields.TypeConverter
@@ -54,7 +55,7 @@ type converter struct {
 
 var _ patch.TypeConverterManager = &converters{}
 
-// Run implements patch.TypeConverterManager. It does nothing: the converters need no updates.
+// Run implements patch.TypeConverterManager. It returns at once, because converters are updated when they are used.
 func (*converters) Run(context.Context) {}
 
 // GetTypeConverter implements patch.TypeConverterManager.
@@ -77,7 +78,7 @@ func (c *converters) GetTypeConverter(kind schema.GroupVersionKind) managedfield
 	return found
 }
 
-// define returns the converter of a custom resource, or nil if its kind isn't defined.
+// define returns the converter of a custom resource. It returns nil if the kind has no definition.
 func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeConverter, error) {
 	if c.definition == nil {
 		return nil, nil
@@ -102,13 +103,14 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	if c.defined == nil {
 		c.defined = map[schema.GroupVersionKind]definedConverter{}
 	}
-	// Converters of deleted definitions would accumulate.
+	// Remove the converters of deleted definitions, which would otherwise stay forever.
 	maps.DeleteFunc(c.defined, func(kind schema.GroupVersionKind, _ definedConverter) bool { return c.definition(kind) == nil })
 	c.defined[kind] = definedConverter{definition.UID, definition.ResourceVersion, made}
 	return made, nil
 }
 
-// find returns the converter of a group's version. If the schema has changed, the converter is new.
+// find returns the converter of a group and version, from the server's OpenAPI document. If the document has
+// changed, find makes a new converter.
 func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
 	paths, err := c.openAPI().Paths()
 	if err != nil {
@@ -148,7 +150,7 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	return made, nil
 }
 
-// documentPath returns the path of a group's version in the list of OpenAPI documents.
+// documentPath returns the path of a group and version in the server's list of OpenAPI documents.
 func documentPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// document is the schema of apis/example.com/v1 in the form of a server.
+// document is an OpenAPI document of apis/example.com/v1, as a server would return it.
 type document struct {
 	version int
 	reads   *int
@@ -28,7 +28,7 @@ type server map[string]openapi.GroupVersion
 
 func (s server) Paths() (map[string]openapi.GroupVersion, error) { return s, nil }
 
-// The converters of custom resources need no server.
+// The converter of a custom resource needs no request to the server.
 func TestDefinedConverters(t *testing.T) {
 	t.Parallel()
 	reads := 0
@@ -107,7 +107,7 @@ func TestConverters(t *testing.T) {
 	}
 }
 
-// When a new converter is made, those of deleted definitions are removed.
+// When a converter is made, the converters of deleted definitions are removed.
 func TestConvertersAreForgotten(t *testing.T) {
 	t.Parallel()
 	const n = 10

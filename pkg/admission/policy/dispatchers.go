@@ -17,17 +17,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recorder begins considerations.
+// recorder makes a consideration for each recorded request.
 type recorder struct {
 	// kind is the kind of the policies.
 	kind      string
 	explainer explain.Explainer
-	// unbound returns the names of policies without a binding. The library doesn't consider these.
+	// unbound returns the names of the policies without a binding. k8s.io/apiserver doesn't look at these.
 	unbound func() []string
 	matcher generic.PolicyMatcher
 }
 
-// consider begins to record, if the request of the context is recorded. Otherwise, it returns nil.
+// consider makes the consideration of a recorded request.
 func (r *recorder) consider(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, candidates map[string]*candidate) *consideration {
 	c := &consideration{
 		scope: trace.From(ctx), explainer: &r.explainer, attributes: a, interfaces: o, candidates: candidates, kind: r.kind,
@@ -39,7 +39,7 @@ func (r *recorder) consider(ctx context.Context, a admission.Attributes, o admis
 	return c
 }
 
-// recorded says that the request of a context is recorded.
+// recorded reports whether the request of the context is recorded.
 func recorded(ctx context.Context) bool {
 	scope := trace.From(ctx)
 	return scope != nil && scope.Step != nil
@@ -49,7 +49,8 @@ func (c *consideration) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, considerationKey{}, c)
 }
 
-// newCandidate returns the candidate of a hook.
+// newCandidate returns the candidate for a policy hook. A hook is k8s.io/apiserver's name for a policy with its
+// bindings and parameters.
 func newCandidate[P, B object, E generic.Evaluator](accessor generic.PolicyAccessor, hook generic.PolicyHook[P, B, E], namespace string) *candidate {
 	return &candidate{
 		PolicyAccessor: accessor, configuration: hook.ConfigurationError,
@@ -59,15 +60,15 @@ func newCandidate[P, B object, E generic.Evaluator](accessor generic.PolicyAcces
 	}
 }
 
-// validatingDispatcher records what the library's dispatcher does with validating policies.
+// validatingDispatcher runs k8s.io/apiserver's dispatcher of validating policies, and records what it does.
 type validatingDispatcher struct {
 	generic.Dispatcher[validating.PolicyHook]
 	*recorder
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// Dispatch implements generic.Dispatcher. The library's dispatcher has no state, so a recorded request has its own, whose
-// matcher tells of policies and bindings.
+// Dispatch implements generic.Dispatcher. For a recorded request, it makes a dispatcher whose matcher records which
+// policies and bindings match. That is cheap, because a dispatcher has no state.
 func (d *validatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []validating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)
@@ -82,7 +83,7 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, a admission.Attribu
 	return err
 }
 
-// observedMatcher tells which validating policies and bindings match.
+// observedMatcher is a matcher that records which validating policies and bindings match.
 type observedMatcher struct {
 	generic.PolicyMatcher
 	consideration *consideration
@@ -103,7 +104,7 @@ func (m *observedMatcher) BindingMatches(a admission.Attributes, o admission.Obj
 	return matches, err
 }
 
-// actions returns the validationActions of a binding, which the library's accessor lacks.
+// actions returns the validationActions of a binding. k8s.io/apiserver's accessor of bindings doesn't have them.
 func (m *observedMatcher) actions(binding generic.BindingAccessor) []admissionregistrationv1.ValidationAction {
 	for _, hook := range m.hooks {
 		for _, configured := range hook.Bindings {
@@ -115,15 +116,18 @@ func (m *observedMatcher) actions(binding generic.BindingAccessor) []admissionre
 	return nil
 }
 
-// mutatingDispatcher records what the library's dispatcher does with mutating policies.
+// mutatingDispatcher runs k8s.io/apiserver's dispatcher of mutating policies, and records what it does.
 type mutatingDispatcher struct {
 	generic.Dispatcher[mutating.PolicyHook]
 	*recorder
 }
 
-// Dispatch implements generic.Dispatcher. The library compares all policies and bindings with the request before it
-// evaluates the first, with a matcher that can't be replaced. So Dispatch compares them beforehand, and gives each
-// binding that matches a hook of its own: its evaluations tell then which binding they are for.
+// Dispatch implements generic.Dispatcher.
+//
+// k8s.io/apiserver's dispatcher first compares all policies and bindings with the request, by a matcher that can't
+// be replaced, and then evaluates those that match. During an evaluation, it doesn't tell which binding the
+// evaluation is for. So Dispatch makes the comparisons itself beforehand. Then it passes a hook of its own for each
+// binding that matches: the hook's matcher knows the binding.
 func (d *mutatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []mutating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)
@@ -140,7 +144,7 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, a admission.Attribute
 	return err
 }
 
-// split returns a hook for each binding of the policies that match.
+// split returns a hook for each binding of the policies that match. A policy that doesn't match keeps its hook.
 func (d *mutatingDispatcher) split(c *consideration, hooks []mutating.PolicyHook) []mutating.PolicyHook {
 	var split []mutating.PolicyHook
 	for _, hook := range hooks {
@@ -162,8 +166,8 @@ func (d *mutatingDispatcher) split(c *consideration, hooks []mutating.PolicyHook
 	return split
 }
 
-// observedConditionsOf are the match conditions of a mutating policy for one of its bindings. The library asks them before
-// each evaluation. The inner matcher is nil for a policy without match conditions.
+// observedConditionsOf are the match conditions of a mutating policy, for one of its bindings. k8s.io/apiserver
+// calls Match before each evaluation. The embedded Matcher is nil for a policy without match conditions.
 type observedConditionsOf struct {
 	matchconditions.Matcher
 	consideration *consideration

@@ -1,10 +1,10 @@
-// Package policy makes the plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy of k8s.io/apiserver (KEP-3488,
-// KEP-3962) with its own source of policies. The library's source looks for changes once a second. This one computes
-// the active policies in the informers' handlers: a write that waits for the handlers is answered when the policy is in
-// force.
+// Package policy has the plugins ValidatingAdmissionPolicy and MutatingAdmissionPolicy (KEP-3488, KEP-3962). They
+// are k8s.io/apiserver's plugins, with another source of policies. k8s.io/apiserver's source looks for changes once
+// a second. The source of this package computes the active policies in the handlers of the informers. So a policy
+// is in force as soon as the handlers have been called with it.
 //
-// Matching, evaluation, audit annotations and static manifests are the library's.
+// Matching, evaluation, audit annotations and static manifests are k8s.io/apiserver's.
 //
-// Use the package in a chain with a barrier that waits for those handlers. Other chains can use the library's own
-// plugins.
+// Use the package in a chain whose barrier makes writes wait for those handlers. Other chains can use
+// k8s.io/apiserver's own plugins.
 package policy

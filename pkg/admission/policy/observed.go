@@ -20,13 +20,13 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The types of this file stand between the library and the expressions of a policy. They pass everything on, and show the
-// values of expressions to the consideration of the context, if there is one.
+// The types of this file wrap the compiled expressions of a policy. They pass every call on. If the context has a
+// consideration, they tell it the values of the expressions.
 
-// observedConditions are expressions of one kind: match conditions, validations, messages or audit annotations.
+// observedConditions wraps expressions of one role, such as the match conditions of a policy.
 type observedConditions struct {
 	cel.ConditionEvaluator
-	// field returns the path of an expression by its index.
+	// field returns the path of the expression with an index.
 	field func(int) string
 	role  role
 }
@@ -40,7 +40,7 @@ func (o *observedConditions) ForInput(ctx context.Context, attributes *admission
 	return results, remaining, err
 }
 
-// role is what conditions are for.
+// role says what a list of expressions is for.
 type role int
 
 const (
@@ -50,7 +50,7 @@ const (
 	auditAnnotations
 )
 
-// observedMutation is the expression of a mutation.
+// observedMutation wraps the expression of a mutation.
 type observedMutation struct {
 	cel.MutatingEvaluator
 	field string
@@ -65,7 +65,7 @@ func (o *observedMutation) ForInput(ctx context.Context, attributes *admission.V
 	return result, remaining, err
 }
 
-// observedPatcher makes the patch of a mutation.
+// observedPatcher wraps the patcher that applies a mutation.
 type observedPatcher struct{ patch.Patcher }
 
 // Patch implements patch.Patcher.
@@ -80,7 +80,7 @@ func (o *observedPatcher) Patch(ctx context.Context, request patch.Request, budg
 	return object, err
 }
 
-// observedVariables compiles the variables of a policy.
+// observedVariables wraps the compiler of a policy's variables.
 type observedVariables struct {
 	cel.Compiler
 	index map[string]int
@@ -104,7 +104,8 @@ func (o *observedVariables) CompileCELExpression(accessor cel.ExpressionAccessor
 	return result
 }
 
-// observedProgram is a variable. It is evaluated when an expression uses it.
+// observedProgram wraps the compiled expression of a variable. A variable is evaluated when another expression uses
+// it.
 type observedProgram struct {
 	celgo.Program
 	field, expression string
@@ -122,7 +123,8 @@ func (o *observedProgram) ContextEval(ctx context.Context, input any) (ref.Val, 
 	return value, details, err
 }
 
-// observedValidator evaluates a validating policy for a binding and an object with parameters.
+// observedValidator wraps the validator of a validating policy. It evaluates the policy for one binding and one
+// parameter object.
 type observedValidator struct{ validating.Validator }
 
 // Validate implements validating.Validator.

@@ -16,36 +16,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// paramsSyncTimeout bounds the wait of a policy's activation for the first list of its parameters.
+// paramsSyncTimeout bounds the time for which the activation of a policy waits for the first list of the policy's
+// parameter objects.
 const paramsSyncTimeout = 2 * time.Second
 
-// paramKind is the kind of a policy's parameters.
+// paramKind identifies the kind of a policy's parameter objects.
 type paramKind struct{ apiVersion, kind string }
 
-// params are the informers of the kinds of policies' parameters. They belong to one source, under its lock.
+// params has the informers of parameter objects, for all policies of one source. It is used under the source's
+// lock.
 type params struct {
 	informers informers.SharedInformerFactory
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
-	// observe passes an informer that isn't of the factory to the barrier. Nil does nothing.
+	// observe registers an informer at the barrier, if the informer isn't from the factory. If observe is nil,
+	// nothing is registered.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// definition finds the definition of a custom resource's kind, or returns nil. Without definitions, the function
-	// itself is nil.
+	// definition returns the CustomResourceDefinition of a kind, or nil if there is none. The function itself may
+	// be nil.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 
 	running map[paramKind]paramInformer
 }
 
-// paramInformer is a running informer.
+// paramInformer is an informer of parameter objects that has been started.
 type paramInformer struct {
 	informer   informers.GenericInformer
 	resource   schema.GroupVersionResource
 	scope      meta.RESTScope
-	definition *apiextensionsv1.CustomResourceDefinition // nil without a definition
+	definition *apiextensionsv1.CustomResourceDefinition // nil for a kind without one
 	stop       context.CancelFunc
 }
 
-// get returns the informer of a kind. The informer is started, and synced unless that takes too long.
+// get returns the informer of a kind, and starts it if it isn't running. It waits for the first list, for
+// paramsSyncTimeout at most.
 func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInformer, meta.RESTScope, error) {
 	if running, ok := p.running[kind]; ok {
 		return running.informer, running.scope, nil
@@ -63,7 +67,7 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 
 	started := paramInformer{resource: mapping.Resource, scope: mapping.Scope, definition: definition, stop: func() {}}
 	if started.informer, err = p.informers.ForResource(mapping.Resource); err == nil {
-		// A built-in type: the informer is shared and runs as long as the server.
+		// The kind is built in. Its informer is shared, and runs until the server stops.
 		p.informers.StartWithContext(ctx)
 	} else {
 		var running context.Context
@@ -88,10 +92,12 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	return started.informer, started.scope, nil
 }
 
-// renew stops the informers of kinds whose definitions have changed, and reports whether new ones must start: the
-// resource may have another name, scope or schema. The informer of a resource that is no longer served stays. The old
-// informer of a changed definition would not do: its watch returns objects of the old schema until the watch ends, and
-// it lists unreadable objects at growing intervals.
+// renew stops the informers of kinds whose CustomResourceDefinition has changed, and reports whether there were
+// any.
+//
+// A changed definition can have another name, scope or schema, so it needs a new informer. The old one would return
+// objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. An
+// informer of a kind that isn't served any more is stopped, but keeps its objects.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
@@ -126,7 +132,7 @@ func sameDefinition(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID && apiequality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// keep stops the informers of kinds that no policy uses any more.
+// keep stops the informers of kinds that no policy uses.
 func (p *params) keep(used map[paramKind]bool) {
 	for kind, running := range p.running {
 		if !used[kind] {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// things returns the definition of the kind Thing of example.com/v1.
+// things returns a CustomResourceDefinition of the kind Thing in example.com/v1.
 func things(uid types.UID, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "things.example.com", UID: uid, ResourceVersion: "1"},
@@ -46,10 +46,11 @@ func TestParamsRenew(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		was, is      *apiextensionsv1.CustomResourceDefinition
-		// plural is the current resource of the kind, or empty without one. scope is its scope.
+		// plural is the name of the kind's resource after the change, or empty if the kind isn't served. scope is
+		// its scope.
 		plural string
 		scope  meta.RESTScope
-		// stopped means that the informer is stopped, and kept that it stays known.
+		// stopped is true if the informer must be stopped, and kept if its objects must still be available.
 		stopped, kept, renewed bool
 	}{
 		{name: "same", reason: "nothing has changed", was: old, is: old, plural: "things", scope: meta.RESTScopeNamespace, kept: true},
@@ -110,7 +111,7 @@ func TestParamsKeep(t *testing.T) {
 	}
 }
 
-// The informer of a kind is started once, and again after a stop.
+// The informer of a kind is started once. After a stop, it is started again.
 func TestParamsGet(t *testing.T) {
 	t.Parallel()
 	gvr := thing.GroupVersion().WithResource("things")

@@ -28,19 +28,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Environment has the dependencies of the plugins that admission initializers don't set.
+// Environment has the dependencies of the plugins for which k8s.io/apiserver has no initializer.
 type Environment struct {
-	// Observe passes the informer of a custom resource with parameters to the barrier, and returns the informer to run.
+	// Observe registers the informer of a custom resource with parameter objects at the barrier. The plugin runs
+	// the returned informer.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// Started gets a checker that is done when the policies that exist at the start are active, and a function to call
-	// when other resources are served: policies may wait for parameters of these, or have parameters of their old form.
+	// Started is called once, with a checker and a function. The checker is done when the policies that exist at
+	// the start are active. The function must be called when the served resources change: policies may wait for
+	// parameters of a new resource, or have parameters of an old form.
 	Started func(active cache.DoneChecker, resourcesChanged func())
-	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is nil,
-	// the plugin fetches the schemas from the server.
+	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
+	// nil, the plugin fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
-	// Definition finds the definition of a custom resource's kind, or returns nil. Its schema merges apply
-	// configurations and checks expressions, and a change of it renews the parameters. If Definition is nil, the plugin
-	// fetches the schema from the server.
+	// Definition returns the CustomResourceDefinition of a kind, or nil if there is none. The plugins use its
+	// schema to check expressions and to merge apply configurations. They renew parameter objects when it changes.
+	// If Definition itself is nil, the plugins fetch schemas from the server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -80,10 +82,10 @@ func (m *Mutating) SetExcludedAdmissionResources(resources []schema.GroupResourc
 	m.Plugin.SetExcludedAdmissionResources(resources)
 }
 
-// hiddenResources are resources that policies never see.
+// hiddenResources are the resources that policies never see.
 type hiddenResources []schema.GroupResource
 
-// exempt records that no policy is considered, if so.
+// exempt records the reason if the plugin considers none of its policies for a request.
 func (h hiddenResources) exempt(ctx context.Context, a admission.Attributes) {
 	if !recorded(ctx) {
 		return
@@ -91,7 +93,7 @@ func (h hiddenResources) exempt(ctx context.Context, a admission.Attributes) {
 	resource, scope := a.GetResource().GroupResource(), trace.From(ctx)
 	verdict := explain.Exemption(a, slices.Contains(h, resource))
 	if verdict == nil || verdict.Reason == trace.ExemptConfiguration && !strings.Contains(resource.Resource, "admissionpolic") {
-		return // policies see configurations of webhooks
+		return // requests for webhook configurations are exempt from webhooks, but not from policies
 	}
 	scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
 }
@@ -142,7 +144,7 @@ func NewMutating(configFile io.Reader, environment Environment) (*Mutating, erro
 	}
 	recorder := &recorder{kind: trace.MutatingPolicy}
 	plugin := &Mutating{Plugin: &mutating.Plugin{Plugin: generic.NewPlugin(
-		// A deletion has no object to mutate.
+		// Mutating policies don't handle deletions, which have no object to change.
 		admission.NewHandler(admission.Connect, admission.Create, admission.Update),
 		func(f informers.SharedInformerFactory, typed kubernetes.Interface, client dynamic.Interface, mapper meta.RESTMapper) generic.Source[mutating.PolicyHook] {
 			group := f.Admissionregistration().V1()

@@ -23,57 +23,59 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// consideration records how a plugin considers its policies for a request. The library tells of its progress in this
-// order: a policy, a binding, an evaluation, its expressions.
+// consideration records what a plugin does with its policies for one request. k8s.io/apiserver reports its progress
+// in this order: a policy, one of its bindings, an evaluation for the binding, the expressions of the evaluation.
 type consideration struct {
 	scope      *trace.Scope
 	explainer  *explain.Explainer
 	attributes admission.Attributes
 	interfaces admission.ObjectInterfaces
-	// candidates are the plugin's policies by name, and kind is their kind.
+	// candidates are the plugin's policies, by name. kind is their kind.
 	candidates map[string]*candidate
 	kind       string
 
-	// policy, binding and evaluation are the current ones; nil before the first.
+	// policy, binding and evaluation are what k8s.io/apiserver works on at the moment. They are nil before the
+	// first.
 	policy     *candidate
 	binding    *bound
 	evaluation *evaluation
 }
 
-// candidate is a policy that may match.
+// candidate is a policy that may match the request.
 type candidate struct {
 	generic.PolicyAccessor
 	record *trace.Policy
-	// configuration is the error of the policy's configuration, or nil.
+	// configuration is the error in the policy's configuration, such as an unknown paramKind; nil if there is none.
 	configuration error
-	// params finds the objects with parameters of a binding.
+	// params returns the parameter objects that a binding selects.
 	params func(generic.BindingAccessor) ([]runtime.Object, error)
 	// reinvocation is the reinvocationPolicy of a mutating policy.
 	reinvocation admissionregistrationv1.ReinvocationPolicyType
 	bindings     []*bound
 }
 
-// bound is a binding of a candidate.
+// bound is a binding of a candidate, with its record.
 type bound struct {
 	generic.BindingAccessor
 	record *trace.Binding
 }
 
-// evaluation is a record, and what is needed to complete it.
+// evaluation is the record of an evaluation, with the data that is needed to complete it.
 type evaluation struct {
 	record *trace.Evaluation
-	// hides says that values of expressions must not be kept.
+	// hides is true if values of expressions could show secrets, and must not be recorded.
 	hides bool
 	// validations are the expressions of the policy's validations.
 	validations []*trace.Expression
-	// patched is the object that mutations change, and before its state before them; nil without a mutation.
+	// patched is the object that the mutations change. before is its JSON before the first mutation. Both are nil
+	// if no mutation was applied.
 	patched *admission.VersionedAttributes
 	before  json.RawMessage
 }
 
 type considerationKey struct{}
 
-// considered returns the consideration of a context, or nil for a request that isn't recorded.
+// considered returns the consideration in a context. It returns nil if the request isn't recorded.
 func considered(ctx context.Context) *consideration {
 	c, _ := ctx.Value(considerationKey{}).(*consideration)
 	return c
@@ -87,12 +89,13 @@ func (p *candidate) failurePolicy() admissionregistrationv1.FailurePolicyType {
 	return admissionregistrationv1.Fail
 }
 
-// failed returns the verdict of a policy or a binding that can't be set up for the request.
+// failed returns the verdict about a policy or a binding that couldn't be applied because of an error. The
+// failurePolicy decides about the request.
 func (p *candidate) failed(err error) trace.Verdict {
 	return trace.Verdict{Reason: trace.PolicyFailed, Want: string(p.failurePolicy()), Detail: err.Error()}
 }
 
-// considers records a policy, and whether the library says that it matches.
+// considers records a policy, and whether k8s.io/apiserver has found that it matches.
 func (c *consideration) considers(name string, matches bool, err error) *candidate {
 	c.policy, c.binding = c.candidates[name], nil
 	p := c.policy
@@ -115,7 +118,7 @@ func (c *consideration) considers(name string, matches bool, err error) *candida
 	return p
 }
 
-// binds records a binding of the current policy, and whether the library says that it matches.
+// binds records a binding of the current policy, and whether k8s.io/apiserver has found that it matches.
 func (c *consideration) binds(binding generic.BindingAccessor, actions []admissionregistrationv1.ValidationAction, matches bool, err error) *bound {
 	b := &bound{binding, &trace.Binding{Name: binding.GetName()}}
 	c.binding = b
@@ -140,7 +143,7 @@ func (c *consideration) binds(binding generic.BindingAccessor, actions []admissi
 	return b
 }
 
-// verdict explains the library's decision.
+// verdict says why constraints match or don't. k8s.io/apiserver has decided that before.
 func (c *consideration) verdict(resources *admissionregistrationv1.MatchResources, path string, matches bool) trace.Verdict {
 	m := explain.Matching{Constraints: explain.Resources(resources), Path: path, Attributes: c.attributes, Interfaces: c.interfaces}
 	if matches {
@@ -152,8 +155,8 @@ func (c *consideration) verdict(resources *admissionregistrationv1.MatchResource
 	return verdict
 }
 
-// evaluates records that the evaluation of the current policy begins, for the current binding and an object with
-// parameters or nil.
+// evaluates records that an evaluation of the current policy begins, for the current binding and the given
+// parameter object. params may be nil.
 func (c *consideration) evaluates(params runtime.Object) {
 	c.finishEvaluation()
 	e := &evaluation{record: &trace.Evaluation{Verdict: trace.Verdict{Reason: trace.Matched}}, hides: c.scope.Hides(c.scope.Admission.Kind)}
@@ -168,16 +171,18 @@ func (c *consideration) evaluates(params runtime.Object) {
 	})
 }
 
-// param describes an object with parameters. Objects of built-in kinds lack their kind.
+// param returns the record of a parameter object. The kind comes from the policy, because an object of a built-in
+// kind doesn't carry it.
 func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params runtime.Object) *trace.Param {
 	param := &trace.Param{APIVersion: kind.APIVersion, Kind: kind.Kind}
 	var content any = params
-	if converted, ok := params.(interface{ ToUnstructured() any }); ok { // the library's, with the kind
+	// A wrapper of k8s.io/apiserver, which adds the kind.
+	if converted, ok := params.(interface{ ToUnstructured() any }); ok {
 		content = converted.ToUnstructured()
 	}
 	encoded, err := json.Marshal(content)
 	if err != nil {
-		return param // such an object can't be stored either
+		return param // such an object can't be stored, so this doesn't happen
 	}
 	var identity struct {
 		Metadata struct{ Namespace, Name string }
@@ -185,7 +190,7 @@ func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params ru
 	if accessor, err := meta.Accessor(params); err == nil {
 		identity.Metadata.Namespace, identity.Metadata.Name = accessor.GetNamespace(), accessor.GetName()
 	} else {
-		_ = json.Unmarshal(encoded, &identity) // encoded has just been made
+		_ = json.Unmarshal(encoded, &identity) // no error: encoded is valid JSON
 	}
 	version := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 	param.Namespace, param.Name = identity.Metadata.Namespace, identity.Metadata.Name
@@ -193,7 +198,7 @@ func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params ru
 	return param
 }
 
-// expression records an expression of the current evaluation. A variable that several expressions use is recorded once.
+// expression records the value of an expression. A variable that several expressions use is recorded once.
 func (c *consideration) expression(field, expression string, value ref.Val, err error, took time.Duration) *trace.Expression {
 	e := c.evaluation
 	if e == nil {
@@ -221,11 +226,11 @@ func (c *consideration) expression(field, expression string, value ref.Val, err 
 	return x
 }
 
-// conditions records expressions that were evaluated together.
+// conditions records the values of expressions that were evaluated together, such as all match conditions.
 func (c *consideration) conditions(o *observedConditions, results []cel.EvaluationResult, err error) {
 	for i, result := range results {
 		if result.ExpressionAccessor == nil {
-			continue // a validation without an expression for its message
+			continue // a validation without a messageExpression
 		}
 		x := c.expression(o.field(i), result.ExpressionAccessor.GetExpression(), result.EvalResult, result.Error, result.Elapsed)
 		if o.role == validations && c.evaluation != nil {
@@ -241,14 +246,15 @@ func (c *consideration) conditions(o *observedConditions, results []cel.Evaluati
 	}
 	c.scope.Update(func(*trace.Request) {
 		c.evaluation.record.Verdict = *verdict
-		// The decisions of a validating policy tell of the failure, too.
+		// A validating policy reports this failure once more, in its decisions (see decided).
 		if c.kind == trace.MutatingPolicy && verdict.Reason != trace.MatchConditionFalse && c.policy.failurePolicy() == admissionregistrationv1.Fail {
 			c.fail("")
 		}
 	})
 }
 
-// fail records that the current evaluation failed, and that the failurePolicy decides. It is called in an Update.
+// fail records that the current evaluation failed. The failurePolicy decides whether the request is refused. The
+// caller must be in an Update of the recording.
 func (c *consideration) fail(message string) {
 	c.evaluation.record.Error, c.evaluation.record.Outcome = message, trace.FailedOpen
 	if c.policy.failurePolicy() == admissionregistrationv1.Fail {
@@ -257,10 +263,11 @@ func (c *consideration) fail(message string) {
 	}
 }
 
-// outcomes are the outcomes of an evaluation. Of several, the last counts.
+// outcomes are the possible outcomes of an evaluation. If its validations have several, the one furthest down the
+// list counts.
 var outcomes = []string{"", trace.Allowed, trace.FailedOpen, trace.Reported, trace.Failed, trace.Denied}
 
-// decided records the decisions of a validating policy.
+// decided records the decisions of a validating policy after an evaluation.
 func (c *consideration) decided(result validating.ValidateResult) {
 	e, denies := c.evaluation, slices.Contains(c.binding.record.Actions, string(admissionregistrationv1.Deny))
 	outcome := ""
@@ -277,7 +284,7 @@ func (c *consideration) decided(result validating.ValidateResult) {
 			}
 			if len(e.validations) == len(result.Decisions) {
 				e.validations[i].Message = decision.Message
-			} else { // no validation was evaluated
+			} else { // the failure came before the validations
 				e.record.Error = cmp.Or(e.record.Error, decision.Message)
 			}
 		}
@@ -293,7 +300,7 @@ func (c *consideration) decided(result validating.ValidateResult) {
 	})
 }
 
-// outcomeOf returns the outcome of one validation. denies says that the binding refuses requests.
+// outcomeOf returns the outcome of one validation. denies is true if the binding's actions include Deny.
 func outcomeOf(decision validating.PolicyDecision, denies bool) string {
 	failed := decision.Evaluation == validating.EvalError
 	switch {
@@ -316,7 +323,7 @@ func (c *consideration) patches(attributes *admission.VersionedAttributes) {
 	}
 }
 
-// mutated records how a mutation ended.
+// mutated records the result of a mutation.
 func (c *consideration) mutated(err error) {
 	if c.evaluation == nil {
 		return
@@ -333,13 +340,13 @@ func (c *consideration) mutated(err error) {
 func (c *consideration) object(attributes *admission.VersionedAttributes) json.RawMessage {
 	encoded, err := json.Marshal(attributes.VersionedObject.Object())
 	if err != nil {
-		return nil // such an object can't be patched either
+		return nil // such an object can't be patched, so this doesn't happen
 	}
 	kind := attributes.VersionedKind
 	return c.scope.Object(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, encoded)
 }
 
-// finishEvaluation completes the current evaluation.
+// finishEvaluation completes the record of the current evaluation, when the next one begins or the request ends.
 func (c *consideration) finishEvaluation() {
 	e := c.evaluation
 	c.evaluation = nil
@@ -355,7 +362,7 @@ func (c *consideration) finishEvaluation() {
 	if e.record.Verdict.Reason != trace.Matched || c.policy.reinvocation == "" || !c.attributes.GetReinvocationContext().IsReinvoke() {
 		return
 	}
-	// The match conditions are true, and the library has skipped the mutations.
+	// The match conditions are true, but k8s.io/apiserver has skipped the mutations in the second round.
 	verdict := trace.Verdict{Reason: trace.ReinvocationUnneeded}
 	if c.policy.reinvocation == admissionregistrationv1.NeverReinvocationPolicy {
 		verdict = trace.Verdict{Reason: trace.ReinvocationNever, Field: "spec.reinvocationPolicy", Want: string(c.policy.reinvocation)}
@@ -363,7 +370,7 @@ func (c *consideration) finishEvaluation() {
 	c.scope.Update(func(*trace.Request) { e.record.Verdict = verdict })
 }
 
-// end completes the consideration. err is the error that refused the request.
+// end completes all records. err is the error with which the plugin refused the request, or nil.
 func (c *consideration) end(err error) {
 	c.finishEvaluation()
 	for _, p := range c.candidates {

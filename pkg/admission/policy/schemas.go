@@ -17,19 +17,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
-// builtinSchemas resolves the types that are known at build time, for all servers of the process.
+// builtinSchemas resolves the schemas of types that are known at build time. It is shared by all servers of the
+// process.
 var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
 	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, builtin.Table().Scheme())
 })
 
-// newSchemas resolves types that are known at build time, custom resources by their definitions (unless definition is
-// nil), and other types by asking the server.
+// newSchemas resolves schemas for the type check of policies. Types that are known at build time come first, then
+// custom resources by their definitions (unless definition is nil). For other types, it asks the server.
 func newSchemas(definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition, server discovery.DiscoveryInterface) resolver.SchemaResolver {
 	return builtinSchemas().Combine(&definedSchemas{definition, &resolver.ClientDiscoveryResolver{Discovery: server}})
 }
 
-// definedSchemas resolves the schemas of custom resources from their definitions. The server publishes a schema some
-// milliseconds later, and makes the documents of all versions for the first request.
+// definedSchemas resolves the schemas of custom resources from their CustomResourceDefinitions. To ask the server
+// would be slower: the server publishes a schema some milliseconds later, and builds the OpenAPI documents of all
+// versions for the first request.
 type definedSchemas struct {
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 	others     resolver.SchemaResolver

@@ -16,17 +16,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// retryInterval is the interval at which a policy whose paramKind isn't served is tried again, as in the library: a
-// CustomResourceDefinition may add the kind at any time.
+// retryInterval is the interval at which a policy with an unknown paramKind is tried again: a
+// CustomResourceDefinition can add the kind at any time. k8s.io/apiserver uses the same interval.
 const retryInterval = time.Second
 
-// object has the methods that policies and bindings share.
+// object has the methods that both policies and bindings have.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// kind describes one of the two kinds of policy.
+// kind is one of the two kinds of policy, validating or mutating, with the functions that differ.
 type kind[P, B object, E generic.Evaluator] struct {
 	name            string
 	policyAccessor  func(P) generic.PolicyAccessor
@@ -34,7 +34,8 @@ type kind[P, B object, E generic.Evaluator] struct {
 	compile         func(P) E
 }
 
-// source is a generic.Source that computes the active policies in the handlers of its two informers.
+// source implements generic.Source: it provides the active policies with their bindings. It computes them in the
+// handlers of two informers, of policies and of bindings.
 type source[P, B object, E generic.Evaluator] struct {
 	kind     kind[P, B, E]
 	policies cache.SharedIndexInformer
@@ -42,21 +43,21 @@ type source[P, B object, E generic.Evaluator] struct {
 	params   *params
 
 	hooks atomic.Pointer[[]generic.PolicyHook[P, B, E]]
-	// unbound are the names of policies without a binding.
+	// unbound are the names of the policies without a binding.
 	unbound atomic.Pointer[[]string]
 	synced  chan struct{}
-	// err is the error of newSource. Run returns it.
+	// err is an error of newSource, which has no error result. Run returns it.
 	err error
 
 	mu sync.Mutex
 	// ctx is the context of Run. It is nil until both informers are synced.
 	ctx      context.Context
 	compiled map[string]compiled[E]
-	// incomplete is true while a policy's paramKind can't be resolved.
+	// incomplete is true while the paramKind of a policy is unknown.
 	incomplete bool
 }
 
-// compiled is the evaluator of one version of a policy.
+// compiled is a policy after compilation, with the resourceVersion that was compiled.
 type compiled[E generic.Evaluator] struct {
 	resourceVersion string
 	evaluator       E
@@ -109,7 +110,7 @@ func (s *source[P, B, E]) Run(ctx context.Context) error {
 	}
 }
 
-// retry looks again for missing parameters.
+// retry computes the hooks again if a paramKind is unknown.
 func (s *source[P, B, E]) retry() {
 	s.mu.Lock()
 	incomplete := s.incomplete
@@ -119,7 +120,8 @@ func (s *source[P, B, E]) retry() {
 	}
 }
 
-// resourcesChanged looks for missing parameters, and renews parameters whose definition has changed.
+// resourcesChanged computes the hooks again if a paramKind is unknown, or if the definition of a paramKind has
+// changed.
 func (s *source[P, B, E]) resourcesChanged() {
 	s.mu.Lock()
 	changed := s.params.renew() || s.incomplete
@@ -154,7 +156,8 @@ func (s *source[P, B, E]) Name() string { return s.kind.name + " source" }
 // Done implements cache.DoneChecker.
 func (s *source[P, B, E]) Done() <-chan struct{} { return s.synced }
 
-// refresh computes the hooks from the informers' stores.
+// refresh computes the hooks from the informers' stores. A hook is k8s.io/apiserver's name for a policy with its
+// bindings and parameters.
 func (s *source[P, B, E]) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +182,7 @@ func (s *source[P, B, E]) refresh() {
 		bound := bindings[policy.GetName()]
 		if len(bound) == 0 {
 			unbound = append(unbound, policy.GetName())
-			continue // without a binding a policy has no effect
+			continue // a policy without a binding has no effect
 		}
 		slices.SortFunc(bound, byName[B])
 		hook := generic.PolicyHook[P, B, E]{

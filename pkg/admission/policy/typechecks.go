@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// typeCheckManager is the field manager of the results. The reference uses the same name.
+// typeCheckManager is the field manager of the results. kube-controller-manager uses the same name.
 const typeCheckManager = "validatingadmissionpolicy-status"
 
 // typeChecks writes the expressions of a ValidatingAdmissionPolicy that don't fit the types that the policy matches to
@@ -51,7 +51,7 @@ func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, schemas 
 			c.queue.Add(policy.Name)
 		}
 	}
-	// AddEventHandler fails for a stopped informer alone.
+	// AddEventHandler fails only if the informer has stopped.
 	_, _ = policies.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    enqueue,
 		UpdateFunc: func(_, policy any) { enqueue(policy) },
@@ -59,7 +59,7 @@ func newTypeChecks(client kubernetes.Interface, mapper meta.RESTMapper, schemas 
 	return c
 }
 
-// run checks policies until ctx ends.
+// run checks changed policies until ctx ends.
 func (c *typeChecks) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, c.queue.ShutDown)
 	defer stop()
@@ -69,7 +69,7 @@ func (c *typeChecks) run(ctx context.Context) {
 			return
 		}
 		if err := c.check(ctx, name); err != nil && ctx.Err() == nil {
-			// The next change of the policy repeats the check.
+			// The check is made again after the next change of the policy.
 			utilruntime.HandleErrorWithContext(ctx, err, "checking the types of a policy", "policy", name)
 		}
 		c.queue.Done(name)
@@ -98,7 +98,8 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 			WithFieldRef(warning.FieldRef).WithWarning(warning.Warning))
 	}
 	_, err = c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().ApplyStatus(ctx,
-		// The UID prevents that apply makes a policy that has been deleted meanwhile.
+		// With the UID, the apply request fails if the policy has been deleted. Without it, the request would
+		// create a policy.
 		admissionregistrationv1ac.ValidatingAdmissionPolicy(name).WithUID(policy.UID).WithStatus(status),
 		metav1.ApplyOptions{FieldManager: typeCheckManager, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -110,7 +111,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkedSource runs the type checks together with the source of the policies.
+// checkedSource is a source that also runs the type checks.
 type checkedSource struct {
 	generic.Source[validating.PolicyHook]
 	checks *typeChecks

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxValue bounds the length of a recorded value.
+	// maxValue bounds the length of a recorded value. Longer values are cut.
 	maxValue = 4 << 10
-	// maxDepth bounds the depth of a recorded value.
+	// maxDepth bounds the nesting of a recorded value.
 	maxDepth = 32
 )
 
-// textOf returns the value of an expression in JSON. A long value is cut.
+// textOf returns the value of an expression in JSON, cut to maxValue.
 func textOf(value ref.Val) string {
 	encoded, err := json.Marshal(plain(value, maxDepth))
 	if err != nil {
@@ -30,7 +30,7 @@ func textOf(value ref.Val) string {
 	return strings.ToValidUTF8(string(encoded[:maxValue]), "") + "…"
 }
 
-// plain returns a value that encoding/json can encode.
+// plain converts a CEL value into one that encoding/json can encode.
 func plain(value ref.Val, depth int) any {
 	if depth == 0 {
 		return "…"
@@ -64,7 +64,7 @@ func plain(value ref.Val, depth int) any {
 	return fmt.Sprint(value.Value())
 }
 
-// jsonPatch returns an operation of a JSON patch.
+// jsonPatch converts an operation of a JSON patch.
 func jsonPatch(operation *mutation.JSONPatchVal, depth int) any {
 	fields := map[string]any{"op": operation.Op, "path": operation.Path}
 	if operation.From != "" {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// annotator adds annotations about a mutating webhook to the audit event of a request. It makes no annotation that the
-// event's level excludes: a patch can be long.
+// annotator adds annotations about a mutating webhook to the audit event of a request. An annotation that the audit
+// level doesn't include isn't made, because a patch can be long.
 type annotator struct {
 	attributes             *admission.VersionedAttributes
 	configuration, webhook string
-	// round is the round of the chain, and index the place of the webhook in it.
+	// round is 0, or 1 in the second round of mutating plugins. index is the position of the webhook in that round.
 	round, index int
 }
 

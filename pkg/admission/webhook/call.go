@@ -20,24 +20,25 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// slowCall is the duration of a call from which its trace is logged.
+// slowCall is the duration from which a call is logged with its parts.
 const slowCall = 500 * time.Millisecond
 
-// maxHTTPCode is the greatest HTTP status code. A greater code would break the connection.
+// maxHTTPCode is the greatest HTTP status code. If a webhook returned a greater one, net/http would panic and break
+// the connection to the client.
 const maxHTTPCode = 999
 
-// caller calls webhooks for one of the plugins.
+// caller calls webhooks for one of the two plugins.
 type caller struct {
 	step
 	clients   *webhookutil.ClientManager
 	explainer *explainer
 }
 
-// call calls a webhook. Annotations and warnings of the response are added to the request. If the response allows the
-// request, call passes it to allowed. The record, if there is one, gets what happens.
+// call calls a webhook. It adds the response's audit annotations and warnings to the request. If the response
+// allows the request, call passes the response to allowed. record may be nil.
 //
-// The error is a *webhookutil.ErrCallingWebhook if the webhook's failurePolicy decides, a
-// *webhookutil.ErrWebhookRejection if the webhook refuses, and any other error if the request fails in any case.
+// The error is a *webhookutil.ErrCallingWebhook if the webhook's failurePolicy decides about the request. It is a
+// *webhookutil.ErrWebhookRejection if the webhook refuses the request. Any other error refuses the request.
 func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation, attributes *admission.VersionedAttributes, reviews *reviews, record *callRecord, allowed func(context.Context, *webhookrequest.AdmissionResponse) error) error {
 	hook := invocation.Webhook
 	if attributes.IsDryRun() {
@@ -69,7 +70,8 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	err = c.exchange(record.sends(ctx, review), client, hook.GetTimeoutSeconds(), review)
 	record.received(review)
 	if err != nil {
-		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // of the webhook, not of the service it is behind
+		// errors.As would also find the status of a service that the resolver couldn't find.
+		status, ok := err.(*apierrors.StatusError) //nolint:errorlint
 		if !ok {
 			status = apierrors.NewServiceUnavailable("error calling webhook")
 		}
@@ -90,7 +92,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	}
 	if !response.Allowed {
 		if response.Result != nil && response.Result.Code > maxHTTPCode {
-			response.Result.Code = 0 // code 0 becomes the code of a refusal
+			response.Result.Code = 0 // code 0 is replaced by the usual code of a refusal
 		}
 		return &webhookutil.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(hook.GetName(), response.Result)}
 	}
@@ -100,7 +102,8 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	return allowed(ctx, response)
 }
 
-// exchange sends a review and waits for its response, until the timeout of the webhook or of the request.
+// exchange sends a review and receives the response. It ends with the webhook's timeoutSeconds, or with the
+// request.
 func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutSeconds *int32, review *review) (err error) {
 	if timeoutSeconds != nil {
 		var cancel context.CancelFunc
@@ -116,7 +119,7 @@ func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutS
 	return err
 }
 
-// supportsDryRun returns an error unless the webhook declares that it may be called in a dry run.
+// supportsDryRun returns an error if the webhook doesn't declare that it may be called in a dry run.
 func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffectClass) error {
 	if sideEffects == nil {
 		const reason = "Webhook SideEffects is nil"
@@ -129,7 +132,7 @@ func supportsDryRun(name string, sideEffects *admissionregistrationv1.SideEffect
 	return webhookerrors.NewDryRunUnsupportedErr(name)
 }
 
-// failed returns the error of a call without a verdict.
+// failed returns the error of a call without a usable response.
 func failed(name string, status *apierrors.StatusError, reason string, args ...any) error {
 	return &webhookutil.ErrCallingWebhook{WebhookName: name, Reason: fmt.Errorf(reason, args...), Status: status}
 }

@@ -26,9 +26,9 @@ import (
 
 const namespace = "webhook-test"
 
-// The dispatcher passes the library's test cases.
+// The dispatcher passes k8s.io/apiserver's own test cases for mutating webhooks.
 //
-//nolint:paralleltest // the cases count rejections in metrics of the process
+//nolint:paralleltest // the cases check metrics that the whole process shares
 func TestLibraryMutatingCases(t *testing.T) {
 	server := testServer(t)
 	const configuration = "test-webhooks"
@@ -58,9 +58,9 @@ func TestLibraryMutatingCases(t *testing.T) {
 	}
 }
 
-// The dispatcher passes the library's test cases.
+// The dispatcher passes k8s.io/apiserver's own test cases for validating webhooks.
 //
-//nolint:paralleltest // the cases count rejections in metrics of the process
+//nolint:paralleltest // the cases check metrics that the whole process shares
 func TestLibraryValidatingCases(t *testing.T) {
 	server := testServer(t)
 	run := func(tc webhooktesting.ValidatingTest, authentication webhookutil.AuthenticationInfoResolver) {
@@ -83,12 +83,12 @@ func TestLibraryValidatingCases(t *testing.T) {
 		run(tc, webhooktesting.NewAuthenticationInfoResolver(new(int32)))
 	}
 	for _, tc := range webhooktesting.NewNonMutatingPanicTestCases(server) {
-		tc.ExpectStatusCode = http.StatusInternalServerError // the cases omit the code
+		tc.ExpectStatusCode = http.StatusInternalServerError // the cases leave this code out
 		run(tc, webhooktesting.NewPanickingAuthenticationInfoResolver("Start panicking!"))
 	}
 }
 
-// expectation is a result in the library's cases.
+// expectation is the result that a case of k8s.io/apiserver expects.
 type expectation struct {
 	allow         bool
 	errorContains string
@@ -137,7 +137,7 @@ func check(t *testing.T, err error, attributes admission.Attributes, want expect
 	}
 }
 
-// start sets a plugin's dependencies for calls of the test server's webhooks.
+// start gives a plugin its dependencies. Its calls go to the server of testServer.
 func start(t *testing.T, plugin wants, server *url.URL, authentication webhookutil.AuthenticationInfoResolver, client kubernetes.Interface, factory informers.SharedInformerFactory) {
 	t.Helper()
 	plugin.SetAuthenticationInfoResolverWrapper(webhooktesting.Wrapper(authentication))
@@ -152,7 +152,7 @@ func start(t *testing.T, plugin wants, server *url.URL, authentication webhookut
 	t.Cleanup(factory.Shutdown)
 }
 
-// testServer starts the webhooks of the library's cases.
+// testServer starts an HTTPS server with the webhooks of k8s.io/apiserver's cases.
 func testServer(t *testing.T) *url.URL {
 	t.Helper()
 	server := webhooktesting.NewTestServer(t)
@@ -172,7 +172,7 @@ func testAttributes(custom bool, labels map[string]string, dryRun bool) admissio
 	return webhooktesting.NewAttribute(namespace, labels, dryRun)
 }
 
-// audited returns the context of a request that is audited at a level.
+// audited returns the context of a request with the given audit level.
 func audited(t *testing.T, level auditinternal.Level) context.Context {
 	t.Helper()
 	ctx := audit.WithAuditContext(t.Context())

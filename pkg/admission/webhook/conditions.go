@@ -17,25 +17,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// conditions explains match conditions. The library's matcher keeps the errors of expressions to itself if the
-// failurePolicy is Ignore, so the conditions are compiled and evaluated again.
+// conditions explains match conditions. It compiles and evaluates them again: with the failurePolicy Ignore,
+// k8s.io/apiserver's matcher doesn't return the errors of expressions.
 type conditions struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	compiler   func() cel.ConditionCompiler
 
 	mu sync.Mutex
-	// compiled has the conditions of the current webhooks.
+	// compiled has the compiled conditions of webhooks that were explained.
 	compiled map[webhook.WebhookAccessor]cel.ConditionEvaluator
 }
 
-// maxCompiled is the number of compiled webhooks above which those that may be gone are forgotten.
+// maxCompiled bounds the number of webhooks in compiled. Beyond it, all are dropped, because some may belong to
+// webhooks that don't exist any more.
 const maxCompiled = 100
 
 func newCompiler() cel.ConditionCompiler {
 	return cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 }
 
-// explain returns nil if all conditions are true.
+// explain returns the verdict of the condition that rules the webhook out. It returns nil if all conditions are
+// true.
 func (c *conditions) explain(ctx context.Context, m matching, matched explain.Match) *trace.Verdict {
 	configured := m.hook.GetMatchConditions()
 	if len(configured) == 0 {

@@ -23,36 +23,40 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// plugin makes the library's plugin when there is a webhook to call. Making the environments of match conditions takes
-// a tenth of a server's start, and most servers have no webhooks.
+// plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there is a webhook to call.
+// To make it takes a tenth of a server's start, for the CEL environments of match conditions, and most servers have
+// no webhooks.
 //
-// With a configuration, the library's plugin is made at the start: the configuration may name webhooks of its own.
+// If the plugin has a configuration, k8s.io/apiserver's plugin is made at the start: the configuration may name
+// static manifests with webhooks.
 type plugin struct {
 	*admission.Handler
 	newLibrary func(sourceFactory) (library, error)
 	configured bool
-	// settings are the values of the initializers, for the library's plugin.
+	// settings are the calls of the initializers, in their order. They are repeated on k8s.io/apiserver's plugin
+	// when it is made.
 	settings []func(library)
-	// initialized makes the library's plugin, once.
+	// initialized makes k8s.io/apiserver's plugin at its first call, and returns it.
 	initialized func() (library, error)
 
 	newSource sourceFactory
 	informers informers.SharedInformerFactory
 	excluded  sets.Set[schema.GroupResource]
 	excludes  bool
-	// source has the webhooks. It is nil if the plugin is configured.
+	// source provides the webhooks. It is nil if the plugin has a configuration: then k8s.io/apiserver's plugin has
+	// its own source.
 	source generic.Source
-	// explainer says in a trace why a webhook matches or not.
+	// explainer says why a webhook matches a request or doesn't, for recorded requests.
 	explainer *explainer
 }
 
-// library is a plugin of the library.
+// library is the interface of k8s.io/apiserver's webhook plugins.
 type library interface {
 	wants
 	Dispatch(context.Context, admission.Attributes, admission.ObjectInterfaces) error
 }
 
-// wants has the initializers of the library's plugins.
+// wants lists the initializers that k8s.io/apiserver's webhook plugins need.
 type wants interface {
 	webhookinitializer.WantsServiceResolver
 	webhookinitializer.WantsAuthenticationInfoResolverWrapper
@@ -70,7 +74,7 @@ var _ wants = &plugin{}
 
 type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
 
-// newPlugin returns a plugin for the webhooks of newSource and of the configuration.
+// newPlugin returns a plugin. newSource makes the source of webhooks, and newLibrary k8s.io/apiserver's plugin.
 func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory, *explainer) (library, error)) (*plugin, error) {
 	explainer := &explainer{conditions: conditions{compiler: newCompiler}}
 	p := &plugin{
@@ -95,7 +99,8 @@ func (p *plugin) ValidateInitialization() error {
 	if p.informers == nil {
 		return errors.New("the plugin has no informers")
 	}
-	// Request the informer now: all informers are started together, before there is a webhook.
+	// k8s.io/apiserver's plugin will need this informer. It must be requested here: all informers are started at
+	// once, and possibly before the plugin is made.
 	p.informers.Core().V1().Namespaces().Informer()
 	var excluded sets.Set[schema.GroupResource]
 	if p.excludes {

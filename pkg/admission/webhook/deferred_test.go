@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The library's plugin is made once, for the first webhook.
+// k8s.io/apiserver's plugin is made once, when the first webhook exists.
 func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	}
 }
 
-// An error in a configuration is reported at the start.
+// An error in the configuration is reported when the plugin is made.
 func TestMadeFromAConfiguration(t *testing.T) {
 	t.Parallel()
 	const wrong = "kind: WebhookAdmissionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nkubeConfigFile: relative.conf\n"

@@ -11,13 +11,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// explainer says why a webhook matches a request or not.
+// explainer says why a webhook matches a request or doesn't.
 type explainer struct {
 	explain.Explainer
 	conditions conditions
 }
 
-// candidate is a webhook and the request that it is compared with.
+// candidate is a webhook that may match a request, with that request.
 type candidate struct {
 	hook       webhook.WebhookAccessor
 	attributes admission.Attributes
@@ -25,18 +25,19 @@ type candidate struct {
 	versions   generic.VersionedAttributeAccessor
 }
 
-// matching is a comparison to explain.
+// matching is the comparison of a webhook with a request.
 type matching struct {
 	candidate
 	explain.Matching
 }
 
-// matching returns the comparison of a candidate whose path in its configuration is given: webhooks[0].
+// matching returns the comparison of a candidate. path is the path of the webhook in its configuration, such as
+// webhooks[0].
 func (c candidate) matching(path string) matching {
 	return matching{c, explain.Matching{Constraints: explain.Webhook(c.hook), Path: path, Attributes: c.attributes, Interfaces: c.interfaces}}
 }
 
-// explain returns the verdict of a webhook: that of its rules and selectors, or else of its match conditions.
+// explain returns the verdict about a webhook. Its rules and selectors decide first, and then its match conditions.
 func (e *explainer) explain(ctx context.Context, m matching) trace.Verdict {
 	verdict, matched := e.Explain(m.Matching)
 	if matched == nil {

@@ -22,14 +22,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// The explanation of a webhook says that it matches exactly if the library says so, for webhooks and requests in which
-// every part of a rule, selector or condition may differ.
+// An explanation says that a webhook matches exactly if k8s.io/apiserver says so. The test compares random
+// webhooks, with all parts of rules, selectors and conditions, with random requests.
 func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	library, explainer := explained(t)
 	const cases = 2000
 	seen := map[trace.Reason]int{}
-	random := rand.New(rand.NewPCG(1, 2)) // the same cases in each run
+	random := rand.New(rand.NewPCG(1, 2)) // a fixed seed: each run has the same cases
 	for range cases {
 		configured, attributes := randomWebhook(random), randomRequest(random)
 		hook := webhook.NewMutatingWebhookAccessor("uid", "configuration", configured)
@@ -63,7 +63,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	}
 }
 
-// explained returns the library's plugin for a namespace with the label runlevel=0, and the explainer beside it.
+// explained returns k8s.io/apiserver's plugin and an explainer. The only namespace has the label runlevel=0.
 func explained(t *testing.T) (*mutating.Plugin, *explainer) {
 	t.Helper()
 	plugin, err := NewMutating(nil)
@@ -79,7 +79,8 @@ func explained(t *testing.T) (*mutating.Plugin, *explainer) {
 	return library.(*mutating.Plugin), plugin.explainer
 }
 
-// equivalents returns the interfaces of a server where deployments of two groups, and of two versions, are the same.
+// equivalents returns the ObjectInterfaces of a server on which deployments of two groups, and of two versions, are
+// equivalent.
 func equivalents() admission.ObjectInterfaces {
 	mapper := runtime.NewEquivalentResourceRegistryWithIdentity(func(r schema.GroupResource) string { return "/" + r.Resource })
 	for _, gv := range []schema.GroupVersion{{Group: "apps", Version: "v1"}, {Group: "apps", Version: "v1beta1"}, {Group: "extensions", Version: "v1beta1"}} {
@@ -102,7 +103,7 @@ func (i *equivalentInterfaces) GetEquivalentResourceMapper() runtime.EquivalentR
 
 func pick[T any](random *rand.Rand, values ...T) T { return values[random.IntN(len(values))] }
 
-// some returns some of the values, at least one.
+// some returns a random choice of the values, at least one.
 func some[T any](random *rand.Rand, values ...T) []T {
 	chosen := []T{pick(random, values...)}
 	for _, value := range values {
@@ -132,7 +133,7 @@ func randomWebhook(random *rand.Rand) *admissionregistrationv1.MutatingWebhook {
 			},
 		})
 	}
-	if random.IntN(20) == 0 { // they take long to compile
+	if random.IntN(20) == 0 { // rare, because conditions take long to compile
 		expressions := []string{"true", "request.operation == 'CREATE'", "object.spec.nodeName == 'x'", "params.x", costly}
 		for _, expression := range some(random, expressions...) {
 			hook.MatchConditions = append(hook.MatchConditions, admissionregistrationv1.MatchCondition{Name: "c", Expression: expression})
@@ -141,7 +142,7 @@ func randomWebhook(random *rand.Rand) *admissionregistrationv1.MutatingWebhook {
 	return hook
 }
 
-// costly is an expression whose cost is above the limit.
+// costly is an expression whose cost exceeds the limit.
 const costly = "[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a+b+c+d+e+f > 0))))))"
 
 func randomSelector(random *rand.Rand, key string, values ...string) *metav1.LabelSelector {
@@ -198,7 +199,7 @@ func randomRequest(random *rand.Rand) admission.Attributes {
 		operation, nil, false, &user.DefaultInfo{Name: "alice"})
 }
 
-// The verdict names the field that decides, with the values that were compared.
+// A verdict names the field that decided, and the values that were compared.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	_, explainer := explained(t)

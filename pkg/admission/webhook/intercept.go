@@ -9,22 +9,23 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Target is the call of a webhook for a request.
+// Target identifies the call of a webhook for a request.
 type Target struct {
-	// Configuration and Webhook are names.
+	// Configuration and Webhook are the names of the webhook configuration and of the webhook.
 	Configuration, Webhook string
-	// Attributes are those of the request that is reviewed.
+	// Attributes are the attributes of the request.
 	Attributes admission.Attributes
 }
 
-// Interceptor is called before each call of a webhook. It returns nil to leave the call alone.
+// Interceptor is a function that is called before each call of a webhook. It returns nil if the call shall be made
+// normally.
 type Interceptor func(ctx context.Context, target Target) *Interception
 
-// Interception is what an interceptor does to a call.
+// Interception says what an interceptor changes about a call.
 type Interception struct {
-	// Fault names the reason in a trace.
+	// Fault is the fault that the recording of the request shows.
 	Fault trace.Fault
-	// Transport returns the transport of the call, given the one that the call has.
+	// Transport returns the transport for this call. It gets the transport that the call would use.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
 
@@ -33,13 +34,14 @@ type (
 	transportKey   struct{}
 )
 
-// WithInterceptor returns a context in whose requests an interceptor sees the calls of webhooks. The context of a
-// request has at most one.
+// WithInterceptor returns a context for a request. The interceptor is called before each call of a webhook for that
+// request. A context has at most one interceptor.
 func WithInterceptor(ctx context.Context, interceptor Interceptor) context.Context {
 	return context.WithValue(ctx, interceptorKey{}, interceptor)
 }
 
-// intercepted returns the context of a call, and records an interception.
+// intercepted calls the interceptor of a context. It returns the context for the call, and adds the fault to the
+// record.
 func intercepted(ctx context.Context, target Target, record *callRecord) context.Context {
 	intercept, ok := ctx.Value(interceptorKey{}).(Interceptor)
 	if !ok {
@@ -53,7 +55,7 @@ func intercepted(ctx context.Context, target Target, record *callRecord) context
 	return context.WithValue(ctx, transportKey{}, interception.Transport)
 }
 
-// Intercepting wraps the transport of webhooks, so that an interceptor can replace it for a call.
+// Intercepting wraps the transport of webhooks, so that an interceptor can replace the transport of a single call.
 func Intercepting(rt http.RoundTripper) http.RoundTripper { return intercepting{rt} }
 
 type intercepting struct{ http.RoundTripper }

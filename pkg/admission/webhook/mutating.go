@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// mutatingDispatcher calls the webhooks that match a request one after the other. Each gets the object with the changes
-// of those before.
+// mutatingDispatcher calls the mutating webhooks that match a request, one after the other. Each gets the object
+// with the changes of those before it.
 type mutatingDispatcher struct {
 	caller
 	plugin *mutating.Plugin
@@ -48,7 +48,7 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.
 	return object.writeBack()
 }
 
-// ask calls a webhook. A non-nil error refuses the request.
+// ask calls one webhook, and applies its patch. An error refuses the request.
 func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, object *versionedObject, reinvocation *reinvocation, annotator annotator, record *callRecord) error {
 	hook := invocation.Webhook
 	started := time.Now()

@@ -18,12 +18,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// outcome is the result of a call.
+// outcome is the result of a call of a webhook.
 type outcome struct {
 	err error
-	// code is the status code of the response or the error, or 0 for an error of this server.
+	// code is the status code of the response or of the error. It is 0 if the error is one of this server.
 	code int
-	// kind is the kind of err in the metrics.
+	// kind is the type of the error in the metrics.
 	kind admissionmetrics.WebhookRejectionErrorType
 	// canceled is true if the call ended because the request ended.
 	canceled bool
@@ -56,12 +56,12 @@ func outcomeOf(hook webhook.WebhookAccessor, err error) outcome {
 	return outcome{err: err, kind: admissionmetrics.WebhookRejectionAPIServerInternalError}
 }
 
-// denied is true if the webhook's response refuses the request.
+// denied is true if the webhook refuses the request by its response.
 func (o outcome) denied() bool {
 	return o.err != nil && o.kind == admissionmetrics.WebhookRejectionNoError
 }
 
-// record adds the result of a call to the metrics and the log.
+// record adds the result of a call to the metrics and to the log.
 func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccessor, attributes admission.Attributes, took time.Duration) {
 	rejected := o.err != nil && !o.ignored
 	metrics := admissionmetrics.Metrics
@@ -87,7 +87,7 @@ func (o outcome) record(ctx context.Context, s step, hook webhook.WebhookAccesso
 	metrics.ObserveWebhookRejection(ctx, hook.GetName(), s.label, string(attributes.GetOperation()), o.kind, o.code)
 }
 
-// described returns the log's values for a request.
+// described returns the log values that identify a request.
 func described(ctx context.Context, attributes admission.Attributes) []any {
 	resource := attributes.GetResource().GroupResource().String()
 	if subresource := attributes.GetSubresource(); subresource != "" {
@@ -104,7 +104,7 @@ func described(ctx context.Context, attributes admission.Attributes) []any {
 	return values
 }
 
-// verb returns the verb of the request, which may be patch for the operation CREATE.
+// verb returns the verb of the API request. For the operation UPDATE or CREATE, the verb may be patch.
 func verb(ctx context.Context, attributes admission.Attributes) string {
 	if info, ok := request.RequestInfoFrom(ctx); ok {
 		return info.Verb
@@ -112,7 +112,7 @@ func verb(ctx context.Context, attributes admission.Attributes) string {
 	return strings.ToLower(string(attributes.GetOperation()))
 }
 
-// name returns the object's name, or its generateName.
+// name returns the object's name, or its generateName if the name isn't generated yet.
 func name(attributes admission.Attributes) string {
 	if name := attributes.GetName(); name != "" {
 		return name

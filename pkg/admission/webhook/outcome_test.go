@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// The result of a call decides on the request. The log has every call that didn't allow it.
+// The result of a call decides about the request. Each call that didn't allow the request is logged.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	ignore, fail := admissionregistrationv1.Ignore, admissionregistrationv1.Fail
@@ -34,7 +34,7 @@ func TestOutcomes(t *testing.T) {
 		name, reason string
 		err          error
 		policy       *admissionregistrationv1.FailurePolicyType
-		want         string // the error of the request
+		want         string // part of the error of the request
 		ignored      bool
 		code         int
 		log          string
@@ -70,7 +70,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The log entry of a failed call describes the request.
+// The log entry about a failed call identifies the request.
 func TestOutcomeTellsOfTheRequest(t *testing.T) {
 	t.Parallel()
 	failure := failed("hook.example.com", apierrors.NewServiceUnavailable("error calling webhook"), "failed to call webhook: %w", errors.New("no route"))

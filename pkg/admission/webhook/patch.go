@@ -15,7 +15,7 @@ import (
 	webhookrequest "k8s.io/apiserver/pkg/admission/plugin/webhook/request"
 )
 
-// decodePatch returns the patch of a webhook's response, or nil without one.
+// decodePatch decodes the patch in a webhook's response. It returns nil if there is none.
 func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse) (jsonpatch.Patch, error) {
 	if len(response.Patch) == 0 {
 		return nil, nil
@@ -28,8 +28,8 @@ func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.Admissio
 	return patch, nil
 }
 
-// patch applies the patch of a webhook's response, then the defaults of the version. It reports whether the patch has
-// changed the object.
+// patch applies the patch in a webhook's response, and then sets the defaults of the version. It reports whether
+// the object has changed.
 func (o *versionedObject) patch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
 	before := o.versioned.VersionedObject.Object()
 	if before == nil {
@@ -52,7 +52,7 @@ func (o *versionedObject) patch(hook webhook.WebhookAccessor, response *webhookr
 	return mutated, nil
 }
 
-// patched returns a patched copy.
+// patched returns a patched copy of the object.
 func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) (runtime.Object, error) {
 	encoded, err := o.reviews.encodeObject(before)
 	if err != nil {
@@ -61,7 +61,7 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 	if encoded, err = apply(patch, encoded); err != nil {
 		return nil, err
 	}
-	var after runtime.Object = &unstructured.Unstructured{} // custom resources have this type
+	var after runtime.Object = &unstructured.Unstructured{} // objects of custom resources have this Go type
 	if _, custom := before.(*unstructured.Unstructured); !custom {
 		if after, err = o.objects.GetObjectCreater().New(o.versioned.VersionedKind); err != nil {
 			return nil, err
@@ -71,9 +71,10 @@ func (o *versionedObject) patched(before runtime.Object, patch jsonpatch.Patch) 
 	return after, err
 }
 
-// apply applies a webhook's patch to JSON.
+// apply applies a webhook's JSON patch to the JSON of an object.
 func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
-	// The library panics for operations that compare with a missing value or replace the whole object by none.
+	// The JSON patch library panics for some patches: those that compare with a missing value, or replace the whole
+	// object by nothing.
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("an operation needs a value that it doesn't have (%v)", cause)
@@ -82,7 +83,7 @@ func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
 	return patch.Apply(object)
 }
 
-// decoder returns the decoder of the object.
+// decoder returns the decoder for the patched object.
 func (o *versionedObject) decoder() runtime.Decoder {
 	if o.json == nil {
 		o.json = json.NewSerializerWithOptions(json.DefaultMetaFactory, o.objects.GetObjectCreater(), o.objects.GetObjectTyper(), json.SerializerOptions{})

@@ -1,8 +1,10 @@
 // Package webhook has the plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook, which call admission
-// webhooks. k8s.io/apiserver's own code decides which webhooks are called, what a review contains and what a response
-// means, as in kube-apiserver. This package makes the calls, to make them cheaper: it encodes an object again only
-// after a change, decodes a response once, and makes annotations only for requests that are audited. A server without
-// webhooks doesn't get the machinery for them.
+// webhooks.
+//
+// k8s.io/apiserver decides which webhooks are called, what a review contains, and what a response means. This
+// package replaces the calls, to make them cheaper. It encodes an object again only after a change, decodes a
+// response once, and makes annotations only for requests that are audited. A server without webhooks makes no
+// webhook plugin at all (see deferred.go).
 //
 // The package isn't for conversion webhooks, nor for webhooks of authentication or authorization.
 package webhook
@@ -29,13 +31,13 @@ var (
 	_ admission.ValidationInterface = &Validating{}
 )
 
-// NewMutating returns the plugin. config is its WebhookAdmissionConfiguration, or nil.
+// NewMutating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none.
 func NewMutating(config io.Reader) (*Mutating, error) {
 	p, err := newPlugin(config, newMutatingSource, newMutating)
 	return &Mutating{p}, err
 }
 
-// NewValidating returns the plugin. config is its WebhookAdmissionConfiguration, or nil.
+// NewValidating returns the plugin. config is its WebhookAdmissionConfiguration, or nil for none.
 func NewValidating(config io.Reader) (*Validating, error) {
 	p, err := newPlugin(config, newValidatingSource, newValidating)
 	return &Validating{p}, err
@@ -51,7 +53,7 @@ func (v *Validating) Validate(ctx context.Context, attributes admission.Attribut
 	return v.dispatch(ctx, attributes, objects)
 }
 
-// newMutating returns the library's plugin with the dispatcher of this package.
+// newMutating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
 func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
 	plugin := &mutating.Plugin{}
 	var err error
@@ -61,7 +63,7 @@ func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (
 	return plugin, err
 }
 
-// newValidating returns the library's plugin with the dispatcher of this package.
+// newValidating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
 func newValidating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
 	plugin := &validating.Plugin{}
 	var err error

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// exempt records that a plugin considers none of its webhooks, if so.
+// exempt records the reason if the plugin considers none of its webhooks for a request.
 func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
 	hidden := p.excludes && p.excluded.Has(attributes.GetResource().GroupResource())
 	if verdict := explain.Exemption(attributes, hidden); verdict != nil {
@@ -25,20 +25,20 @@ func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
 	}
 }
 
-// consideration records how a plugin considers its webhooks. It is nil for a request that isn't recorded, and its
-// methods do nothing then.
+// consideration records what a plugin does with its webhooks for one request. It is nil for a request that isn't
+// recorded; its methods then do nothing.
 type consideration struct {
 	scope     *trace.Scope
 	explainer *explainer
 	webhooks  []*trace.Webhook
-	// judged is the number of webhooks with a verdict.
+	// judged is the number of webhooks that have a verdict.
 	judged int
-	// patched is the object after the last patch, and patchedKind its kind.
+	// patched is the object after the last patch. patchedKind is its kind.
 	patched     json.RawMessage
 	patchedKind trace.Kind
 }
 
-// consider begins to record, if the request of the context is recorded.
+// consider returns the consideration of a request. It returns nil if the request isn't recorded.
 func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) *consideration {
 	scope := trace.From(ctx)
 	if scope == nil || scope.Step == nil {
@@ -57,11 +57,11 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 	return considered
 }
 
-// evaluating says that webhooks must not be called: the request is made to see which of them would be.
+// evaluating reports whether the request is a dry run of trace.Recorder.Evaluate: webhooks must not be called.
 func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
 
-// judge records whether a webhook matches. The library has decided: with an invocation it does, and with an error the
-// request is refused.
+// judge records whether a webhook matches, and why. k8s.io/apiserver has decided that: invocation is nil if the
+// webhook doesn't match, and refused is the error if the comparison refuses the request.
 func (c *consideration) judge(ctx context.Context, i int, considered candidate, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
 	if c == nil {
 		return
@@ -88,7 +88,7 @@ func (c *consideration) judge(ctx context.Context, i int, considered candidate, 
 	c.record(i, verdict)
 }
 
-// record adds a webhook with its verdict to the step.
+// record adds a webhook and its verdict to the step.
 func (c *consideration) record(i int, verdict trace.Verdict) {
 	c.judged = i + 1
 	c.scope.Update(func(*trace.Request) {
@@ -97,7 +97,7 @@ func (c *consideration) record(i int, verdict trace.Verdict) {
 	})
 }
 
-// notAgain says why the second round doesn't call a webhook that matches.
+// notAgain says why a webhook that matches isn't called in the second round of mutating plugins.
 func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	called := false
 	c.scope.Update(func(*trace.Request) { called = c.scope.Admission.Called(w.Reference) })
@@ -111,8 +111,8 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.Path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
 }
 
-// evaluated returns the verdict of a webhook that matches a request that isn't made. The evaluation itself is always a
-// dry run.
+// evaluated returns the verdict about a webhook that matches in a dry run of trace.Recorder.Evaluate. If the user
+// asks about a request with dryRun, a webhook with side effects isn't called.
 func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
 	dryRun := false
 	c.scope.Update(func(r *trace.Request) { dryRun = r.DryRun })
@@ -130,7 +130,7 @@ func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {
 	return verdict
 }
 
-// end records the webhooks whose turn didn't come because the error refused the request.
+// end records the webhooks that weren't considered, because an earlier webhook refused the request.
 func (c *consideration) end(err error) {
 	if c == nil || err == nil || c.judged == 0 {
 		return
@@ -144,7 +144,7 @@ func (c *consideration) end(err error) {
 	}
 }
 
-// call begins to record the call of a webhook.
+// call begins the record of a call.
 func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *callRecord {
 	if c == nil {
 		return nil
@@ -156,7 +156,8 @@ func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *
 	}
 }
 
-// callRecord records a call. It is nil for a request that isn't recorded, and its methods do nothing then.
+// callRecord records one call of a webhook. It is nil for a request that isn't recorded; its methods then do
+// nothing.
 type callRecord struct {
 	consideration *consideration
 	scope         *trace.Scope
@@ -167,7 +168,7 @@ type callRecord struct {
 	times callTimes
 }
 
-// dryRun records that the webhook can't be called in a dry run.
+// dryRun records that the webhook isn't called, because the request is a dry run and the webhook has side effects.
 func (r *callRecord) dryRun(hook webhook.WebhookAccessor, err error) {
 	if r == nil {
 		return
@@ -189,7 +190,7 @@ func (r *callRecord) begin(hook webhook.WebhookAccessor) {
 	r.scope.Update(func(*trace.Request) { r.call, r.webhook.Call = call, call })
 }
 
-// address returns where the webhook is.
+// address returns the URL or the service of the webhook.
 func address(config admissionregistrationv1.WebhookClientConfig) string {
 	switch {
 	case config.URL != nil:
@@ -207,14 +208,14 @@ func address(config admissionregistrationv1.WebhookClientConfig) string {
 	return text
 }
 
-// intercepted records a fault of the call.
+// intercepted records a fault that was injected into the call.
 func (r *callRecord) intercepted(fault trace.Fault) {
 	if r != nil {
 		r.scope.Update(func(*trace.Request) { r.call.Fault = &fault })
 	}
 }
 
-// sends records the review. It returns a context that measures the call.
+// sends records the review that is sent. It returns a context that measures the times of the call.
 func (r *callRecord) sends(ctx context.Context, review *review) context.Context {
 	if r == nil {
 		return ctx
@@ -246,7 +247,8 @@ func (r *callRecord) warns(warnings []string) {
 	}
 }
 
-// before returns the JSON of the object that the webhook may patch: that of the patch before, if there was one.
+// before returns the JSON of the object before the webhook's patch. If an earlier webhook has patched the object,
+// that JSON is used again.
 func (r *callRecord) before(versioned *admission.VersionedAttributes) json.RawMessage {
 	if r == nil {
 		return nil
@@ -264,12 +266,12 @@ func (r *callRecord) object(versioned *admission.VersionedAttributes) json.RawMe
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil // an object that can't be encoded can't be patched either
+		return nil // such an object can't be patched, so this doesn't happen
 	}
 	return r.scope.Object(r.kind, encoded)
 }
 
-// patched records a patch, and the object around it.
+// patched records a patch, and the object before and after it.
 func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, versioned *admission.VersionedAttributes) {
 	if r == nil {
 		return
@@ -285,7 +287,7 @@ func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage,
 	r.scope.Update(func(*trace.Request) { r.call.Patch, r.call.Before, r.call.After = kept, before, after })
 }
 
-// end records the outcome.
+// end records the outcome of the call.
 func (r *callRecord) end(o outcome) {
 	if r == nil || r.call == nil {
 		return
@@ -299,7 +301,7 @@ func (r *callRecord) end(o outcome) {
 	})
 }
 
-// traced returns the outcome as a trace names it.
+// traced returns the outcome of a call under its name in package trace.
 func (o outcome) traced() string {
 	switch {
 	case o.err == nil:

@@ -10,23 +10,25 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 )
 
-// reinvocation determines the mutating webhooks of a request that are called a second time: webhooks with
-// reinvocationPolicy IfNeeded whose object another plugin has changed later.
+// reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with
+// the reinvocationPolicy IfNeeded, if the object has changed since their call.
 type reinvocation struct {
-	// chain runs all mutating plugins again on request. The reinvocation is one of its values.
+	// chain is the state of the whole chain. It runs all mutating plugins a second time if a plugin asks for that.
+	// It also stores the reinvocation between the two rounds.
 	chain admission.ReinvocationContext
-	// round is 0, or 1 when the chain runs again.
+	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are webhooks that may be called again, and after which nothing has changed so far.
+	// invoked are the webhooks with the policy IfNeeded that have been called and have seen the object's current
+	// state.
 	invoked sets.Set[string]
-	// due are the webhooks of round 1.
+	// due are the webhooks that are called in round 1.
 	due sets.Set[string]
-	// output is the object at the end of the plugin's round 0. A different object in round 1 has been changed by other
-	// plugins.
+	// output is the object at the end of this plugin's round 0. If round 1 begins with a different object, another
+	// plugin has changed it.
 	output runtime.Object
 }
 
-// reinvocationOf begins a round.
+// reinvocationOf returns the reinvocation of a request, and begins a round.
 func reinvocationOf(attributes admission.Attributes) *reinvocation {
 	chain := attributes.GetReinvocationContext()
 	r, ok := chain.Value(mutating.PluginName).(*reinvocation)
@@ -43,13 +45,13 @@ func reinvocationOf(attributes admission.Attributes) *reinvocation {
 	return r
 }
 
-// includes reports whether a webhook that matches is called in this round. A webhook that matches in round 1 for the
-// first time isn't called.
+// includes reports whether a webhook that matches is called in this round. In round 1, only the webhooks in due are
+// called. A webhook that didn't match in round 0 isn't called.
 func (r *reinvocation) includes(hook webhook.WebhookAccessor) bool {
 	return r.round == 0 || r.due.Has(hook.GetUID())
 }
 
-// called records a call.
+// called records that a webhook was called, and whether it changed the object.
 func (r *reinvocation) called(hook webhook.WebhookAccessor, mutated bool) {
 	if mutated {
 		r.changed()
@@ -61,13 +63,13 @@ func (r *reinvocation) called(hook webhook.WebhookAccessor, mutated bool) {
 	}
 }
 
-// changed makes the webhooks due that have seen the object before a change.
+// changed records a change of the object: the webhooks that were called before the change become due.
 func (r *reinvocation) changed() {
 	r.due = r.due.Union(r.invoked)
 	r.invoked = sets.Set[string]{}
 }
 
-// end ends a round.
+// end records the object at the end of a round.
 func (r *reinvocation) end(attributes admission.Attributes) {
 	r.output = nil
 	if object := attributes.GetObject(); object != nil && len(r.invoked) > 0 {

@@ -23,37 +23,37 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// review is an AdmissionReview for one webhook.
+// review is the AdmissionReview for one call of a webhook.
 type review struct {
 	uid  types.UID
 	body []byte
-	// response is the object into which the webhook's response is decoded.
+	// response is the empty AdmissionReview into which the response is decoded.
 	response runtime.Object
-	// received is the webhook's answer.
+	// received is the body of the response.
 	received []byte
 }
 
-// reviews encodes the reviews of one request. It encodes the object once after each change, and the rest once for all
-// webhooks that get the same version.
+// reviews encodes the reviews of one request. It encodes the object again only after a change. It encodes the rest
+// of a review once for all webhooks that get the same question.
 type reviews struct {
 	mu        sync.Mutex
 	envelopes map[question]envelope
-	// object is the last object that was encoded, and encoded is its JSON.
+	// object is the object that was encoded last. encoded is its JSON.
 	object  runtime.Object
 	encoded []byte
 }
 
-// question has all differences between the reviews of a request, except the uid and the object.
+// question has everything in which the reviews of a request differ, apart from the uid and the object.
 type question struct {
 	reviewVersion schema.GroupVersion
 	kind          schema.GroupVersionKind
 	resource      schema.GroupVersionResource
 }
 
-// envelope is the JSON of a review without its uid and its object.
+// envelope is the JSON of a review, cut at the places of the uid and the object.
 type envelope struct{ begin, middle, end []byte }
 
-// encode returns the review for a webhook.
+// encode returns the review for a call of a webhook.
 func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *generic.WebhookInvocation) (*review, error) {
 	uid, request, response, err := webhookrequest.CreateAdmissionObjects(attributes, invocation)
 	if err != nil {
@@ -74,9 +74,9 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response, nil}, nil
 }
 
-// envelope returns the JSON around the uid and the object of a review with that uid.
+// envelope returns the envelope of a review. uid is the uid of the given review.
 func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
-	// A unique value marks the place of the object.
+	// This unique text stands for the object. The envelope is cut where it is found.
 	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
 	var version schema.GroupVersion
 	switch review := request.(type) {
@@ -91,13 +91,15 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	if found, ok := r.envelopes[asked]; ok {
 		return found, nil
 	}
-	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview")) // encoders of a scheme do so too
+	// Json.Marshal doesn't set apiVersion and kind, as an encoder of a scheme would.
+	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview"))
 	encoded, err := json.Marshal(request)
 	if err != nil {
 		return envelope{}, err
 	}
 	var e envelope
-	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid)) // the uid comes first in a request
+	// The uid is the first field of a review that can have this value.
+	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid))
 	e.middle, e.end, _ = bytes.Cut(encoded, object.Raw)
 	if r.envelopes == nil {
 		r.envelopes = map[question]envelope{}
@@ -106,7 +108,7 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	return e, nil
 }
 
-// encodeObject returns the JSON of an object. An object that changes without a call of forget keeps its old JSON.
+// encodeObject returns the JSON of an object. After a change of the object in place, forget must be called.
 func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 	if r.object == object {
 		return r.encoded, nil
@@ -119,7 +121,8 @@ func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 	return encoded, nil
 }
 
-// forget is called after a patch: the object has changed, and conversions may change objects in place.
+// forget drops the encoded object. It is called after each patch, because a conversion may change the object in
+// place.
 func (r *reviews) forget() { r.object, r.encoded = nil, nil }
 
 // exchange sends the review and decodes the response.
@@ -127,7 +130,8 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 	request := client.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(r.body)
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {
-			request.Timeout(roundUp(left)) // the parameter timeout, for the webhook
+			// Sets the query parameter timeout, which tells the webhook how long the server waits.
+			request.Timeout(roundUp(left))
 		}
 	}
 	result := request.Do(ctx)
@@ -138,8 +142,8 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 	return result.Into(r.response)
 }
 
-// decode decodes a plain v1 response. It returns false for all others, for which the library's decoder looks for the
-// version first and converts at the end.
+// decode decodes a response of the version v1. It returns false for any other response: the caller then uses
+// k8s.io/apiserver's decoder, which is slower and converts other versions.
 func (r *review) decode(body []byte) bool {
 	response, ok := r.response.(*admissionv1.AdmissionReview)
 	if !ok {
@@ -153,7 +157,7 @@ func (r *review) decode(body []byte) bool {
 	return true
 }
 
-// roundUp rounds up to seconds.
+// roundUp rounds up to whole seconds.
 func roundUp(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }

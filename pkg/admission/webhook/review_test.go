@@ -18,7 +18,7 @@ import (
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 )
 
-// Webhooks of one request get the review as the library encodes it, each with its own uid.
+// The reviews of one request are the same as k8s.io/apiserver would encode them, each with its own uid.
 func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -89,7 +89,7 @@ func podAttributes(t *testing.T) *admission.VersionedAttributes {
 	return versioned
 }
 
-// invocationOf returns the call of a webhook with a version of AdmissionReview.
+// invocationOf returns the invocation of a webhook that accepts one version of AdmissionReview.
 func invocationOf(version string, attributes admission.Attributes) *generic.WebhookInvocation {
 	hook := &admissionregistrationv1.ValidatingWebhook{Name: "hook.example.com", AdmissionReviewVersions: []string{version}}
 	return &generic.WebhookInvocation{

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/cache/synctrack"
 )
 
-// source has the webhooks of an informer's configurations, sorted by name.
+// source provides the webhooks of all stored configurations, sorted by the name of the configuration.
 //
-// The library's sources cache accessors by the configuration's name: a configuration that is changed or made anew while
-// the source works may keep its old accessors for good.
+// k8s.io/apiserver's source caches webhook accessors by the name of the configuration. If a configuration changes
+// while that source collects the webhooks, the old accessors can stay in its cache for good.
 type source[C configuration] struct {
 	informer  cache.SharedIndexInformer
 	accessors func(C) []webhook.WebhookAccessor
@@ -28,12 +28,12 @@ type source[C configuration] struct {
 	webhooks  synctrack.Lazy[[]webhook.WebhookAccessor]
 
 	mu sync.Mutex
-	// made are the accessors of the stored configurations. They keep the compiled match conditions while a
-	// configuration doesn't change.
+	// made are the accessors of each stored configuration. An accessor holds compiled match conditions, so it is
+	// kept until its configuration changes.
 	made map[C][]webhook.WebhookAccessor
 }
 
-// configuration is a stored configuration. A change replaces it.
+// configuration is a webhook configuration in an informer's store. A change replaces the object in the store.
 type configuration interface {
 	metav1.Object
 	comparable
@@ -42,7 +42,7 @@ type configuration interface {
 func newSource[C configuration](informer cache.SharedIndexInformer, accessors func(C) []webhook.WebhookAccessor) *source[C] {
 	s := &source[C]{informer: informer, accessors: accessors, synced: func() bool { return false }}
 	s.webhooks.Evaluate = s.collect
-	// AddEventHandler fails for a stopped informer alone.
+	// AddEventHandler fails only if the informer has stopped.
 	if registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { s.webhooks.Notify() },
 		UpdateFunc: func(any, any) { s.webhooks.Notify() },
@@ -58,7 +58,7 @@ func (s *source[C]) HasSynced() bool { return s.synced() }
 
 // Webhooks implements generic.Source.
 func (s *source[C]) Webhooks() []webhook.WebhookAccessor {
-	webhooks, _ := s.webhooks.Get() // collect returns no error
+	webhooks, _ := s.webhooks.Get() // no error: collect returns none
 	return webhooks
 }
 
@@ -102,7 +102,8 @@ func validatingAccessors(c *admissionregistrationv1.ValidatingWebhookConfigurati
 	return accessors(c.Name, c.Webhooks, name, webhook.NewValidatingWebhookAccessor)
 }
 
-// accessors returns the accessors of a configuration's webhooks. Each has a uid: names are unique in v1 alone.
+// accessors returns an accessor for each webhook of a configuration. The uid of an accessor must be unique.
+// Webhooks of a v1beta1 configuration may have the same name, so the uid has a number too.
 func accessors[W any](configuration string, webhooks []W, name func(*W) string, accessor func(uid, configuration string, w *W) webhook.WebhookAccessor) []webhook.WebhookAccessor {
 	all := make([]webhook.WebhookAccessor, len(webhooks))
 	times := map[string]int{}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// If a configuration changes while its webhooks are collected, the new form is in force.
+// If a configuration changes while the source collects webhooks, the source provides the new webhooks afterwards.
 func TestSourceOfAConfigurationThatChanges(t *testing.T) {
 	t.Parallel()
 	type client = *fake.Clientset

@@ -6,17 +6,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// step has the differences between the calls of the two plugins.
+// step has everything in which the two webhook plugins differ when they call webhooks.
 type step struct {
-	// label is the value of "type" in the metrics.
+	// label is the value of the label "type" in the metrics.
 	label string
-	// span is the name of the calls in a trace.
+	// span is the name of a call in an OpenTelemetry trace.
 	span string
-	// configuration is the kind of the webhooks' configurations.
+	// configuration is the kind of the webhook configurations.
 	configuration string
-	// mutating is true if a response may have a patch.
+	// mutating is true if a response may contain a patch.
 	mutating bool
-	// tracker adds the time of calls to the latency of the request.
+	// tracker returns the latency of the request to which the time of calls is added.
 	tracker func(*request.LatencyTrackers) request.DurationTracker
 }
 

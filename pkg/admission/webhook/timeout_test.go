@@ -23,10 +23,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// silence is a transport to webhooks that never answer: a call lasts until its context ends.
+// silence is a transport to webhooks that never answer. A call ends when its context ends.
 type silence struct {
 	mu sync.Mutex
-	// waits are the durations of the calls. announced are the timeouts in the requests.
+	// waits are the durations of the calls. announced are the timeouts that the requests named.
 	waits     []time.Duration
 	announced []string
 }
@@ -54,19 +54,20 @@ func (s *silence) ClientConfigForService(string, string, int) (*rest.Config, err
 
 var _ webhookutil.AuthenticationInfoResolver = &silence{}
 
-// A call lasts as long as timeoutSeconds, but no longer than the request. The request has the timeout. The test runs in
-// a bubble, so it takes no time.
+// A call lasts for timeoutSeconds at most, and no longer than the request. The call names its timeout in the URL.
+// The test runs in a synctest bubble, so no real time passes.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	fail, ignore := admissionregistrationv1.Fail, admissionregistrationv1.Ignore
 	for _, test := range []struct {
 		name, reason string
-		seconds      []*int32 // of each webhook
+		seconds      []*int32 // timeoutSeconds of each webhook
 		policy       admissionregistrationv1.FailurePolicyType
 		request      time.Duration
-		// mutating and validating are the durations of the calls, one after the other or in parallel.
+		// mutating and validating are the durations of the calls. Mutating webhooks are called one after the other,
+		// validating ones in parallel.
 		mutating, validating []time.Duration
-		// the duration of the request
+		// mutated and validated are the durations of the request.
 		mutated, validated time.Duration
 	}{
 		{"shortest", "a second is the least", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},
@@ -101,7 +102,7 @@ func TestWaits(t *testing.T) {
 			}
 			var told []string
 			for _, wait := range want {
-				told = append(told, fmt.Sprintf("%.0fs", math.Ceil(wait.Seconds()))) // in whole seconds
+				told = append(told, fmt.Sprintf("%.0fs", math.Ceil(wait.Seconds()))) // the URL has whole seconds
 			}
 			slices.Sort(told)
 			slices.Sort(silent.announced)
@@ -127,7 +128,7 @@ func TestWaits(t *testing.T) {
 				silent := &silence{}
 				client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, hooks, t.Context().Done())
 				start(t, plugin, &url.URL{}, silent, client, factory)
-				synctest.Wait() // for the informers' handlers
+				synctest.Wait() // until the informers' handlers have run
 				ctx, cancel := context.WithTimeout(t.Context(), test.request)
 				defer cancel()
 				began := time.Now()
@@ -152,7 +153,7 @@ func TestWaits(t *testing.T) {
 				}
 				client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, validatingHooks, t.Context().Done())
 				start(t, plugin, &url.URL{}, silent, client, factory)
-				synctest.Wait() // for the informers' handlers
+				synctest.Wait() // until the informers' handlers have run
 				ctx, cancel := context.WithTimeout(t.Context(), test.request)
 				defer cancel()
 				began := time.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// callTimes measures the parts of a call. A connection may be made in the background while another one becomes free, so
-// several goroutines measure.
+// callTimes measures the parts of a call. It is used by several goroutines, because net/http may open a connection
+// in the background and then use another one.
 type callTimes struct {
 	began time.Time
 
@@ -25,7 +25,7 @@ func (t *callTimes) begin() { t.began = time.Now() }
 
 func (t *callTimes) since() time.Duration { return time.Since(t.began) }
 
-// mark records a moment, the first one.
+// mark sets a moment, unless it is set already.
 func (t *callTimes) mark(moment *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *callTimes) mark(moment *time.Time) {
 	}
 }
 
-// within returns a context whose HTTP request is measured.
+// within returns a context that makes net/http report the moments of its request.
 func (t *callTimes) within(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:             func(httptrace.DNSStartInfo) { t.mark(&t.connecting) },
@@ -52,13 +52,13 @@ func (t *callTimes) within(ctx context.Context) context.Context {
 	})
 }
 
-// end returns the times of a call whose response has been decoded, or that has failed.
+// end returns the times of the call. It is called when the response has been decoded, or when the call has failed.
 func (t *callTimes) end() trace.Times {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	waiting := t.wrote
-	if waiting.After(t.answered) { // an answer may come before the transport tells that the request is written
+	if waiting.After(t.answered) { // an answer can arrive before net/http reports that the request is written
 		waiting = t.got
 	}
 	times := trace.Times{Reused: t.reused, Wait: between(waiting, t.answered), Decode: between(t.answered, now)}
@@ -68,7 +68,7 @@ func (t *callTimes) end() trace.Times {
 	return times
 }
 
-// between returns 0 for parts that didn't happen.
+// between returns the time between two moments, or 0 if one of them didn't happen.
 func between(from, to time.Time) trace.Duration {
 	if from.IsZero() || to.Before(from) {
 		return 0

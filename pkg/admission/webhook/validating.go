@@ -17,13 +17,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// validatingDispatcher calls the webhooks that match a request in parallel.
+// validatingDispatcher calls the validating webhooks that match a request in parallel.
 type validatingDispatcher struct {
 	caller
 	plugin *validating.Plugin
 }
 
-// Dispatch implements generic.Dispatcher. If several webhooks refuse, the first response counts.
+// Dispatch implements generic.Dispatcher. If several webhooks refuse the request, the one that answers first decides
+// the error.
 func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admission.Attributes, objects admission.ObjectInterfaces, hooks []webhook.WebhookAccessor) (err error) {
 	considered := d.consider(ctx, hooks)
 	defer func() { considered.end(err) }()
@@ -73,7 +74,7 @@ func (d *validatingDispatcher) Dispatch(ctx context.Context, attributes admissio
 	}
 }
 
-// ask calls a webhook. A non-nil error refuses the request.
+// ask calls one webhook. An error refuses the request.
 func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.WebhookInvocation, index int, attributes *admission.VersionedAttributes, reviews *reviews, record *callRecord) error {
 	hook := invocation.Webhook
 	started := time.Now()
@@ -91,7 +92,8 @@ func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.Webh
 	return nil
 }
 
-// recovered turns a panic into an error. A call has its own goroutine, so a panic would end the process.
+// recovered turns a panic into an error. Each call runs on a goroutine of its own, where a panic would end the
+// process.
 func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// versions converts the objects of a request to the versions of its webhooks, once for each version.
+// versions converts the object of a request to the versions that webhooks want, once for each version.
 type versions struct {
 	attributes admission.Attributes
 	objects    admission.ObjectInterfaces
@@ -26,18 +26,19 @@ func (v versions) VersionedAttribute(kind schema.GroupVersionKind) (*admission.V
 	return converted, err
 }
 
-// versionedObject is the object of a request in the version of the last webhook.
+// versionedObject is the object of a request while mutating webhooks change it. It is in the version that the last
+// webhook wanted.
 type versionedObject struct {
 	original admission.Attributes
 	objects  admission.ObjectInterfaces
-	// versioned is nil until a webhook needs a version.
+	// versioned is nil until the first conversion.
 	versioned *admission.VersionedAttributes
 	reviews   reviews
-	// json is nil until the first patch.
+	// json is the decoder of patched objects. It is nil until the first patch.
 	json runtime.Decoder
 }
 
-// attributes returns the attributes that the next webhook must match.
+// attributes returns the attributes that the next webhook is compared with.
 func (o *versionedObject) attributes() admission.Attributes {
 	if o.versioned == nil {
 		return o.original
@@ -59,7 +60,7 @@ func (o *versionedObject) VersionedAttribute(kind schema.GroupVersionKind) (*adm
 	return o.versioned, nil
 }
 
-// writeBack copies the changed object into the request.
+// writeBack converts the changed object back into the request's object.
 func (o *versionedObject) writeBack() error {
 	if o.versioned == nil || o.versioned.VersionedObject.Object() == nil || !o.versioned.Dirty {
 		return nil

@@ -1,5 +1,5 @@
-// Package always has the plugins AlwaysAdmit and AlwaysDeny. They are for tests of a server's chain, and for tools that
-// still name them.
+// Package always has the plugins AlwaysAdmit and AlwaysDeny. They are for tests of an admission chain, and for
+// scripts that name them in a flag.
 //
 // Both are off by default, and no server needs them: AlwaysAdmit has no effect, and AlwaysDeny refuses all writes.
 package always

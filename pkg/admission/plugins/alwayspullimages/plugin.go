@@ -1,8 +1,8 @@
-// Package alwayspullimages has the plugin AlwaysPullImages: a pod pulls all its images again, so that a pod can't use
-// another user's private image that is on the node already.
+// Package alwayspullimages has the plugin AlwaysPullImages: a node pulls all images of a pod anew, with the pod's
+// credentials. So a pod can't use the private image of another user that is on the node already.
 //
-// The plugin is off by default. It is for nodes with users who don't trust each other: otherwise it only makes every
-// container wait for a registry at its start.
+// The plugin is off by default. It is for nodes that are shared by users who don't trust each other. On other
+// nodes, it only makes each container wait for a registry.
 package alwayspullimages
 
 import (
@@ -61,7 +61,7 @@ func (*Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.O
 	return utilerrors.NewAggregate(errs)
 }
 
-// podWithNewImages returns the pod of a request that may add images, else nil.
+// podWithNewImages returns the pod of a request that may add images. It returns nil for other requests.
 func podWithNewImages(a admission.Attributes) (*corev1.Pod, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil

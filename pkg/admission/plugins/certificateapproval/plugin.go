@@ -1,8 +1,8 @@
 // Package certificateapproval has the plugin CertificateApproval: a user who approves a certificate signing request
-// must have the permission to approve for its signer.
+// must have the permission to approve requests for its signer.
 //
-// The approver decides whether a request deserves a certificate. The plugin CertificateSigning checks the user who
-// issues it.
+// The plugin doesn't check whether the request deserves a certificate, which is the approver's decision. The plugin
+// CertificateSigning checks the user who issues the certificate.
 package certificateapproval
 
 import (
@@ -31,7 +31,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "approval" {
 		return nil
 	}
-	// The stored request counts: the request of the approval could name another signer.
+	// The signer of the stored request counts. The request that approves it could name another signer.
 	request, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
 	if !ok {
 		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))

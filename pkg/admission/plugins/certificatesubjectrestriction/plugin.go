@@ -1,8 +1,8 @@
 // Package certificatesubjectrestriction has the plugin CertificateSubjectRestriction: a certificate signing request
 // can't make its user a member of system:masters.
 //
-// The plugin checks requests to the signer kubernetes.io/kube-apiserver-client alone. Refuse other signers and groups
-// by a webhook: a policy can't parse a certificate request.
+// The plugin checks only requests to the signer kubernetes.io/kube-apiserver-client. To restrict other signers or
+// groups, write a webhook: a policy can't parse a certificate request.
 package certificatesubjectrestriction
 
 import (

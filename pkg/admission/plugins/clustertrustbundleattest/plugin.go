@@ -1,8 +1,8 @@
 // Package clustertrustbundleattest has the plugin ClusterTrustBundleAttest: a user who writes the trust bundle of a
 // signer must have the permission to attest for the signer.
 //
-// The plugin doesn't look at the certificates, and ignores bundles without a signer. Deletions need the authorizer's
-// permission alone.
+// The plugin doesn't look at the certificates, and ignores bundles without a signer. A deletion needs only the
+// usual permission to delete.
 package clustertrustbundleattest
 
 import (
@@ -41,8 +41,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if !ok {
 			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
 		}
-		// Validation would refuse the change too, but its error would name the other signer, which the user may not
-		// know.
+		// Validation refuses this change too. Its error names the other signer, which the user may not be allowed
+		// to know.
 		if old.Spec.SignerName != bundle.Spec.SignerName {
 			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
 		}

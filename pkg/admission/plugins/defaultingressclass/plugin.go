@@ -1,7 +1,8 @@
-// Package defaultingressclass has the plugin DefaultIngressClass: an ingress without a class gets the default class.
+// Package defaultingressclass has the plugin DefaultIngressClass: an ingress without a class gets the default
+// class.
 //
-// Disable the plugin, or mark no class as default, if a controller takes ingresses without a class. The plugin ignores
-// ingresses with the older annotation kubernetes.io/ingress.class.
+// If a controller takes ingresses without a class, disable the plugin, or mark no class as default. The plugin
+// ignores ingresses with the older annotation kubernetes.io/ingress.class.
 package defaultingressclass
 
 import (

@@ -1,8 +1,9 @@
-// Package defaultstorageclass has the plugin DefaultStorageClass: a claim without a storage class gets the default
-// class.
+// Package defaultstorageclass has the plugin DefaultStorageClass: a new claim without a storage class gets the
+// default class.
 //
-// A claim of a volume that was made by hand has the class "" and keeps it. A claim from before there was a default
-// class keeps none: the volume controller of a cluster sets it later.
+// A claim with the class "" keeps it: such a claim is for a volume that an administrator made by hand. A claim that
+// was created before there was a default class gets none from this plugin; the volume controller of a cluster sets
+// its class later.
 package defaultstorageclass
 
 import (
@@ -52,7 +53,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 		return nil
 	}
 	if _, asked := claim.Annotations[corev1.BetaStorageClassAnnotation]; asked || claim.Spec.StorageClassName != nil {
-		return nil // the empty class is a class too
+		return nil // the class "" counts as a class
 	}
 	if err := p.AwaitReady(a); err != nil {
 		return err

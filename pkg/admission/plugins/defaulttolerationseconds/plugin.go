@@ -1,8 +1,9 @@
-// Package defaulttolerationseconds has the plugin DefaultTolerationSeconds: a pod without tolerations for nodes that
-// are not ready or unreachable tolerates these for a time, five minutes by default.
+// Package defaulttolerationseconds has the plugin DefaultTolerationSeconds: a pod stays for some time on a node
+// that is not ready or unreachable, five minutes by default. The plugin adds the tolerations for that to pods that
+// have none.
 //
-// A pod that must leave at once, or never, has its own toleration. Two flags of the server change the time for all
-// pods. PodTolerationRestriction adds tolerations of other taints.
+// A pod that must leave at once, or never, needs a toleration of its own. Two flags of the server change the time
+// for all pods. The plugin PodTolerationRestriction adds tolerations of other taints.
 package defaulttolerationseconds
 
 import (
@@ -17,10 +18,10 @@ import (
 // Name is the plugin's name.
 const Name = "DefaultTolerationSeconds"
 
-// DefaultSeconds is the default time for both conditions.
+// DefaultSeconds is the default time for which a pod stays on a node in either state.
 const DefaultSeconds = 300
 
-// New returns the plugin. It adds tolerations of the given seconds.
+// New returns the plugin. It adds tolerations with the given numbers of seconds.
 func New(notReadySeconds, unreachableSeconds int64) admission.MutationInterface {
 	return &plugin{
 		Handler: admission.NewHandler(admission.Create, admission.Update),
@@ -49,7 +50,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
 	}
-	// A toleration with an empty key matches every taint, so both taints are compared with the user's own tolerations.
+	// A toleration with an empty key tolerates every taint. The first toleration that the plugin adds must not be
+	// mistaken for one of the user's, so both taints are compared with the original list.
 	given := pod.Spec.Tolerations
 	for _, added := range p.added {
 		if !mentioned(given, added.Key) {
@@ -59,7 +61,7 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// mentioned reports whether a toleration is for the taint's eviction of pods.
+// mentioned reports whether a toleration is for the taint, with the effect NoExecute or any effect.
 func mentioned(tolerations []corev1.Toleration, key string) bool {
 	for _, t := range tolerations {
 		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

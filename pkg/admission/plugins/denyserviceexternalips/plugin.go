@@ -1,5 +1,5 @@
-// Package denyserviceexternalips has the plugin DenyServiceExternalIPs: a service can't get new external IPs, because a
-// user who sets one receives its traffic (CVE-2020-8554).
+// Package denyserviceexternalips has the plugin DenyServiceExternalIPs: a service can't get new external IPs. With
+// an external IP, a user can receive traffic that is meant for others (CVE-2020-8554).
 //
 // The plugin is off by default and has no exceptions. To allow some addresses or namespaces, write a
 // ValidatingAdmissionPolicy instead.

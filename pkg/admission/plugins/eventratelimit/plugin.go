@@ -1,8 +1,8 @@
-// Package eventratelimit has the plugin EventRateLimit: it limits the events that are written, by server, namespace,
-// user, or source and object.
+// Package eventratelimit has the plugin EventRateLimit: it limits the rate at which Events are written. A limit
+// applies to the whole server, or to each namespace, each user, or each pair of source and object.
 //
-// The plugin is off by default, and needs a configuration. It counts events alone: --max-requests-inflight and
-// --max-mutating-requests-inflight limit all requests.
+// The plugin is off by default, and needs a configuration. It counts only Events. The flags --max-requests-inflight
+// and --max-mutating-requests-inflight limit all requests.
 package eventratelimit
 
 import (
@@ -29,19 +29,20 @@ import (
 // Name is the plugin's name.
 const Name = "EventRateLimit"
 
-// Configuration lists the limits. An event must pass all of them.
+// Configuration lists the limits. An Event must be within all of them.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
 	Limits []Limit `json:"limits"`
 }
 
-// Limit is a set of token buckets, one for each key of its type.
+// Limit is a set of token buckets. Events with the same key share a bucket; Type says what the key is.
 type Limit struct {
 	Type  string `json:"type"`
 	QPS   int32  `json:"qps"`
 	Burst int32  `json:"burst"`
-	// CacheSize is the number of buckets that are kept, the most recently used ones; 0 stands for 4096.
+	// CacheSize is the number of buckets that are kept. The least recently used ones are dropped. 0 stands for
+	// 4096.
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 
@@ -51,7 +52,7 @@ const (
 	serverType           = "Server"
 )
 
-// keys return an event's key for each type of limit.
+// keys are the functions that return the key of an Event, for each type of limit.
 var keys = map[string]func(admission.Attributes) string{
 	serverType:        func(admission.Attributes) string { return "" },
 	"Namespace":       func(a admission.Attributes) string { return a.GetNamespace() },
@@ -59,10 +60,10 @@ var keys = map[string]func(admission.Attributes) string{
 	"SourceAndObject": sourceAndObject,
 }
 
-// types are the types in the order of the reference's messages.
+// types are the types of limits, in the order in which kube-apiserver's messages list them.
 var types = []string{"Namespace", serverType, "SourceAndObject", "User"}
 
-// New returns the plugin with its configuration, which is required.
+// New returns the plugin. The configuration is required.
 func New(config io.Reader) (*Plugin, error) { return newPlugin(config, clock.RealClock{}) }
 
 func newPlugin(config io.Reader, clock clock.PassiveClock) (*Plugin, error) {
@@ -107,7 +108,7 @@ func validate(given *Configuration) field.ErrorList {
 	return errs
 }
 
-// Plugin counts events.
+// Plugin refuses Events beyond the limits.
 type Plugin struct {
 	*admission.Handler
 	buckets []*buckets
@@ -121,9 +122,9 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	if a.IsDryRun() {
-		return nil // a dry run writes nothing
+		return nil // a dry run stores no Event
 	}
-	// Each limit counts the event, even if another limit refuses it.
+	// An Event counts for every limit, even if one of them refuses it.
 	var refusal error
 	for _, b := range p.buckets {
 		if key, ok := b.accept(a); !ok {
@@ -151,7 +152,7 @@ func newBuckets(limit Limit, clock clock.PassiveClock) *buckets {
 	return &buckets{limit: limit, clock: clock, by: keys[limit.Type], recent: lru.New(size)}
 }
 
-// accept takes a token from the event's bucket. ok is false if the bucket is empty.
+// accept takes a token from the bucket of the Event. ok is false if the bucket is empty.
 func (b *buckets) accept(a admission.Attributes) (key string, ok bool) {
 	key = b.by(a)
 	b.mu.Lock()

@@ -46,7 +46,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// Events with the same key share a bucket, which passes one of them.
+// Events with the same key share a bucket. The bucket has one token, so the second Event is refused.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	first := corev1.Event{

@@ -1,8 +1,8 @@
-// Package imagepolicy has the plugin ImagePolicyWebhook: an ImageReview (imagepolicy.k8s.io/v1alpha1) asks a backend
-// whether a pod's images may run.
+// Package imagepolicy has the plugin ImagePolicyWebhook: it asks a backend whether the images of a pod may run. The
+// question is an ImageReview (imagepolicy.k8s.io/v1alpha1).
 //
-// The plugin is off by default, and needs a configuration. It is for backends that implement ImageReview. A validating
-// webhook sees the whole pod and is configured through the API.
+// The plugin is off by default, and needs a configuration. It is for backends that implement ImageReview.
+// Otherwise, use a validating webhook, which sees the whole pod and is configured through the API.
 package imagepolicy
 
 import (
@@ -30,19 +30,20 @@ import (
 const Name = "ImagePolicyWebhook"
 
 const (
-	// annotated is in the keys of a pod's annotations that the backend receives.
+	// annotated is a part of the keys of a pod's annotations that the backend gets.
 	annotated = ".image-policy.k8s.io/"
-	// auditPrefix is the prefix of the audit annotations of the backend and of this plugin.
+	// auditPrefix is the prefix of the audit annotations of this plugin and of its backend.
 	auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
-	// failedOpen marks a pod, and its audit event, that was admitted because the backend failed.
+	// failedOpen is the annotation of a pod, and of its audit event, that says that the pod was admitted because
+	// the backend failed.
 	failedOpen           = "failed-open"
 	failedOpenAnnotation = "alpha.image-policy.k8s.io/" + failedOpen
 
-	// cachedAnswers is the number of answers that are cached.
+	// cachedAnswers is the number of answers of the backend that are cached.
 	cachedAnswers = 1024
 )
 
-// New returns the plugin with its configuration, which is required.
+// New returns the plugin. The configuration is required.
 func New(config io.Reader) (*Plugin, error) {
 	if config == nil {
 		return nil, errors.New("a configuration is required: in the file of --admission-control-config-file, imagePolicy.kubeConfigFile names the kubeconfig with the backend's address")
@@ -70,7 +71,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}, nil
 }
 
-// Plugin asks the backend.
+// Plugin refuses pods whose images the backend doesn't allow.
 type Plugin struct {
 	*admission.Handler
 	backend  *webhook.GenericWebhook
@@ -107,7 +108,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, fmt.Errorf("image policy webhook backend denied one or more images: %s", answer.Reason))
 }
 
-// imagesOf returns the images of a request: those of the subresource's containers, or the pod's.
+// imagesOf returns the images of a request: of the ephemeral containers if the request is for that subresource, and
+// of the whole pod otherwise.
 func imagesOf(pod *corev1.Pod, subresource string) []imagepolicyv1alpha1.ImageReviewContainerSpec {
 	var images []imagepolicyv1alpha1.ImageReviewContainerSpec
 	add := func(image string) {
@@ -169,7 +171,7 @@ func (p *Plugin) ask(ctx context.Context, spec imagepolicyv1alpha1.ImageReviewSp
 	return review.Status, nil
 }
 
-// failed admits or refuses a pod after an error of the backend.
+// failed admits or refuses a pod when the backend has failed, as the configuration says.
 func (p *Plugin) failed(ctx context.Context, a admission.Attributes, pod *corev1.Pod, err error) error {
 	klog.FromContext(ctx).Error(err, "an image policy's backend failed", "pod", klog.KObj(pod), "admitted", p.settings.defaultAllow)
 	if !p.settings.defaultAllow {

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// backend refuses images with certain names, and records its requests.
+// backend is an image policy backend. It refuses images with certain names, and records its requests.
 type backend struct {
 	mu    sync.Mutex
 	asked []imagepolicyv1alpha1.ImageReviewSpec
@@ -92,7 +92,7 @@ func TestPlugin(t *testing.T) {
 		name, reason, config string
 		request              plugintest.Request
 		refusal              string
-		asked                string // images, then annotations
+		asked                string // the images, and then the annotations, of the request to the backend
 	}{
 		{"allowed", "all of its images are", "", plugintest.Create(podOf("a", "b")), "", "a b"},
 		{"refused", "one of them isn't", "", plugintest.Create(podOf("a", "refused")), "image policy webhook backend denied one or more images: it is old", "a refused"},
@@ -193,7 +193,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// noted is the attributes of a request, with the plugin's audit annotations.
+// noted are the attributes of a request. They collect the plugin's audit annotations.
 type noted struct {
 	admission.Attributes
 	annotations map[string]string

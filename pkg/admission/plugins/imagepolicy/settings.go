@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// settings are the decoded configuration.
+// settings are the plugin's configuration, decoded.
 type settings struct {
 	kubeconfig                      string
 	allowTTL, denyTTL, retryBackoff time.Duration
@@ -23,10 +23,10 @@ func (s settings) ttl(allowed bool) time.Duration {
 	return s.denyTTL
 }
 
-// never is the number for answers that aren't cached.
+// never is the number of seconds in the configuration that turns the cache off.
 const never = -1
 
-// limits are the unit, the default and the range of a number in the configuration.
+// limits are the unit, the default and the allowed range of a number in the configuration.
 type limits struct{ unit, otherwise, least, most time.Duration }
 
 var (
@@ -38,14 +38,15 @@ func (l limits) duration(field string, number int64) (time.Duration, error) {
 	if number == 0 {
 		return l.otherwise, nil
 	}
-	// A number that overflows is out of range too.
+	// The product may overflow, so the number itself is compared with the maximum.
 	if d := time.Duration(number) * l.unit; number <= int64(l.most/l.unit) && d >= l.least {
 		return d, nil
 	}
 	return 0, fmt.Errorf("imagePolicy.%s: %d: must be between %d and %d, in units of %v", field, number, l.least/l.unit, l.most/l.unit, l.unit)
 }
 
-// readSettings reads the configuration, as documented for the admission controller ImagePolicyWebhook.
+// readSettings reads the configuration of the plugin, in the format of Kubernetes' documentation of
+// ImagePolicyWebhook.
 func readSettings(config io.Reader) (settings, error) {
 	content, err := io.ReadAll(config)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package limitpodhardantiaffinitytopology has the plugin LimitPodHardAntiAffinityTopology: a pod's required
-// anti-affinity can exclude other pods from its node, but not from a whole zone.
+// Package limitpodhardantiaffinitytopology has the plugin LimitPodHardAntiAffinityTopology: the required
+// anti-affinity of a pod may keep other pods from the pod's node, but not from a whole zone.
 //
-// The plugin is off by default: with it, required anti-affinity can't spread pods over zones. Preferred anti-affinity
-// and topologySpreadConstraints still can.
+// The plugin is off by default. With it, required anti-affinity can't spread pods over zones. Preferred
+// anti-affinity and topologySpreadConstraints still can.
 package limitpodhardantiaffinitytopology
 
 import (

@@ -10,12 +10,12 @@ import (
 	resourcehelpers "k8s.io/component-helpers/resource"
 )
 
-// asked is the resources of a container, a pod or a claim.
+// asked are the requests and limits of a container, a pod or a claim.
 type asked struct {
 	requests, limits corev1.ResourceList
 }
 
-// checkPod returns an error for each violation of a limit, by the pod's containers or by the pod as a whole.
+// checkPod returns an error for each limit that the pod's containers, or the pod as a whole, violate.
 func checkPod(pod *corev1.Pod, limit *corev1.LimitRangeItem) []error {
 	var all []asked
 	switch limit.Type {
@@ -42,7 +42,8 @@ func checkPod(pod *corev1.Pod, limit *corev1.LimitRangeItem) []error {
 	return errs
 }
 
-// checkClaim returns an error for each violation of a limit by a claim's requests. Claims have no limits of their own.
+// checkClaim returns an error for each limit that the requests of a claim violate. The limits in a claim aren't
+// checked.
 func checkClaim(claim *corev1.PersistentVolumeClaim, limit *corev1.LimitRangeItem) []error {
 	if limit.Type != corev1.LimitTypePersistentVolumeClaim {
 		return nil
@@ -57,7 +58,7 @@ func checkClaim(claim *corev1.PersistentVolumeClaim, limit *corev1.LimitRangeIte
 		})...)
 }
 
-// each checks the bounds in the order of their names.
+// each calls a function for each bound, sorted by the name of the resource.
 func each(bounds corev1.ResourceList, check func(corev1.ResourceName, resource.Quantity) error) []error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(bounds)) {

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// annotation lists the defaults that a pod got, for users.
+// annotation is the annotation of a pod that tells users which defaults the plugin set.
 const annotation = "kubernetes.io/limit-ranger"
 
-// setDefaults sets requests and limits that the pod's containers lack.
+// setDefaults sets the requests and limits that the pod's containers don't set themselves.
 func setDefaults(pod *corev1.Pod, limitRange *corev1.LimitRange) {
 	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
 	for _, limit := range limitRange.Spec.Limits {
@@ -48,7 +48,7 @@ func setDefaults(pod *corev1.Pod, limitRange *corev1.LimitRange) {
 	}
 }
 
-// fill adds missing defaults and returns their sorted names.
+// fill adds the missing defaults to a list of resources, and returns their sorted names.
 func fill(list *corev1.ResourceList, defaults corev1.ResourceList) []string {
 	var added []string
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {

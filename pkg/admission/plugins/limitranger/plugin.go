@@ -1,8 +1,9 @@
-// Package limitranger has the plugin LimitRanger: the LimitRanges of a namespace have default requests and limits for
-// containers, and bounds for containers, pods and claims.
+// Package limitranger has the plugin LimitRanger. The LimitRange objects of a namespace have default requests and
+// limits for containers, and bounds for containers, pods and claims. The plugin sets the defaults, and refuses
+// objects outside of the bounds.
 //
-// The plugin checks one object at a time: the plugin ResourceQuota limits a whole namespace. Pods that are older than a
-// LimitRange don't change.
+// The plugin looks at a single object: the plugin ResourceQuota limits the sum in a namespace. A new LimitRange
+// doesn't change existing pods.
 package limitranger
 
 import (
@@ -85,22 +86,22 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// limited reports whether a request can change resources that limit ranges bound. The containers of a pod don't change,
-// except for their resources by the subresource resize.
+// limited reports whether a request can change resources that LimitRanges bound. An update of a pod can't, except
+// by the subresource resize.
 func limited(a admission.Attributes) bool {
 	switch a.GetKind().GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
 		return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
 			a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
 	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
-		// An object that is being deleted may still lose its finalizers.
+		// A claim that is being deleted can still be updated, so that its finalizers can be removed.
 		old, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
 		return a.GetSubresource() == "" && (old == nil || old.DeletionTimestamp == nil)
 	}
 	return false
 }
 
-// rangesOf returns the limit ranges of the request's namespace, by name.
+// rangesOf returns the LimitRanges of the request's namespace, sorted by name.
 func (p *Plugin) rangesOf(a admission.Attributes) ([]*corev1.LimitRange, error) {
 	if err := p.AwaitReady(a); err != nil {
 		return nil, err

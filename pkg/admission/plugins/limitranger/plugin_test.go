@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// list is a short name for tables.
+// list abbreviates the type in test tables.
 var list = plugintest.Resources
 
 func limitRange(limits ...corev1.LimitRangeItem) *corev1.LimitRange {
@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Pods without defaults don't change.
+// Pods don't change if no LimitRange has defaults.
 func TestWithoutDefaults(t *testing.T) {
 	t.Parallel()
 	full := corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1")}
@@ -87,7 +87,7 @@ func TestWithoutDefaults(t *testing.T) {
 	}
 }
 
-// If a namespace has several limit ranges, the first one by name sets the defaults.
+// If a namespace has several LimitRanges, the first one by name sets the defaults.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	var ranges []runtime.Object

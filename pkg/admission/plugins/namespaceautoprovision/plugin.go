@@ -1,8 +1,8 @@
-// Package namespaceautoprovision has the plugin NamespaceAutoProvision: the namespace of a new object is created if it
-// doesn't exist.
+// Package namespaceautoprovision has the plugin NamespaceAutoProvision: the namespace of a new object is created if
+// it doesn't exist.
 //
-// The plugin is off by default: it creates misspelled namespaces, and lets users create namespaces without the
-// permission. Without it, NamespaceLifecycle refuses such objects.
+// The plugin is off by default: a misspelled name creates a namespace, and users need no permission to create
+// namespaces. Without the plugin, NamespaceLifecycle refuses objects in a missing namespace.
 package namespaceautoprovision
 
 import (
@@ -22,7 +22,7 @@ const Name = "NamespaceAutoProvision"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{namespaces.NewHandler(admission.Create)} }
 
-// Plugin creates namespaces.
+// Plugin creates missing namespaces.
 type Plugin struct{ *namespaces.Handler }
 
 var _ admission.MutationInterface = &Plugin{}

@@ -1,7 +1,7 @@
 // Package namespaceexists has the plugin NamespaceExists: it refuses requests in a namespace that doesn't exist.
 //
-// The plugin is off by default: NamespaceLifecycle, which is on, refuses new objects there. This plugin also refuses to
-// change or delete objects that are left in a deleted namespace.
+// The plugin is off by default. NamespaceLifecycle, which is on, refuses to create objects in such a namespace.
+// NamespaceExists also refuses to change or delete objects that a deleted namespace has left behind.
 package namespaceexists
 
 import (
@@ -20,7 +20,7 @@ func New() *Plugin {
 	return &Plugin{namespaces.NewHandler(admission.Create, admission.Update, admission.Delete)}
 }
 
-// Plugin looks for the namespace.
+// Plugin refuses requests in missing namespaces.
 type Plugin struct{ *namespaces.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

@@ -1,8 +1,8 @@
-// Package nodedeclaredfeaturevalidator has the plugin NodeDeclaredFeatureValidator (KEP-5328): a running pod can be
-// changed only in ways that its node declares to support.
+// Package nodedeclaredfeaturevalidator has the plugin NodeDeclaredFeatureValidator (KEP-5328): a pod on a node can
+// be changed only in ways that the node declares to support.
 //
-// The plugin ignores new pods and pods without a node: a scheduler chooses a node that can run them. PodResizeValidator
-// checks the node's capacity.
+// The plugin ignores new pods and pods without a node, because the scheduler chooses a node that supports them. The
+// plugin PodResizeValidator checks the node's capacity.
 package nodedeclaredfeaturevalidator
 
 import (
@@ -29,11 +29,11 @@ func New() *Plugin {
 	return &Plugin{Handler: reader.NewHandler(admission.Update), features: nodedeclaredfeatures.DefaultFramework}
 }
 
-// Plugin reads a node for each change that the node may not support.
+// Plugin compares changes of pods with the declared features of their nodes.
 type Plugin struct {
 	*reader.Handler
 	features *nodedeclaredfeatures.Framework
-	// version is the server's version. Features that all nodes of the version have are not checked.
+	// version is the server's version. A feature that every node of this version has isn't checked.
 	version *version.Version
 }
 

@@ -14,11 +14,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// drivers are the CSI drivers of the cluster, some of which get tokens for pods.
+// drivers finds the CSIDriver objects of the cluster. A driver can declare audiences for which it needs tokens of
+// pods.
 type drivers struct{ client kubernetes.Interface }
 
-// podNeedsAudience reports whether a volume of the pod gets tokens for the audience. It returns an error if no volume
-// does and the driver of one is unknown.
+// podNeedsAudience reports whether a volume of the pod needs tokens for the audience, because its CSI driver
+// declares so. If no volume does, and the driver of a volume can't be found, it returns an error.
 func (d drivers) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {
@@ -44,8 +45,9 @@ func (d drivers) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience
 	return false, utilerrors.NewAggregate(errs)
 }
 
-// driverOf returns the CSI driver of a volume, inline or of a claim, or "" without one. The driver may have replaced an
-// in-tree plugin (KEP-625).
+// driverOf returns the name of the CSI driver of a volume, or "" if the volume needs none. The volume is inline or
+// refers to a claim. For a volume of an in-tree plugin, it returns the driver that has replaced the plugin
+// (KEP-625).
 func (d drivers) driverOf(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (string, error) {
 	switch {
 	case volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil:
@@ -79,7 +81,7 @@ func (d drivers) driverOfClaim(ctx context.Context, namespace, name string) (str
 	return driverOfVolume(volume), err
 }
 
-// inTree maps in-tree plugins to the drivers that have replaced them.
+// inTree maps each in-tree volume plugin to the CSI driver that has replaced it.
 var inTree = csitranslation.New()
 
 func driverOfVolume(volume *corev1.PersistentVolume) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// node lets a node write its own object, except for fields by which others place pods.
+// node lets a kubelet write its own node, except for the fields that decide which pods run there.
 func node(node string, a admission.Attributes) error {
 	if a.GetName() != node {
 		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())
@@ -46,7 +46,8 @@ func node(node string, a admission.Attributes) error {
 	if !equality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints) {
 		return fmt.Errorf("node %q is not allowed to modify taints", node)
 	}
-	// A node may not delete itself. With an owner reference to a missing object, the garbage collector would delete it.
+	// A kubelet may not delete its node. If it could set an owner reference to a missing object, the garbage
+	// collector would delete the node.
 	if !equality.Semantic.DeepEqual(object.OwnerReferences, old.OwnerReferences) {
 		return fmt.Errorf("node %q is not allowed to modify ownerReferences", node)
 	}
@@ -56,8 +57,8 @@ func node(node string, a admission.Attributes) error {
 	return nil
 }
 
-// forbiddenLabels returns the sorted labels that differ and that a kubelet may not set: labels reserved for
-// administrators, and labels of Kubernetes that kubelets don't know.
+// forbiddenLabels returns the sorted keys of changed labels that a kubelet may not set. These are the labels
+// reserved for administrators, and labels of Kubernetes that kubelets don't use.
 func forbiddenLabels(labels, old map[string]string) []string {
 	var forbidden []string
 	check := func(key string) {
@@ -86,7 +87,7 @@ func forbiddenLabels(labels, old map[string]string) []string {
 
 func within(domain, of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
 
-// claim lets a node report the progress of a volume's growth.
+// claim lets a kubelet report the progress of a volume expansion in the claim's status.
 func claim(node string, a admission.Attributes) error {
 	if a.GetSubresource() != "status" {
 		return errors.New("may only update PVC status")
@@ -109,7 +110,8 @@ func claim(node string, a admission.Attributes) error {
 	return nil
 }
 
-// withoutGrowth returns a copy without the fields that the node may change, and the fields that an update may omit.
+// withoutGrowth returns a copy of a claim without the fields that a kubelet may change, and without the fields that
+// an update may leave out.
 func withoutGrowth(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim = claim.DeepCopy()
 	claim.ResourceVersion = ""

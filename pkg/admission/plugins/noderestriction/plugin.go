@@ -1,8 +1,8 @@
-// Package noderestriction has the plugin NodeRestriction: a kubelet writes only objects of its own node. A kubelet has
-// a user name system:node:NAME and the group system:nodes.
+// Package noderestriction has the plugin NodeRestriction: a kubelet can write only objects that belong to its own
+// node. A kubelet is a user with the name system:node:NAME and the group system:nodes.
 //
-// The plugin is off by default, and has no effect without kubelets. The package authorization/node decides what a
-// kubelet may read, and which resources it may write at all.
+// The plugin is off by default, and has no effect without kubelets. The authorizer in pkg/server/authorization/node
+// decides what a kubelet may read, and which resources it may write at all.
 package noderestriction
 
 import (
@@ -32,22 +32,22 @@ const Name = "NodeRestriction"
 // userPrefix is the prefix of a kubelet's user name.
 const userPrefix = "system:node:"
 
-// New returns the plugin. Unless anyAudience is set, a node gets tokens of its pods only for audiences that the pods
-// need or that the node is authorized to request.
+// New returns the plugin. By default, a kubelet gets tokens only for audiences that a pod on its node needs, or
+// that an authorizer allows. With anyAudience, it gets tokens for all audiences.
 func New(anyAudience bool) *Plugin {
 	return &Plugin{Handler: reader.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
 }
 
-// Plugin checks the requests of kubelets. It reads objects from the server: there are few kubelets, and informers for
-// all pods and nodes would be expensive.
+// Plugin checks the requests of kubelets. It reads pods and nodes from the server, because informers for all of
+// them would be expensive and kubelets are few.
 type Plugin struct {
 	*reader.Handler
 	authorizer  authorizer.UnconditionalAuthorizer
 	anyAudience bool
 }
 
-// Plugins that restrict are usually validating. Like the reference's, this one is mutating, so that it sees the
-// kubelet's request before other plugins change it.
+// A plugin that only refuses requests is usually a validating one. This plugin is a mutating one, as in
+// kube-apiserver, because it must see the kubelet's request before other plugins change it.
 var _ admission.MutationInterface = &Plugin{}
 
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
@@ -61,8 +61,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return p.Handler.ValidateInitialization()
 }
 
-// rules check the requests of a node, by resource. Other resources are not restricted. An error that isn't a status
-// becomes "forbidden".
+// rules are the checks of kubelets' requests, by resource. Resources without a rule aren't restricted. An error
+// that isn't an API status becomes a status "forbidden".
 var rules = map[schema.GroupResource]rule{
 	corev1.Resource("pods"):                               (*Plugin).pod,
 	corev1.Resource("nodes"):                              byRequest(node),
@@ -75,10 +75,10 @@ var rules = map[schema.GroupResource]rule{
 	certificatesv1.Resource("podcertificaterequests"):     (*Plugin).podCertificateRequest,
 }
 
-// rule checks a request of a node.
+// rule checks a request of a kubelet for the objects of one resource.
 type rule func(p *Plugin, ctx context.Context, node string, a admission.Attributes) error
 
-// byRequest is a rule that needs the request alone.
+// byRequest makes a rule of a function that needs only the request.
 func byRequest(check func(node string, a admission.Attributes) error) rule {
 	return func(_ *Plugin, _ context.Context, node string, a admission.Attributes) error { return check(node, a) }
 }
@@ -106,11 +106,11 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// missingError is the error for a missing object, in the words of the API.
+// missingError is the error for an object that doesn't exist, with the API's status and words.
 type missingError struct{ error }
 
-// identity returns the name of a kubelet's node. The name is empty for a member of the kubelets' group with another
-// user name.
+// identity returns the name of the kubelet's node. The name is empty if the user is in the kubelets' group but has
+// no kubelet's name. ok is false for other users.
 func identity(info user.Info) (node string, isNode bool) {
 	for _, group := range info.GetGroups() {
 		if group == user.NodesGroup {
@@ -124,7 +124,7 @@ func identity(info user.Info) (node string, isNode bool) {
 	return "", false
 }
 
-// name returns the name of the object in the request: the request of a create may have none.
+// name returns the name of the object in a request. A create request may name the object only in its content.
 func name(a admission.Attributes) string {
 	if a.GetOperation() != admission.Create {
 		return a.GetName()
@@ -153,7 +153,7 @@ func csiNode(node string, a admission.Attributes) error {
 	return nil
 }
 
-// resourceSlice leaves updates to the authorizer, which reads the stored object.
+// resourceSlice accepts updates without a check: the authorizer has read the stored object and checked it.
 func resourceSlice(node string, a admission.Attributes) error {
 	object, verb := a.GetObject(), "create"
 	switch a.GetOperation() {
@@ -172,7 +172,7 @@ func resourceSlice(node string, a admission.Attributes) error {
 	return nil
 }
 
-// signingRequest prevents that a node gets the certificate of another node.
+// signingRequest refuses a kubelet's certificate signing request if the certificate would be for another node.
 func signingRequest(node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create {
 		return nil

@@ -46,7 +46,7 @@ func podOn(node string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// podWith returns a pod on node n with volumes.
+// podWith returns a pod on node n that has the given volumes.
 func podWith(name string, volumes ...corev1.Volume) *corev1.Pod {
 	return podOn("n", func(pod *corev1.Pod) { pod.Name, pod.UID, pod.Spec.Volumes = name, types.UID("uid-"+name), volumes })
 }
@@ -268,7 +268,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// A node can request certificates for itself alone.
+// A kubelet can request certificates only for its own node.
 func TestSigningRequests(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -304,7 +304,7 @@ func TestSigningRequests(t *testing.T) {
 	}
 }
 
-// A node can request certificates for its pods.
+// A kubelet can request certificates for the pods on its node.
 func TestPodCertificates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -344,7 +344,7 @@ func TestPodCertificates(t *testing.T) {
 	}
 }
 
-// The object of some subresources has another kind than their resource.
+// Some subresources have another kind than their resource, such as Eviction for pods/eviction.
 func TestSubresources(t *testing.T) {
 	t.Parallel()
 	token := func(pod string, uid types.UID, audiences ...string) *authenticationv1.TokenRequest {
@@ -415,7 +415,7 @@ func TestSubresources(t *testing.T) {
 	}
 }
 
-// With the feature gate ServiceAccountNodeAudienceRestriction off, nodes can request any audience.
+// With the feature gate ServiceAccountNodeAudienceRestriction off, a kubelet can request tokens for any audience.
 func TestUnrestrictedAudiences(t *testing.T) {
 	t.Parallel()
 	p := startAs(t, New(true), "")

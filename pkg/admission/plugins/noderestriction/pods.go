@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// pod lets a node create and delete its mirror pods, evict its pods, and write their status.
+// pod lets a kubelet create and delete its mirror pods, evict the pods on its node, and write their status.
 func (p *Plugin) pod(ctx context.Context, node string, a admission.Attributes) error {
 	switch a.GetSubresource() {
 	case "":
@@ -35,8 +35,8 @@ func (p *Plugin) pod(ctx context.Context, node string, a admission.Attributes) e
 	return fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", a.GetSubresource())
 }
 
-// createPod lets a node create the mirror pods of its static pods, if they refer to no object that the node could read
-// because of that.
+// createPod lets a kubelet create the mirror pods of its static pods. Such a pod must not refer to other objects: a
+// kubelet may read all objects to which its pods refer, and could so gain access.
 func (p *Plugin) createPod(ctx context.Context, node string, a admission.Attributes) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -89,7 +89,7 @@ func projectsTrustBundle(volume *corev1.VolumeSource) bool {
 	return false
 }
 
-// podOwner checks that a mirror pod is deleted together with its node.
+// podOwner checks that a mirror pod has its node as the only owner, so that the pod is deleted with the node.
 func (p *Plugin) podOwner(ctx context.Context, node string, pod *corev1.Pod) error {
 	if len(pod.OwnerReferences) > 1 {
 		return fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node)
@@ -179,7 +179,7 @@ func podStatus(node string, a admission.Attributes) error {
 	if !equality.Semantic.DeepEqual(old.Status.ResourceClaimStatuses, pod.Status.ResourceClaimStatuses) {
 		return fmt.Errorf("node %q cannot update resource claim statues", node)
 	}
-	// The status names claims that the node could then read, like the claims of resources above.
+	// A kubelet may read the resource claims that its pods name in their status. So it must not add names here.
 	if !equality.Semantic.DeepEqual(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus) {
 		return fmt.Errorf("node %q cannot update extended resource claim status", node)
 	}

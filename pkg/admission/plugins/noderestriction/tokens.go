@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// serviceAccount lets a node request tokens of its pods.
+// serviceAccount lets a kubelet request tokens for pods on its node.
 func (p *Plugin) serviceAccount(ctx context.Context, node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create || a.GetSubresource() != "token" {
 		return nil
@@ -45,13 +45,13 @@ func (p *Plugin) serviceAccount(ctx context.Context, node string, a admission.At
 	return p.audience(ctx, pod, request.Spec.Audiences, a)
 }
 
-// audience lets a node request tokens only for audiences that a volume of the pod needs, or that the node is authorized
-// to request (KEP-4412).
+// audience lets a kubelet request a token for an audience if a volume of the pod needs it, or if an authorizer
+// allows the audience to the kubelet (KEP-4412).
 func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []string, a admission.Attributes) error {
 	if len(audiences) > 1 {
 		return errors.New("node may only request 0 or 1 audiences")
 	}
-	audience := "" // the audience of the server itself
+	audience := "" // a request without audiences is for the server's own audience
 	if len(audiences) == 1 {
 		audience = audiences[0]
 	}
@@ -71,7 +71,7 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 		Name:            a.GetName(),
 		ResourceRequest: true,
 	})
-	// An authorizer may allow a request and return an error of the rules that it couldn't evaluate.
+	// An authorizer may return an error together with its decision to allow, for rules that it couldn't evaluate.
 	if decision == authorizer.DecisionAllow {
 		return nil
 	}
@@ -81,7 +81,8 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 	return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
 }
 
-// orMissing names a missing object by its kind, as the reference's listers do.
+// orMissing returns the error of a lister. For a missing object, the error names the object's kind, as
+// kube-apiserver's does.
 func orMissing(err error, kind schema.GroupResource, name string) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(kind, name)

@@ -1,9 +1,8 @@
-// Package ownerreferencespermissionenforcement has the plugin OwnerReferencesPermissionEnforcement: a user who changes
-// an object's owners must have the permission to delete the object, and a user who blocks an owner's deletion the
-// permission to delay it.
+// Package ownerreferencespermissionenforcement has the plugin OwnerReferencesPermissionEnforcement. A user who
+// changes the ownerReferences of an object must have the permission to delete the object. A user who sets
+// blockOwnerDeletion must have the permission to update the finalizers of the owner.
 //
-// The plugin is off by default: with it, a controller that sets blockOwnerDeletion needs the permission to update the
-// finalizers of its owners.
+// The plugin is off by default. With it, a controller that sets blockOwnerDeletion needs the second permission.
 package ownerreferencespermissionenforcement
 
 import (
@@ -55,7 +54,8 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	// Old kubelets send wrong metadata with a pod's status. The storage ignores the metadata.
+	// Old kubelets send wrong metadata together with the status of a pod. It does no harm, because the storage
+	// ignores it.
 	if a.GetResource().GroupResource() == corev1.Resource("pods") && a.GetSubresource() == "status" {
 		return nil
 	}
@@ -76,7 +76,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		ResourceRequest: true,
 	})
 	if decision != authorizer.DecisionAllow {
-		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint // the error may be nil
+		// Err may be nil.
+		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint
 	}
 
 	for _, reference := range newlyBlocking(references, old) {
@@ -86,7 +87,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		for _, owner := range owners {
 			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
-				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint // the error may be nil
+				// Err may be nil.
+				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint
 			}
 		}
 	}
@@ -112,7 +114,7 @@ func ownerReferences(a admission.Attributes) (references, old []metav1.OwnerRefe
 	return references, old, ok
 }
 
-// newlyBlocking returns the references that block their owner's deletion and didn't before.
+// newlyBlocking returns the references that set blockOwnerDeletion in the new object but not in the old one.
 func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerReference {
 	blocks := func(r metav1.OwnerReference) bool { return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion }
 	blocked := map[types.UID]bool{}
@@ -128,8 +130,8 @@ func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerRefere
 	return blocking
 }
 
-// owners returns the permissions that a blocking reference needs: to set finalizers on each resource that the reference
-// may mean.
+// owners returns the permissions that a reference with blockOwnerDeletion needs: to update the finalizers of the
+// owner. The owner's kind may be served as several resources, and each needs the permission.
 func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes) ([]authorizer.AttributesRecord, error) {
 	gv, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {
@@ -152,7 +154,7 @@ func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes)
 			ResourceRequest: true,
 		}
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			owner.Namespace = a.GetNamespace() // owners are in the object's namespace
+			owner.Namespace = a.GetNamespace() // an owner is in the namespace of its object
 		}
 		owners = append(owners, owner)
 	}

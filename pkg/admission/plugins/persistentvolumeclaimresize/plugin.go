@@ -1,8 +1,8 @@
-// Package persistentvolumeclaimresize has the plugin PersistentVolumeClaimResize: a claim may grow after it is bound,
-// if its storage class allows that.
+// Package persistentvolumeclaimresize has the plugin PersistentVolumeClaimResize: a bound claim may request more
+// storage only if its storage class allows volume expansion.
 //
-// The volume's driver makes the volume grow. Validation refuses a claim that shrinks, and ResourceQuota limits the
-// claims of a namespace.
+// The plugin doesn't resize the volume, which is the task of the volume's driver. Validation refuses claims that
+// shrink. ResourceQuota limits the storage of a namespace.
 package persistentvolumeclaimresize
 
 import (
@@ -30,7 +30,7 @@ func classes(f informers.SharedInformerFactory) reader.Informer[storagelisters.S
 	return f.Storage().V1().StorageClasses()
 }
 
-// Plugin checks which claims may grow.
+// Plugin refuses to let claims grow if their class doesn't allow that.
 type Plugin struct {
 	*reader.ListerHandler[storagelisters.StorageClassLister]
 }

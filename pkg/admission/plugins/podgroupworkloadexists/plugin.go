@@ -1,7 +1,8 @@
-// Package podgroupworkloadexists has the plugin PodGroupWorkloadExists: a pod group that is made from a workload needs
-// an existing workload, as documented for the lifecycle of pod groups.
+// Package podgroupworkloadexists has the plugin PodGroupWorkloadExists: if a pod group names the workload from
+// which it is made, the workload must exist.
 //
-// The plugin doesn't look for the template in the workload, and ignores groups without a workload.
+// The plugin doesn't check that the workload has the template that the pod group names. It ignores pod groups
+// without a workload.
 package podgroupworkloadexists
 
 import (
@@ -22,8 +23,8 @@ const Name = "PodGroupWorkloadExists"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{reader.NewHandler(admission.Create)} }
 
-// Plugin reads the workloads of pod groups. It has no informer of workloads: they are served on demand, and the informer of a
-// resource that isn't served is never ready.
+// Plugin reads the workloads of pod groups from the server. An informer wouldn't do: workloads are served only on
+// demand, and an informer of a resource that isn't served never gets ready.
 type Plugin struct{ *reader.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

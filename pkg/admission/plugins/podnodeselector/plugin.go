@@ -1,8 +1,8 @@
-// Package podnodeselector has the plugin PodNodeSelector: the annotation of a namespace, or the plugin's configuration,
-// selects the nodes of its pods.
+// Package podnodeselector has the plugin PodNodeSelector: all pods of a namespace get a node selector, from an
+// annotation of the namespace or from the plugin's configuration.
 //
-// The plugin is off by default. It doesn't keep other pods away from the nodes: for that, taint the nodes, and let
-// PodTolerationRestriction decide which pods tolerate the taint.
+// The plugin is off by default. The plugin doesn't keep pods of other namespaces away from the nodes. For that,
+// taint the nodes, and let PodTolerationRestriction decide which pods tolerate the taint.
 package podnodeselector
 
 import (
@@ -24,14 +24,14 @@ import (
 const Name = "PodNodeSelector"
 
 const (
-	// annotation is a namespace's annotation with the node selector of its pods.
+	// annotation is the annotation of a namespace with the node selector of its pods.
 	annotation = "scheduler.alpha.kubernetes.io/node-selector"
-	// clusterDefault is the configuration's key for namespaces without the annotation. Its other keys are namespaces,
-	// with the labels that their pods may select.
+	// clusterDefault is the key in the configuration that has the selector for namespaces without the annotation.
+	// The other keys are names of namespaces. Their values are the labels that pods in the namespace may select.
 	clusterDefault = "clusterDefaultNodeSelector"
 )
 
-// New returns the plugin with its configuration, which may be nil.
+// New returns the plugin. The configuration may be nil.
 func New(config io.Reader) (*Plugin, error) {
 	p := &Plugin{Handler: namespaces.NewHandler(admission.Create)}
 	if config == nil {
@@ -51,7 +51,7 @@ func New(config io.Reader) (*Plugin, error) {
 	return p, nil
 }
 
-// Plugin sets and checks node selectors.
+// Plugin adds node selectors to pods, and checks the selectors of pods.
 type Plugin struct {
 	*namespaces.Handler
 	selectors map[string]string
@@ -83,8 +83,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return p.allowed(a, pod)
 }
 
-// podAndSelector returns the pod of a request and the selector of its namespace, which doesn't conflict with the pod's
-// own. The pod is nil for other requests.
+// podAndSelector returns the pod of a request and the node selector of its namespace. If the pod's own selector
+// contradicts that selector, it returns an error. The pod is nil for requests that the plugin ignores.
 func (p *Plugin) podAndSelector(ctx context.Context, a admission.Attributes) (*corev1.Pod, labels.Set, error) {
 	pod, isPod := a.GetObject().(*corev1.Pod)
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || !isPod {
@@ -116,7 +116,8 @@ func (p *Plugin) selectorOf(ctx context.Context, a admission.Attributes) (labels
 	return labels.ConvertSelectorToLabelsMap(selector)
 }
 
-// allowed checks the pod's selector against the labels that the configuration allows in the namespace, if it has any.
+// allowed checks the pod's node selector against the labels that the configuration allows in the namespace. Without
+// such an entry, every label is allowed.
 func (p *Plugin) allowed(a admission.Attributes, pod *corev1.Pod) error {
 	allowed, err := labels.ConvertSelectorToLabelsMap(p.selectors[a.GetNamespace()])
 	if err != nil || len(allowed) == 0 {

@@ -1,8 +1,8 @@
-// Package podresizevalidator has the plugin PodResizeValidator (KEP-1287): the resources of a running pod can be
-// resized up to the capacity of its node, if that is a Linux node.
+// Package podresizevalidator has the plugin PodResizeValidator (KEP-1287): a running pod can't be resized beyond
+// the capacity of its node. The node must run Linux.
 //
-// The plugin checks one pod and ignores other pods of the node: the kubelet checks those. It needs the node's object.
-// If pods are bound to nodes that don't exist, disable the plugin, or all resizes are refused.
+// The plugin doesn't count the other pods on the node: the kubelet does. The plugin needs the Node object. If pods
+// are bound to nodes that don't exist, as in tests, disable the plugin: it would refuse every resize.
 package podresizevalidator
 
 import (
@@ -24,7 +24,7 @@ import (
 // Name is the plugin's name.
 const Name = "PodResizeValidator"
 
-// The causes of refusals.
+// The causes in the status of a refusal, which clients can compare.
 const (
 	nodeCapacity        metav1.CauseType = "NodeCapacity"
 	unsupportedPlatform metav1.CauseType = "UnsupportedPlatform"
@@ -35,7 +35,7 @@ func New() *Plugin {
 	return &Plugin{reader.NewHandler(admission.Update)}
 }
 
-// Plugin reads a node for each pod that is resized.
+// Plugin compares the resources of a resized pod with its node.
 type Plugin struct{ *reader.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
@@ -62,7 +62,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// beyond returns the requests that exceed the node's resources.
+// beyond returns the names of the requested resources that exceed those of the node.
 func beyond(requests, allocatable corev1.ResourceList) []string {
 	var lacking []string
 	if cpu := requests.Cpu(); cpu.Cmp(*allocatable.Cpu()) > 0 {
@@ -74,7 +74,7 @@ func beyond(requests, allocatable corev1.ResourceList) []string {
 	return lacking
 }
 
-// refuse adds a cause to the status of a refusal, for programs.
+// refuse adds a cause to the status of a refusal. Programs read it.
 func refuse(a admission.Attributes, cause metav1.CauseType, err error) error {
 	refusal := admission.NewForbidden(a, err)
 	var status *apierrors.StatusError

@@ -1,7 +1,7 @@
-// Package podsecurity has the plugin PodSecurity (KEP-2579): it checks pods against the level in the labels of their
-// namespace. k8s.io/pod-security-admission makes the decisions.
+// Package podsecurity has the plugin PodSecurity (KEP-2579): it checks pods against the Pod Security Standards
+// level in the labels of their namespace. k8s.io/pod-security-admission makes the decisions.
 //
-// The default level is "privileged", which refuses nothing. For other rules than those of the three levels, write a
+// The default level is "privileged", which refuses nothing. For rules other than those of the three levels, write a
 // ValidatingAdmissionPolicy.
 package podsecurity
 
@@ -34,20 +34,20 @@ import (
 // Name is the plugin's name.
 const Name = "PodSecurity"
 
-// recorder counts for all servers of the process: a metric can be registered once.
+// recorder counts decisions for all servers of the process, because a metric can be registered only once.
 var recorder = sync.OnceValue(func() metrics.Recorder {
 	r := metrics.NewPrometheusRecorder(api.GetAPIVersion())
 	r.MustRegister(legacyregistry.MustRegister)
 	return r
 })
 
-// New returns the plugin with its configuration, which may be nil.
+// New returns the plugin. The configuration may be nil.
 func New(config io.Reader) (*Plugin, error) {
 	configuration, err := load.LoadFromReader(config)
 	if err != nil {
 		return nil, err
 	}
-	// An error here can name the file.
+	// Complete validates too, but its error wouldn't name the file.
 	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
@@ -61,7 +61,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}, nil
 }
 
-// Plugin asks the library.
+// Plugin asks k8s.io/pod-security-admission whether a pod is allowed.
 type Plugin struct {
 	*namespaces.Handler
 	judge   *podsecurity.Admission
@@ -70,7 +70,8 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// InspectEffectiveVersion implements initializer.WantsEffectiveVersion: an emulated version doesn't have later checks.
+// InspectEffectiveVersion implements initializer.WantsEffectiveVersion. A server that emulates an older version
+// makes only the checks of that version.
 func (p *Plugin) InspectEffectiveVersion(version compatibility.EffectiveVersion) {
 	if emulated := version.EmulationVersion(); emulated != nil {
 		p.version = new(api.MajorMinorVersion(int(emulated.Major()), int(emulated.Minor())))
@@ -87,7 +88,7 @@ func (p *Plugin) ValidateInitialization() error {
 		return err
 	}
 	p.judge.Evaluator = evaluator
-	// Pods are listed when the level of a namespace changes. That is too rare for an informer.
+	// The plugin lists pods when the level of a namespace changes, which is too rare for an informer.
 	p.judge.PodLister = podsecurity.PodListerFromClient(p.Client)
 	p.judge.NamespaceGetter = p.Handler
 	if err := p.judge.CompleteConfiguration(); err != nil {
@@ -118,7 +119,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return refusal(a, response)
 }
 
-// refusal returns the error of the library's response.
+// refusal returns the error in the response of k8s.io/pod-security-admission.
 func refusal(a admission.Attributes, response *admissionv1.AdmissionResponse) error {
 	err := admission.NewForbidden(a, errors.New("Not allowed by PodSecurity"))
 	var status *apierrors.StatusError
@@ -140,7 +141,8 @@ func refusal(a admission.Attributes, response *admissionv1.AdmissionResponse) er
 	return status
 }
 
-// attributes is a request for the library. Its objects have the API's versioned types already.
+// attributes is a request in the form that k8s.io/pod-security-admission takes. The objects need no conversion,
+// because they are of versioned types already.
 type attributes struct{ admission.Attributes }
 
 func (a attributes) GetObject() (runtime.Object, error)    { return a.Attributes.GetObject(), nil }

@@ -1,8 +1,8 @@
-// Package podtolerationrestriction has the plugin PodTolerationRestriction: a namespace has default tolerations for its
-// pods, and a list of tolerations that its pods may have.
+// Package podtolerationrestriction has the plugin PodTolerationRestriction. With it, a namespace has default
+// tolerations for its pods, and a list of tolerations that its pods may have.
 //
 // The plugin is off by default. The list must contain the tolerations that other plugins add, in particular
-// DefaultTolerationSeconds: otherwise pods are refused for tolerations that their users didn't set.
+// DefaultTolerationSeconds. Otherwise pods are refused for tolerations that their users didn't set.
 package podtolerationrestriction
 
 import (
@@ -26,13 +26,13 @@ import (
 // Name is the plugin's name.
 const Name = "PodTolerationRestriction"
 
-// The annotations of a namespace, each a list of tolerations in JSON.
+// The annotations of a namespace. Each is a list of tolerations in JSON.
 const (
 	defaultsAnnotation = "scheduler.alpha.kubernetes.io/defaultTolerations"
 	allowedAnnotation  = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 )
 
-// Configuration is the default for namespaces without the annotations.
+// Configuration has the tolerations for namespaces without the annotations.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -43,7 +43,7 @@ type Configuration struct {
 // configurationVersion is the only version of the configuration.
 const configurationVersion = "podtolerationrestriction.admission.k8s.io/v1alpha1"
 
-// New returns the plugin with its configuration, which may be nil.
+// New returns the plugin. The configuration may be nil.
 func New(config io.Reader) (*Plugin, error) {
 	p := &Plugin{Handler: namespaces.NewHandler(admission.Create, admission.Update)}
 	if config == nil {
@@ -55,7 +55,7 @@ func New(config io.Reader) (*Plugin, error) {
 	return p, nil
 }
 
-// Plugin completes and restricts the tolerations of pods.
+// Plugin adds tolerations to pods, and refuses pods with tolerations that aren't allowed.
 type Plugin struct {
 	*namespaces.Handler
 	configuration Configuration
@@ -79,8 +79,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 			return err
 		}
 	}
-	// Nodes with too little memory are tainted. Pods with a guarantee of memory tolerate the taint; pods without
-	// requests have none.
+	// A node that runs out of memory gets a taint. All pods tolerate it except those of the class BestEffort, which
+	// request no memory.
 	if podspec.QOSClass(pod) != corev1.PodQOSBestEffort {
 		added = append(slices.Clip(added), corev1.Toleration{
 			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
@@ -108,7 +108,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// podOf returns the pod of a request for pods themselves, else nil.
+// podOf returns the pod of a request. It returns nil for subresources of pods and for other resources.
 func podOf(a admission.Attributes) *corev1.Pod {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil
@@ -117,8 +117,8 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// tolerations returns the tolerations of a namespace's annotation, or the fallback without the annotation. An empty
-// list counts as an annotation.
+// tolerations returns the tolerations in an annotation of a namespace, or the fallback if the namespace doesn't
+// have the annotation. An annotation with an empty list replaces the fallback.
 func (p *Plugin) tolerations(ctx context.Context, a admission.Attributes, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
 	namespace, err := p.Of(ctx, a)
 	if err != nil {

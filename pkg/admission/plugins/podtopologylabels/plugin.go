@@ -1,8 +1,8 @@
-// Package podtopologylabels has the plugin PodTopologyLabels (KEP-4742): a pod gets the zone and the region of its node
-// as labels when it is bound to a node or created on one. The node's labels replace the pod's.
+// Package podtopologylabels has the plugin PodTopologyLabels (KEP-4742): when a pod is bound to a node, or created
+// on one, it gets the node's labels for zone and region. They replace such labels of the pod.
 //
-// The plugin copies no other labels: a webhook for pods/binding can add those. Later changes of the node's labels have
-// no effect.
+// The plugin copies no other labels: a webhook for pods/binding can add them. If the node's labels change later,
+// the pod keeps the old ones.
 package podtopologylabels
 
 import (
@@ -21,7 +21,7 @@ import (
 // Name is the plugin's name.
 const Name = "PodTopologyLabels"
 
-// copied are the labels of the node that the pod gets.
+// copied are the keys of the labels that are copied from the node to the pod.
 var copied = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion}
 
 // New returns the plugin.
@@ -29,7 +29,7 @@ func New() *Plugin {
 	return &Plugin{reader.NewHandler(admission.Create)}
 }
 
-// Plugin reads a node for each pod that it labels.
+// Plugin copies the labels of nodes to pods.
 type Plugin struct{ *reader.Handler }
 
 var _ admission.MutationInterface = &Plugin{}
@@ -54,16 +54,16 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if binding.Target.Kind != "Node" {
 			return nil
 		}
-		// The binding's labels become the pod's.
+		// The storage of pods/binding copies the labels of the Binding to the pod.
 		return p.label(ctx, &binding.ObjectMeta, binding.Target.Name)
 	}
 	return nil
 }
 
-// label copies the node's labels to the object. A missing node has none.
+// label copies the node's labels to an object. If the node doesn't exist, label copies nothing.
 func (p *Plugin) label(ctx context.Context, object *metav1.ObjectMeta, nodeName string) error {
 	if nodeName == "" || len(content.IsPathSegmentName(nodeName)) > 0 {
-		return nil // no client can request such a name
+		return nil // no node can have this name
 	}
 	node, err := p.Client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -1,7 +1,8 @@
 // Package priority has the plugin Priority: a pod or pod group gets the priority and the preemption policy of its
-// PriorityClass, and one PriorityClass can be the default.
+// PriorityClass. One PriorityClass can be the default.
 //
-// A ResourceQuota with the scope PriorityClass limits the use of a class. A scheduler preempts pods.
+// The plugin doesn't limit the use of a class: a ResourceQuota with the scope PriorityClass does. It doesn't
+// preempt pods: a scheduler does.
 package priority
 
 import (
@@ -64,7 +65,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if a.GetOperation() != admission.Update {
 		return p.resolve(now, a)
 	}
-	// An update without these fields keeps the values of the creation.
+	// If an update leaves these fields out, the object keeps its values.
 	old := of(a.GetOldObject())
 	if old == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
@@ -78,7 +79,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// choice has an object's class and the fields that follow from it.
+// choice points to an object's fields: the name of the class, and the two values that come from the class.
 type choice struct {
 	kind      string
 	class     *string
@@ -97,8 +98,7 @@ func podChoice(o runtime.Object) *choice {
 		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy }}
 }
 
-// groupChoice returns the choice of a pod group, which has a class like a pod, as documented for the disruption and
-// priority of pod groups.
+// groupChoice returns the choice of a pod group. A pod group names a class in the same way as a pod.
 func groupChoice(o runtime.Object) *choice {
 	group, ok := o.(*schedulingv1beta1.PodGroup)
 	if !ok {
@@ -111,12 +111,12 @@ func groupChoice(o runtime.Object) *choice {
 		}}
 }
 
-// resolve sets the fields that follow from the object's class, or from the default class.
+// resolve sets the values that come from the object's class, or from the default class.
 func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	if err := p.AwaitReady(a); err != nil {
 		return err
 	}
-	// Without a default class, the priority is 0 and the pod preempts.
+	// Without a default class, the priority is 0, and the pod may preempt others.
 	class := &schedulingv1.PriorityClass{PreemptionPolicy: new(corev1.PreemptLowerPriority)}
 	if name := *c.class; name != "" {
 		var err error
@@ -154,8 +154,8 @@ func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	return nil
 }
 
-// defaultClass returns the default class, or nil without one. If concurrent writes have marked two, the lower one
-// counts.
+// defaultClass returns the default class, or nil if there is none. If two concurrent writes have made two defaults,
+// the one with the lower priority counts.
 func (p *Plugin) defaultClass() (*schedulingv1.PriorityClass, error) {
 	classes, err := p.Lister.List(labels.Everything())
 	if err != nil {

@@ -13,12 +13,13 @@ import (
 
 const (
 	claimObjects = corev1.ResourceName("count/persistentvolumeclaims")
-	// ofClass stands between the name of a storage class and the resource that is counted for the class alone.
+	// ofClass is the middle part of a quota's resource name that counts only one storage class. The class comes
+	// before it, and the counted resource after it.
 	ofClass = ".storageclass.storage.k8s.io/"
 )
 
-// claims returns the rules for claims. Claims and the storage that they request are counted in total and by storage
-// class.
+// claims returns the rules for persistent volume claims. A quota counts claims, and the storage that they request,
+// in total and for each storage class.
 func claims() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {
@@ -66,7 +67,8 @@ func claims() rules {
 	}
 }
 
-// statusCounts reports whether a change of the status changes the volume's size or its attributes class.
+// statusCounts reports whether a change of a claim's status changes the claim's usage: its allocated size, or its
+// volume attributes class.
 func statusCounts(a admission.Attributes) bool {
 	claim, isClaim := a.GetObject().(*corev1.PersistentVolumeClaim)
 	old, wasClaim := a.GetOldObject().(*corev1.PersistentVolumeClaim)
@@ -75,8 +77,8 @@ func statusCounts(a admission.Attributes) bool {
 			!slices.Equal(attributesClasses(claim), attributesClasses(old)))
 }
 
-// claimedStorage returns the requested storage, or the allocated storage if that is more, in whole bytes. It returns
-// nil for a claim without a request.
+// claimedStorage returns the storage that a claim counts for, in whole bytes. It is the requested or the allocated
+// size, whichever is larger. It is nil for a claim without a request.
 func claimedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	storage, ok := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if !ok {
@@ -90,7 +92,7 @@ func claimedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return &storage
 }
 
-// attributesClasses returns the sorted names of the volume's current and requested attributes classes.
+// attributesClasses returns the sorted names of the volume attributes classes that a claim has and requests.
 func attributesClasses(claim *corev1.PersistentVolumeClaim) []string {
 	var names []string
 	for _, name := range []*string{claim.Spec.VolumeAttributesClassName, claim.Status.CurrentVolumeAttributesClassName} {

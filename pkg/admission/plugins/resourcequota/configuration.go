@@ -1,8 +1,9 @@
-// Package resourcequota has the rules by which the plugin ResourceQuota of k8s.io/apiserver counts pods, services,
-// persistent volume claims and device claims. Other kinds are counted by their number of objects.
+// Package resourcequota has the rules by which ResourceQuotas count pods, services, persistent volume claims and
+// resource claims. The plugin ResourceQuota of k8s.io/apiserver uses them. Other kinds are counted by their number
+// of objects.
 //
-// A quota limits by its status.hard, which a controller copies from its spec. Without that controller, a quota has no
-// effect until its status is written.
+// A quota limits requests by its status.hard, which a controller copies from its spec. Without that controller, a
+// quota has no effect until a client writes its status.
 package resourcequota
 
 import (
@@ -23,10 +24,10 @@ import (
 // Name is the plugin's name.
 const Name = resourcequota.PluginName
 
-// evaluators is the number of quotas that are written in parallel, as in the reference.
+// evaluators is the number of goroutines that update quotas. kube-apiserver has the same number.
 const evaluators = 5
 
-// New returns the plugin with its configuration, which may be nil.
+// New returns the plugin. The configuration may be nil.
 func New(config io.Reader) (*resourcequota.QuotaAdmission, error) {
 	configuration, err := resourcequota.LoadConfiguration(config)
 	if err != nil {
@@ -38,7 +39,7 @@ func New(config io.Reader) (*resourcequota.QuotaAdmission, error) {
 	return resourcequota.NewResourceQuota(configuration, evaluators)
 }
 
-// ignored resources are not counted: events, and resources that aren't stored.
+// ignored are resources that no quota counts: events, and resources that aren't stored.
 var ignored = []schema.GroupResource{
 	{Resource: "bindings"},
 	{Resource: "componentstatuses"},
@@ -52,7 +53,8 @@ var ignored = []schema.GroupResource{
 	{Group: "events.k8s.io", Resource: "events"},
 }
 
-// aliases are the names of resources that were counted before the form "count/RESOURCE" existed.
+// aliases are the resources that quotas also count under an older name, which doesn't have the form
+// "count/RESOURCE".
 var aliases = map[string]corev1.ResourceName{
 	"configmaps":             corev1.ResourceConfigMaps,
 	"resourcequotas":         corev1.ResourceQuotas,
@@ -60,8 +62,8 @@ var aliases = map[string]corev1.ResourceName{
 	"secrets":                corev1.ResourceSecrets,
 }
 
-// Configuration returns the plugin's configuration. A controller measures the objects of the lister. Admission passes
-// nil.
+// Configuration returns the evaluators of all kinds with rules. A controller passes a function that returns
+// listers, to measure existing objects. Admission passes nil.
 func Configuration(lister quota.ListerForResourceFunc) quota.Configuration {
 	if lister == nil {
 		lister = func(resource schema.GroupVersionResource) (cache.GenericLister, error) {

@@ -12,8 +12,8 @@ import (
 
 const deviceClaimObjects = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
 
-// deviceClaims returns the rules for device claims. The claims are counted, and the devices of each class that they
-// request (KEP-4381).
+// deviceClaims returns the rules for resource claims. A quota counts the claims, and the devices that they request
+// of each device class (KEP-4381).
 func deviceClaims() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {
@@ -42,8 +42,9 @@ func deviceClaims() rules {
 	}
 }
 
-// mostDevices returns the greatest number of devices of each class that a request can get: for alternatives, the most
-// of any alternative; for all devices, the most that a claim can hold.
+// mostDevices returns, for each device class, the greatest number of devices that a request can get. For a request
+// with alternatives, that is the maximum over the alternatives. For a request of all devices, it is the limit of
+// devices in a claim.
 func mostDevices(request *resourcev1.DeviceRequest) map[string]int64 {
 	most := map[string]int64{}
 	add := func(class string, mode resourcev1.DeviceAllocationMode, count int64) {

@@ -14,21 +14,22 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// rules are the differences between the kinds that count more than objects.
+// rules say how a kind is counted. Kinds that are counted only by their number of objects have none.
 type rules struct {
-	// counts reports whether the kind counts a quota's resource.
+	// counts reports whether the kind has a usage of the quota's resource.
 	counts func(corev1.ResourceName) bool
-	// handles reports whether a request can change the usage.
+	// handles reports whether a request can change the usage of an object.
 	handles func(admission.Attributes) bool
-	// constraints checks that an object has the fields that its quotas need. Nil needs none.
+	// constraints returns an error if an object lacks a field that its quotas need. If constraints is nil, no field
+	// is needed.
 	constraints func(required []corev1.ResourceName, object runtime.Object) error
-	// scope reports whether a scope covers an object. Nil knows no scopes.
+	// scope reports whether a scope of a quota covers an object. If scope is nil, the kind has no scopes.
 	scope generic.MatchesScopeFunc
 	// usage returns the usage of an object.
 	usage generic.UsageFunc
 }
 
-// evaluator implements quota.Evaluator for a kind with rules.
+// evaluator implements quota.Evaluator for a kind, by its rules.
 type evaluator struct {
 	rules
 	resource schema.GroupVersionResource
@@ -98,7 +99,7 @@ func (e *evaluator) inScope(scope corev1.ScopedResourceSelectorRequirement, obje
 	return e.scope(scope, object)
 }
 
-// selectorOperators map the operators of scope selectors to those of label selectors.
+// selectorOperators maps the operators of scope selectors to those of label selectors.
 var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpIn:           selection.In,
 	corev1.ScopeSelectorOpNotIn:        selection.NotIn,
@@ -106,8 +107,8 @@ var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpDoesNotExist: selection.DoesNotExist,
 }
 
-// selects reports whether a scope's selector matches any of the names that an object refers to. An object without names
-// is compared as such.
+// selects reports whether the selector of a scope matches one of the names to which an object refers. An object
+// without names matches like one without the label.
 func selects(scope corev1.ScopedResourceSelectorRequirement, names []string) (bool, error) {
 	operator, ok := selectorOperators[scope.Operator]
 	if !ok {
@@ -125,7 +126,7 @@ func selects(scope corev1.ScopedResourceSelectorRequirement, names []string) (bo
 	}), nil
 }
 
-// as converts the object to the type that the evaluator counts.
+// as converts an object to the Go type of the kind.
 func as[Object runtime.Object](object runtime.Object) (Object, error) {
 	typed, ok := object.(Object)
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// The evaluators measure the objects of a lister, as a controller does.
+// UsageStats sums the usage of the objects of a lister, as a controller needs it.
 func TestUsageStats(t *testing.T) {
 	t.Parallel()
 	objects := map[corev1.ResourceName]runtime.Object{
@@ -54,7 +54,7 @@ func TestUsageStats(t *testing.T) {
 	}
 }
 
-// Each kind counts its own names of quotas.
+// Each kind counts only its own resources of a quota.
 func TestMatchingResources(t *testing.T) {
 	t.Parallel()
 	counted := map[string][]corev1.ResourceName{
@@ -77,7 +77,7 @@ func TestMatchingResources(t *testing.T) {
 	}
 }
 
-// Requests that can change the usage are handled.
+// The plugin evaluates only requests that can change the usage.
 func TestHandles(t *testing.T) {
 	t.Parallel()
 	claim := volumeClaim
@@ -123,7 +123,7 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-// Quotas and the limits of the plugin's configuration have scopes.
+// Scopes select the objects that a quota, or a limit in the plugin's configuration, applies to.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*corev1.Pod)) *corev1.Pod {
@@ -222,7 +222,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// Pods that the configuration limits need a quota of their scope.
+// The configuration can demand that a pod is covered by a quota with a scope.
 func TestLimitedScopes(t *testing.T) {
 	t.Parallel()
 	scope := corev1.ScopedResourceSelectorRequirement{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpExists}

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// list is a short name for tables.
+// list abbreviates the type in test tables.
 var list = plugintest.Resources
 
 func pod(requests, limits corev1.ResourceList) *corev1.Pod {
@@ -24,7 +24,7 @@ func pod(requests, limits corev1.ResourceList) *corev1.Pod {
 	}}}
 }
 
-// asWhole returns the pod with resources of the pod as a whole.
+// asWhole returns a copy of the pod with resources for the whole pod.
 func asWhole(pod *corev1.Pod, requests, limits corev1.ResourceList) *corev1.Pod {
 	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: requests, Limits: limits}
 	return pod
@@ -53,7 +53,7 @@ func devices(class string, count int64) resourcev1.DeviceRequest {
 		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}
 }
 
-// evaluatorFor returns the evaluator of a resource.
+// evaluatorFor returns the evaluator of a resource, from Configuration.
 func evaluatorFor(t *testing.T, name string) quota.Evaluator {
 	t.Helper()
 	for _, e := range Configuration(nil).Evaluators() {

@@ -19,15 +19,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// requestPrefix and limitPrefix precede a resource's name in a quota.
+// The prefixes of a resource's name in a quota.
 const (
 	requestPrefix = corev1.DefaultResourceRequestsPrefix
 	limitPrefix   = "limits."
 )
 
-// computed are the resources that quotas count by requests and by limits, and by requests under their plain name. If a
-// quota counts a required one, each container must set it. The API has this rule for compatibility alone, so no
-// resource will be added.
+// computed are the resources that quotas count by requests and by limits. The plain name counts requests too. If a
+// quota counts a resource that is marked as required here, each container must set it. This rule is kept for
+// compatibility, so no further resource needs it.
 var computed = []struct {
 	name     corev1.ResourceName
 	required bool
@@ -37,7 +37,7 @@ var computed = []struct {
 	{corev1.ResourceEphemeralStorage, false},
 }
 
-// podObjects counts all pods, livePods those that haven't ended.
+// The names under which quotas count pods. podObjects counts all pods, livePods only those that haven't ended.
 const (
 	podObjects = corev1.ResourceName("count/pods")
 	livePods   = corev1.ResourcePods
@@ -73,11 +73,11 @@ func countedByPods(name corev1.ResourceName) bool {
 			return true
 		}
 	}
-	// Extended resources and huge pages aren't overcommitted, so quotas count requests alone.
+	// Extended resources and huge pages can't be overcommitted, so quotas count only their requests.
 	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
 }
 
-// podConstraints checks that each container sets the required resources; see computed.
+// podConstraints checks that each container sets the resources that computed marks as required.
 func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
 	pod, err := as[*corev1.Pod](object)
 	if err != nil {
@@ -114,7 +114,8 @@ func mustBeGiven(name corev1.ResourceName) bool {
 	return false
 }
 
-// podLevelCovers removes resources that the pod sets as a whole, and reports whether none is left.
+// podLevelCovers removes the resources that the pod sets as a whole from the missing ones. It reports whether none
+// is missing then.
 func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
 	if pod.Spec.Resources == nil {
 		return false
@@ -125,7 +126,7 @@ func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) b
 	return len(missing) == 0
 }
 
-// podUsage returns the pod's usage. A pod that has ended counts as an object alone.
+// podUsage returns the usage of a pod. A pod that has ended counts only in podObjects.
 func podUsage(pod *corev1.Pod, now time.Time) corev1.ResourceList {
 	usage := corev1.ResourceList{podObjects: *one()}
 	if hasEnded(pod, now) {
@@ -139,14 +140,14 @@ func hasEnded(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
-	// A pod on a node that is gone may exist long after its grace period.
+	// If its node is gone, a deleted pod may exist long after its grace period. It isn't counted then.
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return false
 	}
 	return now.After(pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second))
 }
 
-// computeUsage returns requests and limits under the names of quotas.
+// computeUsage returns the requests and limits of a pod, under the names that quotas have for them.
 func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{livePods: *one()}
 	for _, c := range computed {
@@ -194,17 +195,18 @@ func podInScope(scope corev1.ScopedResourceSelectorRequirement, object runtime.O
 	return false, nil
 }
 
-// isTerminating reports whether the pod has a deadline.
+// isTerminating reports whether the pod has an activeDeadlineSeconds. The scope Terminating selects these pods.
 func isTerminating(pod *corev1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 }
 
-// isBestEffort reports whether the pod requests neither CPU nor memory.
+// isBestEffort reports whether the pod requests neither CPU nor memory. The scope BestEffort selects these pods.
 func isBestEffort(pod *corev1.Pod) bool {
 	return cmp.Or(pod.Status.QOSClass, podspec.QOSClass(pod)) == corev1.PodQOSBestEffort
 }
 
-// crossesNamespaces reports whether pods of other namespaces affect the pod's placement.
+// crossesNamespaces reports whether an affinity term of the pod is about pods in other namespaces. The scope
+// CrossNamespacePodAffinity selects these pods.
 func crossesNamespaces(affinity *corev1.Affinity) bool {
 	if affinity == nil {
 		return false

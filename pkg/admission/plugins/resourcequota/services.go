@@ -9,8 +9,8 @@ import (
 
 const serviceObjects = corev1.ResourceName("count/services")
 
-// services returns the rules for services. Services are counted, and the load balancers and node ports that they will
-// get: admission precedes their allocation.
+// services returns the rules for services. A quota counts services, load balancers and node ports. The node ports
+// aren't allocated yet during admission, so the rules count those that the service will get.
 func services() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {
@@ -20,7 +20,7 @@ func services() rules {
 			}
 			return false
 		},
-		// An update may change the type.
+		// An update can change the type of the service, and with it the usage.
 		handles: func(a admission.Attributes) bool {
 			return a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update)
 		},

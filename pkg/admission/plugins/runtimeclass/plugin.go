@@ -1,8 +1,7 @@
-// Package runtimeclass has the plugin RuntimeClass (KEP-585): a pod gets the overhead and the node selector of its
-// runtime class.
+// Package runtimeclass has the plugin RuntimeClass (KEP-585): a pod gets the overhead, the node selector and the
+// tolerations of its runtime class.
 //
-// There is no default class: the plugin ignores pods without one. PodNodeSelector selects the nodes of a whole
-// namespace.
+// The plugin ignores pods without a runtime class, because there is no default class.
 package runtimeclass
 
 import (
@@ -93,8 +92,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// podAndClass returns the pod of a request and its class. The pod is nil for other requests, and the class is nil if
-// the pod has none.
+// podAndClass returns the pod of a request, and the pod's runtime class. The pod is nil for requests that the
+// plugin ignores. The class is nil if the pod has none.
 func (p *Plugin) podAndClass(ctx context.Context, a admission.Attributes) (*corev1.Pod, *nodev1.RuntimeClass, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil

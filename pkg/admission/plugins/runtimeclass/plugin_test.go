@@ -72,7 +72,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// Validation checks the pod after the changes of other plugins and webhooks.
+// Validate checks the pod again, because other plugins and webhooks may have changed it.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	overhead := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}

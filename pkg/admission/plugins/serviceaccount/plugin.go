@@ -1,7 +1,7 @@
-// Package serviceaccount has the plugin ServiceAccount: every pod gets a service account of its namespace and a token
-// of the account.
+// Package serviceaccount has the plugin ServiceAccount: a pod without a service account gets the account "default"
+// of its namespace, and every pod gets a token of its account.
 //
-// The plugin is off by default: it needs a controller that makes the service account "default" in each namespace.
+// The plugin is off by default. It needs a controller that makes the service account "default" in each namespace.
 // Without that account, no pod could be created.
 package serviceaccount
 
@@ -35,7 +35,7 @@ func serviceAccounts(f informers.SharedInformerFactory) reader.Informer[corelist
 	return f.Core().V1().ServiceAccounts()
 }
 
-// Plugin sets the service account of pods.
+// Plugin sets the service account of pods, and mounts tokens.
 type Plugin struct {
 	*reader.ListerHandler[corelisters.ServiceAccountLister]
 }
@@ -45,8 +45,8 @@ var (
 	_ admission.ValidationInterface = &Plugin{}
 )
 
-// podOf returns the pod of a request that may refer to secrets or a service account, else nil: a pod when it is
-// created, or when ephemeral containers are added.
+// podOf returns the pod of a request that may refer to secrets or a service account: one that creates a pod, or
+// adds ephemeral containers. It returns nil for other requests.
 func podOf(a admission.Attributes) *corev1.Pod {
 	created := a.GetSubresource() == "" && a.GetOperation() == admission.Create
 	extended := a.GetSubresource() == "ephemeralcontainers" && a.GetOperation() == admission.Update
@@ -57,7 +57,7 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// isMirror reports whether the pod is the mirror pod of a kubelet's static pod.
+// isMirror reports whether the pod is the mirror pod of a static pod. A kubelet makes it.
 func isMirror(pod *corev1.Pod) bool {
 	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return ok
@@ -69,7 +69,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	if pod == nil || a.GetOperation() != admission.Create {
 		return nil
 	}
-	if !isMirror(pod) { // kubelets take a changed mirror pod for another pod
+	if !isMirror(pod) { // a kubelet would take a changed mirror pod for another pod
 		if pod.Spec.ServiceAccountName == "" {
 			pod.Spec.ServiceAccountName = defaultName
 		}
@@ -87,7 +87,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	return p.Validate(ctx, a, o)
 }
 
-// automounts reports whether the pod gets a token: the pod's field decides, else the account's, else it does.
+// automounts reports whether the pod gets a token. automountServiceAccountToken of the pod decides; if it isn't
+// set, that of the service account decides; if neither is set, the pod gets a token.
 func automounts(account *corev1.ServiceAccount, pod *corev1.Pod) bool {
 	switch {
 	case pod.Spec.AutomountServiceAccountToken != nil:
@@ -130,7 +131,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// validateMirror checks that a mirror pod refers to no object that its kubelet could read because of that.
+// validateMirror checks that a mirror pod refers to no other objects. A kubelet makes mirror pods, and may read all
+// objects to which its pods refer, so it could gain access.
 func validateMirror(pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
 		return errors.New("a mirror pod may not reference service accounts")
@@ -151,7 +153,7 @@ func validateMirror(pod *corev1.Pod) error {
 	return nil
 }
 
-// account returns the pod's service account.
+// account returns the service account of the pod.
 func (p *Plugin) account(ctx context.Context, a admission.Attributes, pod *corev1.Pod) (*corev1.ServiceAccount, error) {
 	if err := p.AwaitReady(a); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func TestToken(t *testing.T) {
 		spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b", VolumeMounts: []corev1.VolumeMount{own}}}
 	})
 	plugintest.Run(t, p, plugintest.Create(pod), "")
-	plugintest.Run(t, p, plugintest.Create(pod), "") // a second run adds nothing
+	plugintest.Run(t, p, plugintest.Create(pod), "") // a second call adds nothing
 
 	if len(pod.Spec.Volumes) != 1 || !strings.HasPrefix(pod.Spec.Volumes[0].Name, "kube-api-access-") {
 		t.Fatalf("volumes: %v", pod.Spec.Volumes)
@@ -65,7 +65,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Pods can bring their own volume, mount or image pull secrets.
+// A pod keeps its own token volume, mount, or image pull secrets.
 func TestExisting(t *testing.T) {
 	t.Parallel()
 	own := []corev1.VolumeMount{{Name: "own", MountPath: mountPath}}

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// limitAnnotation on a service account limits its pods to the secrets that the account lists.
+// limitAnnotation is an annotation of a service account. It limits the account's pods to the secrets that the
+// account lists.
 const limitAnnotation = "kubernetes.io/enforce-mountable-secrets"
 
 func limitsSecrets(account *corev1.ServiceAccount) bool {
@@ -16,7 +17,7 @@ func limitsSecrets(account *corev1.ServiceAccount) bool {
 	return err == nil && limits
 }
 
-// limitSecrets checks that the pod refers only to secrets that its account lists.
+// limitSecrets checks that the pod refers only to secrets that its service account lists.
 func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.Volumes {
@@ -48,7 +49,7 @@ func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	return nil
 }
 
-// limitEphemeralSecrets checks the same for ephemeral containers.
+// limitEphemeralSecrets is limitSecrets for ephemeral containers.
 func limitEphemeralSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.EphemeralContainers {

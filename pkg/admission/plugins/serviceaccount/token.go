@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// mountPath is the path at which client libraries read the token.
+	// mountPath is the path at which client libraries look for the token.
 	mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// volumePrefix begins the name of the token's volume.
 	volumePrefix = "kube-api-access-"
-	// tokenSeconds is the lifetime of a token: an hour, and a few seconds by which these tokens differ from those that
-	// users request.
+	// tokenSeconds is the lifetime of a token: an hour, and a few seconds more. The few seconds tell these tokens
+	// from tokens that users request.
 	tokenSeconds = 3607
 )
 
-// mountToken mounts a volume with a token, the server's certificate authority and the namespace in every container that
-// mounts nothing at the path.
+// mountToken adds a volume to the pod, with a token, the server's certificate authority and the namespace. It
+// mounts the volume in each container that has no mount at mountPath.
 func mountToken(pod *corev1.Pod) {
 	mount := corev1.VolumeMount{ReadOnly: true, MountPath: mountPath}
 	existing := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, volumePrefix) })

@@ -1,8 +1,8 @@
-// Package storageobjectinuseprotection has the plugin StorageObjectInUseProtection: new volumes and claims get
-// finalizers that prevent their deletion while they are in use.
+// Package storageobjectinuseprotection has the plugin StorageObjectInUseProtection: new persistent volumes and
+// claims get finalizers, which keep them from being deleted while they are in use.
 //
-// The controllers of a cluster remove the finalizers. On a server without controllers, disable the plugin, or remove
-// the finalizers of deleted objects.
+// The controllers of a cluster remove the finalizers. On a server without controllers, disable the plugin, or
+// remove the finalizers of deleted objects.
 package storageobjectinuseprotection
 
 import (

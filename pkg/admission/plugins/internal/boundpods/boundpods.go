@@ -1,6 +1,6 @@
-// Package boundpods has what plugins share that check changes of pods by their nodes.
+// Package boundpods is for plugins that check changes of a pod against the node that the pod runs on.
 //
-// The package ignores pods without a node: a plugin for these reads the request itself, and the pod's spec with package
+// The package ignores pods without a node. A plugin for such pods reads the request itself, with the package
 // podspec.
 package boundpods
 
@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Change returns the new and the old pod, if the request changes the spec of a pod that is on a node. Otherwise the pod
-// is nil.
+// Change returns the new and the old pod if the request changes the spec of a pod that is bound to a node.
+// Otherwise both are nil.
 func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -29,13 +29,13 @@ func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("expected an old pod but got a %T", a.GetOldObject()))
 	}
-	if pod.Generation == old.Generation { // the generation counts changes of the spec
+	if pod.Generation == old.Generation { // each change of the spec increments the generation
 		return nil, nil, nil
 	}
 	return pod, old, nil
 }
 
-// Node reads a pod's node. Without the node, the request is refused.
+// Node returns the node of a pod. If the node doesn't exist, the error refuses the request.
 func Node(ctx context.Context, client kubernetes.Interface, a admission.Attributes, name string) (*corev1.Node, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {

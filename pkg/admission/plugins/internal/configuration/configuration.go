@@ -1,6 +1,7 @@
-// Package configuration reads the configurations of plugins that have a file format of their own. The plugins of
-// k8s.io/apiserver read theirs themselves. The package isn't for files without apiVersion and kind, such as
-// PodNodeSelector's.
+// Package configuration reads the configuration files of plugins.
+//
+// Don't use it for plugins of k8s.io/apiserver, which read their own, nor for files without apiVersion and kind,
+// such as PodNodeSelector's.
 package configuration
 
 import (
@@ -11,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kind is the kind of every plugin's configuration.
+// kind is the kind of each plugin's configuration.
 const kind = "Configuration"
 
-// Read reads a Configuration of the only version. Unknown fields are errors.
+// Read decodes a Configuration. It accepts a single version, and no unknown fields.
 func Read(from io.Reader, version string, into any) error {
 	content, err := io.ReadAll(from)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package defaultclass finds the default class for objects without a class.
+// Package defaultclass finds the default among storage classes or ingress classes, which an annotation marks.
 //
-// The package isn't for PriorityClasses: a field marks their default, the lowest default counts, and pods get its value
-// with its name. The plugin Priority finds it itself.
+// Don't use it for PriorityClasses. Their default is marked by a field, and of several defaults the one with the
+// lowest priority counts. The plugin Priority finds it.
 package defaultclass
 
 import (
@@ -18,8 +18,8 @@ type Lister[Class metav1.Object] interface {
 	List(labels.Selector) ([]Class, error)
 }
 
-// Name returns the name of the default class, which one of the annotations marks, or nil without one. Its error is the
-// response to the request.
+// Name returns the name of the class that one of the annotations marks as default, or nil if no class is marked.
+// Its error is the response to the request.
 func Name[Class metav1.Object](a admission.Attributes, lister Lister[Class], annotations ...string) (*string, error) {
 	classes, err := lister.List(labels.Everything())
 	if err != nil {
@@ -28,8 +28,8 @@ func Name[Class metav1.Object](a admission.Attributes, lister Lister[Class], ann
 	return newest(classes, annotations), nil
 }
 
-// newest returns the name of the newest class that is marked. So a user can replace the default class by a new one at
-// any time.
+// newest returns the name of the newest class that is marked as default. The newest counts so that a user can mark
+// a new default before removing the old one.
 func newest[Class metav1.Object](classes []Class, annotations []string) *string {
 	marked := slices.DeleteFunc(classes, func(c Class) bool {
 		return !slices.ContainsFunc(annotations, func(a string) bool { return c.GetAnnotations()[a] == "true" })

@@ -1,6 +1,6 @@
-// Package namespaces is for plugins that read the namespace of a request.
+// Package namespaces is for plugins that read the namespace object of a request.
 //
-// A plugin that needs the namespace's name alone takes it from the request, and embeds admission.Handler instead.
+// A plugin that needs only the namespace's name takes it from the request, and embeds admission.Handler instead.
 package namespaces
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
-// Handler is an admission.Handler that reads namespaces. Plugins embed it.
+// Handler is an admission.Handler that can read namespaces. Plugins embed it.
 type Handler struct {
 	*reader.ListerHandler[corelisters.NamespaceLister]
 }
@@ -29,12 +29,12 @@ func namespaces(f informers.SharedInformerFactory) reader.Informer[corelisters.N
 	return f.Core().V1().Namespaces()
 }
 
-// GetNamespace returns a namespace. If the informer lacks it, GetNamespace reads it from the server.
+// GetNamespace returns a namespace. If the informer doesn't have it, GetNamespace reads it from the server.
 func (h *Handler) GetNamespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	return reader.Get(ctx, name, h.Lister.Get, h.Client.CoreV1().Namespaces().Get)
 }
 
-// Of returns the namespace of a request. Its error is the response to the request.
+// Of returns the namespace of a request. If that fails, the error is the response to the request.
 func (h *Handler) Of(ctx context.Context, a admission.Attributes) (*corev1.Namespace, error) {
 	if err := h.AwaitReady(a); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (h *Handler) Of(ctx context.Context, a admission.Attributes) (*corev1.Names
 	return namespace, err
 }
 
-// IsIn reports whether a request is for an object in a namespace, other than the namespace itself.
+// IsIn reports whether a request is for an object in a namespace. It is false for requests for a namespace itself.
 func IsIn(a admission.Attributes) bool {
 	return a.GetNamespace() != "" && a.GetKind().GroupKind() != corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind()
 }

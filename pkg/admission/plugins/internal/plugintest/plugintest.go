@@ -1,6 +1,6 @@
-// Package plugintest runs an admission plugin in a test, without a chain or a server.
+// Package plugintest runs one admission plugin in a test, without a chain or a server.
 //
-// Tests that depend on the order of plugins or on the storage are in test/integration instead.
+// Tests that need several plugins or the storage are in test/integration instead.
 package plugintest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// Request is a request to admit. Its kind and resource follow from the objects.
+// Request is a request for a plugin. Its kind and resource are those of its objects.
 type Request struct {
 	Operation   admission.Operation
 	Object, Old runtime.Object
@@ -50,19 +50,19 @@ func Delete(old runtime.Object) Request {
 	return Request{Operation: admission.Delete, Old: old, Options: &metav1.DeleteOptions{}}
 }
 
-// Of returns the request for a subresource.
+// Of returns the request for a subresource of the object.
 func (r Request) Of(subresource string) Request {
 	r.Subresource = subresource
 	return r
 }
 
-// By returns the request with a user.
+// By returns the request with another user.
 func (r Request) By(info user.Info) Request {
 	r.User = info
 	return r
 }
 
-// Attributes returns the arguments of the plugin.
+// Attributes returns the request in the form that plugins get.
 func (r Request) Attributes(t *testing.T) admission.Attributes {
 	t.Helper()
 	object := r.Object
@@ -85,8 +85,8 @@ func (r Request) Attributes(t *testing.T) admission.Attributes {
 		r.Subresource, r.Operation, r.Options, r.DryRun, r.User)
 }
 
-// Start sets the plugin's dependencies, with a client that has the objects. allowed is its authorizer; nil allows
-// everything.
+// Start gives the plugin its dependencies, among them a client and informers that have the given objects. allowed
+// decides what the authorizer allows; nil allows everything.
 func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authorizer, objects ...runtime.Object) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -111,14 +111,14 @@ func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authoriz
 	}
 }
 
-// Run asks the plugin to admit the request, then to validate it. The refusal must contain want. If want is empty, the
-// request must be admitted.
+// Run calls the plugin's Admit and then its Validate. The error must contain want. If want is empty, the request
+// must be admitted.
 func Run(t *testing.T, plugin admission.Interface, request Request, want string) {
 	t.Helper()
 	Want(t, run(t, plugin, request), want)
 }
 
-// Want checks a plugin's error. It must contain want, or be nil if want is empty.
+// Want checks an error of a plugin. The error must contain want. If want is empty, there must be no error.
 func Want(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
@@ -149,7 +149,7 @@ func run(t *testing.T, plugin admission.Interface, request Request) error {
 	return nil
 }
 
-// Resources returns a list of quantities from pairs of a name and a quantity.
+// Resources returns a list of resources, from pairs of a name and a quantity.
 func Resources(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for pair := range slices.Chunk(pairs, 2) {

@@ -1,5 +1,5 @@
-// Package reader has handlers that admission plugins embed to read objects: from the server by a client, or from an
-// informer by a lister.
+// Package reader has handlers that plugins embed to read objects. A Handler reads from the server by a client, and
+// a ListerHandler from an informer by a lister.
 //
 // A plugin that needs only the request embeds admission.Handler instead.
 package reader
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handler is an admission.Handler with a client of the server.
+// Handler is an admission.Handler that has a client of the server.
 type Handler struct {
 	*admission.Handler
 	Client kubernetes.Interface
@@ -38,20 +38,21 @@ func (h *Handler) ValidateInitialization() error {
 	return nil
 }
 
-// Informer is an informer of client-go with its lister.
+// Informer is an informer of client-go, with its lister.
 type Informer[Lister any] interface {
 	Informer() cache.SharedIndexInformer
 	Lister() Lister
 }
 
-// ListerHandler is a Handler with a lister. It is ready when the lister's informer is synced.
+// ListerHandler is a Handler that also has a lister. It is ready when the lister's informer is synced.
 type ListerHandler[Lister any] struct {
 	*Handler
 	Lister   Lister
 	informer func(informers.SharedInformerFactory) Informer[Lister]
 }
 
-// NewListerHandler returns a handler for the operations, with the lister of an informer.
+// NewListerHandler returns a handler for the operations. informer returns the informer whose lister the plugin
+// uses.
 func NewListerHandler[Lister any](informer func(informers.SharedInformerFactory) Informer[Lister], operations ...admission.Operation) *ListerHandler[Lister] {
 	return &ListerHandler[Lister]{Handler: NewHandler(operations...), informer: informer}
 }
@@ -71,7 +72,7 @@ func (h *ListerHandler[Lister]) ValidateInitialization() error {
 	return h.Handler.ValidateInitialization()
 }
 
-// AwaitReady waits until the handler is ready. Its error is the response to the request.
+// AwaitReady waits until the handler is ready. If that fails, the error is the response to the request.
 func (h *ListerHandler[Lister]) AwaitReady(a admission.Attributes) error {
 	if !h.WaitForReady() {
 		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
@@ -79,8 +80,8 @@ func (h *ListerHandler[Lister]) AwaitReady(a admission.Attributes) error {
 	return nil
 }
 
-// Get returns the object of a name that cached finds. If cached lacks the object, Get asks live: another process may have
-// written it to the same storage.
+// Get returns the object that cached finds. If cached doesn't have the object, Get calls live: another server with
+// the same etcd may have just written the object.
 func Get[Object any](ctx context.Context, name string, cached func(name string) (Object, error),
 	live func(ctx context.Context, name string, options metav1.GetOptions) (Object, error)) (Object, error) {
 	object, err := cached(name)

@@ -43,7 +43,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A plugin without a client or a lister is an error of the chain.
+// A plugin that gets no client or no lister makes the construction of the chain fail.
 func TestValidateInitialization(t *testing.T) {
 	t.Parallel()
 	if NewHandler(admission.Create).ValidateInitialization() == nil {

@@ -1,6 +1,6 @@
-// Package signers checks permissions for the signers of certificates.
+// Package signers is for plugins that check a user's permissions for signers of certificates.
 //
-// The package checks the resource "signers" alone. A plugin that checks others uses the authorizer itself, as
+// It checks only the resource "signers". A plugin that checks other permissions calls the authorizer itself, as
 // OwnerReferencesPermissionEnforcement does.
 package signers
 
@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Handler is an admission.Handler that asks the authorizer. Plugins embed it.
+// Handler is an admission.Handler that has an authorizer. Plugins embed it.
 type Handler struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
@@ -39,8 +39,8 @@ func (h *Handler) ValidateInitialization() error {
 	return nil
 }
 
-// Authorized reports whether the user may use the verb (approve, sign, attest) for the signer, or for all signers of
-// its domain.
+// Authorized reports whether the user may use the verb (approve, sign or attest) for the signer, or for all signers
+// of the signer's domain.
 func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
@@ -61,7 +61,7 @@ func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer str
 	return false
 }
 
-// ParseRequest parses the certificate request in a PEM block.
+// ParseRequest parses a certificate request that is encoded as a PEM block.
 func ParseRequest(request []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {

@@ -1,7 +1,7 @@
 // Package tolerations merges the tolerations of pods with those that plugins add.
 //
-// The package doesn't match tolerations with taints: corev1.Toleration does. A plugin that adds a toleration only for a
-// taint without one needs no merging.
+// The package doesn't match tolerations with taints: corev1.Toleration has methods for that. A plugin that adds a
+// toleration only if the pod has none for the taint needs no merging.
 package tolerations
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Merge returns the tolerations of both lists, in order, without those that another toleration covers.
+// Merge returns the tolerations of both lists, in order. It leaves out each toleration that another one covers.
 func Merge(first, second []corev1.Toleration) []corev1.Toleration {
 	all := slices.Concat(first, second)
 	var merged []corev1.Toleration
@@ -27,15 +27,16 @@ func Merge(first, second []corev1.Toleration) []corev1.Toleration {
 	return merged
 }
 
-// covers reports whether other tolerates everything that t tolerates.
+// covers reports whether other tolerates every taint that t tolerates.
 func covers(other, t corev1.Toleration) bool {
 	exists := other.Operator == corev1.TolerationOpExists
 	switch {
 	case equality.Semantic.DeepEqual(other, t):
 		return true
-	case other.Key != t.Key && (other.Key != "" || !exists): // without a key, a toleration is for all taints
+	// An empty key with the operator Exists tolerates every taint.
+	case other.Key != t.Key && (other.Key != "" || !exists):
 		return false
-	case other.Effect != t.Effect && other.Effect != "": // without an effect, a toleration is for all effects
+	case other.Effect != t.Effect && other.Effect != "": // an empty effect tolerates every effect
 		return false
 	case other.Effect == corev1.TaintEffectNoExecute && other.TolerationSeconds != nil &&
 		(t.TolerationSeconds == nil || *t.TolerationSeconds > *other.TolerationSeconds):
@@ -47,7 +48,8 @@ func covers(other, t corev1.Toleration) bool {
 		t.Operator == corev1.TolerationOpEqual && t.Value == other.Value
 }
 
-// Allowed reports whether each toleration is covered by one that is allowed. An empty list allows all.
+// Allowed reports whether each toleration is covered by one of the allowed ones. An empty list allows every
+// toleration.
 func Allowed(list, allowed []corev1.Toleration) bool {
 	if len(allowed) == 0 {
 		return true
