@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
-// buildFaults makes the injector of faults, without any fault: a start meets none.
+// buildFaults makes the injector of faults. It has no faults until the start is over.
 func buildFaults(c *Config) *faults.Injector {
 	return faults.New(faults.Config{
 		Seed:       c.options.Faults.Seed,
@@ -21,7 +21,8 @@ func buildFaults(c *Config) *faults.Injector {
 	})
 }
 
-// revision returns the resource version of the last write. A consistent list of anything has it.
+// revision returns the resource version of the last write of any object. A consistent list has it, whatever the list's
+// resource is.
 func (c *Config) revision(ctx context.Context) (uint64, error) {
 	list, err := c.clients.typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -34,7 +35,7 @@ func (c *Config) revision(ctx context.Context) (uint64, error) {
 	return revision, nil
 }
 
-// beginFaults injects the faults of the options from now on.
+// beginFaults puts the faults of the options in force.
 func (c *Config) beginFaults(ctx context.Context) error {
 	file, err := c.faults.Begin(ctx, c.options.Faults)
 	if err != nil {

@@ -31,7 +31,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addMiscFlags(fss.FlagSet("misc"))
-	// The library would serve nothing then.
+	// kube-apiserver's help says that 0 means that nothing is served, but this server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	if !o.TransientKeys {
 		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
@@ -40,8 +40,8 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
 }
 
-// mustName refuses an empty value of a flag, such as that of an unset variable in a script: without a folder, the
-// server would not keep the data.
+// mustName makes a flag refuse an empty value, such as that of an unset variable in a script: without a data folder,
+// the server would lose its data.
 func mustName(fs *pflag.FlagSet, name, what string) {
 	f := fs.Lookup(name)
 	f.Value, f.DefValue = nonEmpty{f.Value, what}, ""
@@ -60,7 +60,7 @@ func (v nonEmpty) Set(s string) error {
 	return v.Value.Set(s)
 }
 
-// addFeatureFlags leaves out the flag of priority and fairness: see NewOptions.
+// addFeatureFlags adds the library's flags of features, except for the flag of priority and fairness: see NewOptions.
 func (o *Options) addFeatureFlags(fs *pflag.FlagSet) {
 	all := pflag.NewFlagSet("features", pflag.ContinueOnError)
 	o.Features.AddFlags(all)

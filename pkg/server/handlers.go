@@ -28,7 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// handlerChain returns the library's handler chain, with the handlers that come before the library's mux.
+// handlerChain returns the function that makes the handler chain of a server: the library's filters, miniapi's own
+// handlers, and at the end the library's mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
 		api := c.apis.handler(next)
@@ -45,15 +46,15 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 	}
 }
 
-// notFound answers requests that no part of the server knows, with a Status.
+// notFound answers requests for paths that no part of the server serves with a Status.
 func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves paths that are neither resources nor described by OpenAPI: the decisions of admission,
-// certificates for webhooks and faults, which the index of paths leaves out because kube-apiserver has no such
-// paths, and the OpenID documents that verify service account tokens. If the issuer can't be discovered, there are
-// no OpenID documents, as in kube-apiserver.
+// installOwnPaths serves paths that are neither resources nor in the OpenAPI documents: the decisions of admission,
+// certificates for webhooks, faults, and the OpenID documents that verify service account tokens. The list of paths at
+// / has only the OpenID documents, because kube-apiserver doesn't have the others. If the issuer isn't a URL that
+// clients can reach, there are no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)
@@ -70,11 +71,11 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 		serviceaccount.JWKSPath:          discovery.JWKS(),
 	} {
 		mux.Handle(path, document)
-		mux.UnlistedHandle(path+"/", document) // generated clients ask for protobuf
+		mux.UnlistedHandle(path+"/", document) // generated clients request the path with a slash at its end
 	}
 }
 
-// dependencies returns the parts of this server that the table's storages need.
+// dependencies returns the parts of this server that the storages of the table's kinds need.
 func dependencies(c *Config) (registry.Dependencies, error) {
 	kubelet, err := kubelet(c.options.Kubelet)
 	if err != nil {
@@ -109,7 +110,8 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	}, nil
 }
 
-// written is called after each write of an object. When it returns, the write is in effect.
+// written is called after each write of an object, and before the answer to the client. It returns when the write is in
+// effect.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.clients.informers.Barrier().Wait(c.following, resource, obj)
 	if c.flowSchemas != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// Options are the settings of a server that flags can change. They have kube-apiserver's names if miniapi has the
-// feature.
+// Options are the settings of a server that flags can change. A flag that kube-apiserver also has is named as in
+// kube-apiserver.
 type Options struct {
 	ServerRun      *genericoptions.ServerRunOptions
 	Etcd           *genericoptions.EtcdOptions
@@ -45,8 +45,8 @@ type Options struct {
 	// Serving.ServerCert.CertDirectory names another. Without DataDir and Etcd.StorageConfig.Transport.ServerList,
 	// the data is lost when the server stops.
 	DataDir string
-	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, because a
-	// kube-apiserver makes neither. Serving.ServerCert.CertDirectory then has only the serving certificate.
+	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, for command lines
+	// of kube-apiserver, which makes neither. Serving.ServerCert.CertDirectory then has only the serving certificate.
 	TransientKeys bool
 	// ServiceClusterIPRange is the range of cluster IPs in CIDR notation, or two of them separated by a comma.
 	ServiceClusterIPRange string
@@ -56,13 +56,14 @@ type Options struct {
 	EventTTL time.Duration
 	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
-	// EndpointReconcilerType selects the reconciler of the endpoints of the service "kubernetes".
+	// EndpointReconcilerType selects the way in which the endpoints of the service "kubernetes" are kept up to date, or
+	// "none".
 	EndpointReconcilerType string
-	// AdvertiseHost puts the host's own address into these endpoints if the server listens on the loopback address.
-	// Otherwise such a server has no endpoints.
+	// AdvertiseHost puts the host's own address into the endpoints of the service "kubernetes" if the server listens on
+	// the loopback address. Otherwise such a server has no endpoints.
 	AdvertiseHost bool
-	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate. It proves to the servers of aggregated
-	// APIs that this server may name the user of a request.
+	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate and its key. By the certificate, the servers
+	// of aggregated APIs know that they can trust this server's requests to name the user.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Controllers selects the controllers that run in the server: none by default.
 	Controllers controllers.Selection
@@ -73,31 +74,32 @@ type Options struct {
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting has no effect: the server always resolves services to endpoints.
 	EnableAggregatorRouting bool
-	// RuntimeHooks are hooks that extensions implement, and that the server calls for clients. By default there are none.
+	// RuntimeHooks configures runtime hooks: calls that other programs ask the server to make to extensions. They are
+	// off by default.
 	RuntimeHooks *runtimehooks.Options
 	// Kubelet configures the connection to kubelets.
 	Kubelet KubeletOptions
-	// WrapHandler, if there is one, wraps the handler of requests that are authenticated and authorized.
+	// WrapHandler, if set, wraps the handler of authenticated and authorized requests.
 	WrapHandler func(next http.Handler) http.Handler
-	// LogRequest, if set, is called with each answered request of a client. Many goroutines call it.
+	// LogRequest, if set, is called after each request of a client, by many goroutines.
 	LogRequest func(Request)
-	// Definitions are there from the start.
+	// Definitions are CustomResourceDefinitions that the server has from its start.
 	Definitions Definitions
-	// Flagz has the flags that /flagz shows, for a program with flags.
+	// Flagz reads the flags that /flagz shows. It is nil for a program without flags.
 	Flagz flagz.Reader
-	// FeatureGates are set after those of --feature-gates. KnownFeatureGates has their names.
+	// FeatureGates are set after the gates of --feature-gates. KnownFeatureGates returns the possible names.
 	FeatureGates map[string]bool
 
 	globals *process.Globals
 }
 
-// Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a client
-// had applied them. The server leaves out those about which something else than their content decides, such as an
-// admission plugin: Server.Installed tells which are there, and requests must apply the others.
+// Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a
+// client had applied them. The server leaves out a definition if more than its content decides about it, for example an
+// admission plugin. Server.Installed returns the stored ones, and requests must apply the others.
 type Definitions struct {
-	// FieldManager is that of the client.
+	// FieldManager is the field manager that owns the fields of the definitions.
 	FieldManager string
-	// JSON has a definition in each element.
+	// JSON has the definitions in JSON, one in each element.
 	JSON [][]byte
 }
 
@@ -110,7 +112,7 @@ type KubeletOptions struct {
 	PreferredAddressTypes     []string
 }
 
-// NewOptions returns the defaults of "miniapi serve", but for its controllers.
+// NewOptions returns the defaults of "miniapi serve". Only the selection of controllers differs: it is empty.
 func NewOptions() *Options {
 	globals := process.NewGlobals(shared.process)
 	o := &Options{
@@ -144,7 +146,8 @@ func NewOptions() *Options {
 	o.Serving.BindPort = 6443
 	o.Serving.ServerCert.CertDirectory = ""
 	o.Etcd.DefaultStorageMediaType = "application/vnd.kubernetes.protobuf"
-	// Priority and fairness slows down every request, and a developer's server has no tenants.
+	// Priority and fairness makes every request slower, and queues requests of different users fairly. A developer's
+	// server has few users.
 	o.Features.EnablePriorityAndFairness = false
 	return o
 }
@@ -171,19 +174,20 @@ func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.Versio
 	return o.globals.KnownGates()
 }
 
-// AddMetrics records which gates and versions the options choose, for a program that runs one server.
+// AddMetrics records the chosen gates and versions in the metrics of the process. Call it only in a program that runs
+// one server.
 func (o *Options) AddMetrics() { o.globals.AddMetrics() }
 
-// KeptAuthority returns the stored authority that the options name, to issue certificates without a server. It
-// makes the authority, and the data folder, if they don't exist.
+// KeptAuthority returns the stored authority of the options to a program that issues certificates without a server. If
+// there is none, KeptAuthority makes the data folder and the authority.
 func (o *Options) KeptAuthority() (*pki.Authority, error) { return o.ownKeys().Kept() }
 
-// servingKeys is the store of the serving certificate.
+// servingKeys returns the store of the serving certificate.
 func (o *Options) servingKeys() keys.Store {
 	return keys.StoreOf(o.Serving.ServerCert.CertDirectory, o.DataDir)
 }
 
-// ownKeys is the store of the keys that kube-apiserver doesn't make.
+// ownKeys returns the store of the keys that miniapi makes and kube-apiserver doesn't.
 func (o *Options) ownKeys() keys.Store {
 	if o.TransientKeys {
 		return keys.Store{}

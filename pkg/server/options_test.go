@@ -141,7 +141,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 	}
 }
 
-// overrides configures an external etcd, and others for some resources.
+// overrides returns a function that sets an external etcd, and other etcd servers for some resources.
 func overrides(values ...string) func(*Options) {
 	return func(o *Options) {
 		o.Etcd.StorageConfig.Transport.ServerList = []string{"http://127.0.0.1:2379"}
@@ -220,7 +220,7 @@ func gvr(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
-// A pipe, such as a shell's <(...), can be read only once: the check of a flag must not read it.
+// A pipe, such as a shell's <(...), can be read only once: the checks of flags must not read it.
 func TestFilesLeavePipes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// buildRuntimeHooks serves the paths of runtime hooks if --runtime-hooks asks for them.
+// buildRuntimeHooks serves the paths of runtime hooks, if --runtime-hooks is set.
 func buildRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (err error) {
 	if !c.options.RuntimeHooks.Enabled {
 		return nil
@@ -30,7 +30,8 @@ func buildRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (err err
 	return nil
 }
 
-// startRuntimeHooks returns when ExtensionConfigs are served. Discovery goes on until the stop of the server begins.
+// startRuntimeHooks returns when ExtensionConfigs are served. The discovery of extensions continues until a stop of the
+// server begins.
 func startRuntimeHooks(ctx context.Context, c *Config) error {
 	if c.runtimeHooks == nil {
 		return nil

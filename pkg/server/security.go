@@ -28,32 +28,32 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
-// security has the keys and certificates of the server, and those that it trusts.
+// security has the keys and certificates of the server, and the authorities that it trusts.
 type security struct {
 	authority      *pki.Authority
-	signingKey     crypto.Signer // the signer of service account tokens; nil if a flag names the key
+	signingKey     crypto.Signer // the signer of service account tokens, or nil if a flag names the key
 	authentication *authentication.Applied
 	escalation     func(ctx context.Context, obj, old runtime.Object) error
-	// services and webhookAuth find and authenticate webhooks.
+	// services finds webhooks, and webhookAuth authenticates the server to them.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
-	// tokens are those of the controllers, by their user.
+	// tokens are the bearer tokens of the controllers, by user name.
 	tokens map[string]string
 }
 
 // CA is the server's own certificate authority, in PEM.
 func (c *Config) CA() []byte { return c.security.authority.CA() }
 
-// ServingCertificate issues a certificate of the server's own authority, with its key, in PEM. It is for webhooks.
-// The server trusts the certificate if Options.Admission.Services locates the webhook, or if CA is the caBundle.
+// ServingCertificate issues a serving certificate for a webhook by the server's own authority. It returns the
+// certificate and its key in PEM. The server trusts the certificate if Options.Admission.Services finds the webhook, or
+// if the webhook's caBundle is CA.
 func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error) {
 	pair, err := c.security.authority.Serving(pki.Names{DNS: hosts, IPs: ips})
 	return pair.Cert, pair.Key, err
 }
 
-// AuditTo sends audit events to a backend, in addition to those of the options. The policy replaces that of the
-// options. A nil policy replaces nothing. If the options have no policy either, the backend gets all events with
-// requests and responses.
+// AuditTo sends audit events to a further backend, in addition to those of the options. A policy given as rules
+// replaces that of the options. Without any policy, the backend gets all events with requests and responses.
 func (c *Config) AuditTo(backend auditbackend.Backend, rules *auditinternal.Policy) {
 	audit.Add(c.generic, backend, rules)
 }
@@ -118,7 +118,7 @@ func (c *Config) buildAuthentication(context.Context) error {
 	return nil
 }
 
-// follow reloads a configuration file, if there is one, until a stop begins.
+// follow applies a configuration file again whenever it changes, until a stop begins. A nil file is allowed.
 func (l *lifetime) follow(file *reload.File) {
 	if file != nil {
 		l.reloads.Go(func() { file.Follow(l.following) })
@@ -133,7 +133,8 @@ func (c *Config) buildAuthorization(context.Context) error {
 	c.follow(built.Config)
 	c.generic.Authorization.Authorizer, c.generic.RuleResolver = built.Authorizer, built.RuleResolver
 	if slices.Contains(built.Modes, authorization.ModeRBAC) {
-		// The informers of the authorizer may be behind for a moment, but this check must not be.
+		// The check of privilege escalation reads roles by requests: the informers of the authorizer may lag behind
+		// writes.
 		c.security.escalation = rbac.NewEscalationChecker(rbac.FromClient(c.clients.typed.RbacV1()), built.Authorizer).Check
 	}
 	return nil
@@ -163,7 +164,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		return fmt.Errorf("admission: %w", err)
 	}
 	c.generic.AdmissionControl = chain
-	// Webhooks that convert custom resources are found and authenticated like those of admission.
+	// Webhooks that convert custom resources are found and authenticated like admission webhooks.
 	services := c.options.Admission.Services
 	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
 	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
@@ -188,7 +189,7 @@ func (c *Config) buildDecisions(context.Context) error {
 	return nil
 }
 
-// tracer is nil if requests aren't traced.
+// tracer returns the provider of OpenTelemetry traces, or nil if requests aren't traced.
 func tracer(c *Config) trace.TracerProvider {
 	if c.options.Tracing.ConfigFile == "" {
 		return nil

@@ -26,26 +26,26 @@ import (
 // Version returns the version that /version and "miniapi version" show: see version.Get.
 func Version() apimachineryversion.Info { return version.Get() }
 
-// Server is a server that can run, once.
+// Server is a server that is built. It can run once.
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
-	// writer writes to the storages of the table without admission.
+	// writer writes to the storages of the table's kinds without admission.
 	writer *seed.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
-	// seeded tells whether the objects of every cluster were stored while the server was built. It is set when
+	// seeded is true if the objects of every cluster were stored while the server was built. It has its value when
 	// seeding has ended.
 	seeded bool
-	// installed are the definitions that were stored then.
+	// installed are the definitions of the options that were stored while the server was built.
 	installed []customresources.Installed
 	// snapshots are nil with an external etcd.
 	snapshots *snapshot.Snapshots
-	// background has the remaining work of a start.
+	// background is the work of a start that continues after the server is ready.
 	background sync.WaitGroup
 }
 
-// New builds the server. If it fails, the Config is closed.
+// New builds the server. If it fails, New closes the Config.
 func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	defer func() {
 		if err != nil {
@@ -65,7 +65,7 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
-// build builds the main server, and the one for custom resources behind it.
+// build builds the main server, and the server for custom resources to which it passes requests on.
 func (s *Server) build() (err error) {
 	c := s.config
 	if s.main, err = c.generic.Complete(c.clients.informers).New("miniapi", c.apis.customResources.Server()); err != nil {
@@ -113,16 +113,17 @@ func (s *Server) build() (err error) {
 	return nil
 }
 
-// Ready returns a channel that is closed when the server serves every request completely.
+// Ready returns a channel that is closed when the server can serve every request.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run serves until ctx ends, or the embedded etcd fails. It returns when all parts of the server and its Config are
-// stopped and released.
+// Run serves until ctx ends, or until the embedded etcd fails. It returns when all parts of the server and its Config
+// have stopped.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// The start of the library must not end with ctx: a hook whose context has ended fails, a failed hook ends the
-	// process, and controllers that no hook has started never stop. Therefore the server becomes ready first.
-	// Exceptions are an external etcd, which may never answer, and a start that hangs.
+	// The end of ctx must not interrupt the start of the library: a hook whose context has ended fails, a failed hook
+	// ends the process, and controllers that no hook has started never stop. Therefore the server first becomes ready,
+	// even if ctx has ended. With an external etcd, which may never answer, ctx interrupts the start. A start that
+	// hangs is interrupted after startGrace.
 	starting := ctx
 	if s.config.etcd.Embedded() {
 		var abandon context.CancelFunc
@@ -157,7 +158,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	switch {
 	case err == nil:
 		close(s.ready)
-	case ctx.Err() != nil: // the caller asks for a stop, so the reason why the server isn't ready doesn't matter any more
+	case ctx.Err() != nil: // the caller wants a stop, so the error of the start doesn't matter
 	default:
 		s.config.end()
 		stop()
@@ -165,7 +166,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-s.config.etcd.Failed(): // the stop of etcd returns the reason
+	case <-s.config.etcd.Failed(): // Close returns the reason
 	case err := <-stopped:
 		return err
 	}
@@ -182,13 +183,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return <-stopped
 }
 
-// Installed returns which of the definitions of the options are there. It must be called when the server is ready.
+// Installed returns the definitions of the options that the server has stored. It must be called when the server is
+// ready.
 func (s *Server) Installed() []customresources.Installed { return s.installed }
 
 // Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
 
-// localURL returns the URL for local clients, whatever address the server listens on.
+// localURL returns the URL for clients on the same machine, whatever address the server listens on.
 func localURL(c *Config) string {
 	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()
@@ -198,7 +200,7 @@ func localURL(c *Config) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
 }
 
-// AdminConfig returns a client configuration for the superuser.
+// AdminConfig returns a client configuration for a user who may do everything.
 func (s *Server) AdminConfig() *rest.Config {
 	return &rest.Config{
 		Host: localURL(s.config),
@@ -231,24 +233,24 @@ func (s *Server) Kubeconfig() *clientcmdapi.Config {
 	return config
 }
 
-// servingCA returns the bundle with which clients verify the server: its serving certificate, which another
-// authority may have signed, and its own authority.
+// servingCA returns the certificates by which clients verify the server: the server's own authority, and the serving
+// certificate, because another authority may have issued it.
 func servingCA(c *Config) []byte {
 	shown, _ := c.generic.SecureServing.Cert.CurrentCertKeyContent()
 	return append(append([]byte{}, shown...), c.CA()...)
 }
 
-// WebhookClient returns a client that reaches a webhook like the server: see webhooks.Client.
+// WebhookClient returns a client that calls a webhook in the same way as the server does: see webhooks.Client.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
 	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
 }
 
-// Snapshot has the stored objects of a server at a moment.
+// Snapshot is a copy of all stored objects at one moment.
 type Snapshot = snapshot.Snapshot
 
 var errNoSnapshots = errors.New("a snapshot takes an embedded etcd, and this server has an external one")
 
-// Snapshot takes a snapshot of all stored objects, for Restore. It works only with an embedded etcd.
+// Snapshot takes a snapshot of all stored objects, for Restore. It needs an embedded etcd.
 func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if s.snapshots == nil {
 		return nil, errNoSnapshots

@@ -11,27 +11,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// shared is the state that the servers of a process share. The packages below this one have no such state: this
-// package passes it to them. In addition, a process has constants that are computed at their first use: the table
-// of kinds (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap), the version of the build
-// (version), and the state of k8s.io/apiserver, etcd and klog (see docs/architecture.md).
+// shared has the state that servers of a process share. The packages below pkg/server have no such state: pkg/server
+// passes it to them. Besides shared, a process has values that are computed once and never change: the table of kinds
+// (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap) and the version of the build (version).
+// docs/architecture.md lists the state of k8s.io/apiserver, etcd and klog.
 var shared = struct {
 	// process guards the feature gates and versions, because k8s.io/apiserver reads those of the process in most
-	// places. Servers that run at the same time must agree on them: a later one that differs gets an error.
+	// places. Servers that run at the same time must have the same ones. A later server with others gets an error.
 	process *process.Process
-	// schemas describe the types of the table. They depend only on the types, and take 25 MB and 140 ms if all of
-	// them are needed. No server changes them.
+	// schemas are the OpenAPI definitions of the table's types. All of them take 25 MB and 140 ms. They depend only on
+	// the types, and no server changes them.
 	schemas func() *openapi.Schemas
-	// copies are the objects of every cluster that one server has prepared and validated. They are the same for
-	// most servers, and the copies save half of the time of a later start. A server prepares an object itself if
-	// the object differs, or if no earlier server had the same feature gates and versions.
+	// copies are the objects of every cluster that a server has defaulted and validated. Most servers store the same
+	// objects, and copying them saves half of the time of a later start. A server prepares an object itself if the
+	// object differs, or if no earlier server had the same feature gates and versions.
 	copies *seed.Copies
-	// definitions are custom resource definitions as servers store them, by what was given. To prepare one takes some ten
-	// milliseconds and more for each 100 kB of it: it is decoded, validated and encoded, and its expressions are compiled.
-	// Servers read what they share, and have their own UIDs and times.
+	// definitions are custom resource definitions in the form in which servers store them. Preparing a definition takes
+	// more than ten milliseconds for each 100 kB: it is decoded, validated and encoded, and its CEL expressions are
+	// compiled. Servers only read the shared parts, and have UIDs and times of their own.
 	definitions *customresources.Prepared
-	// hookMetrics tells the metrics of the process of calls of runtime hooks. The first server that has hooks registers
-	// them.
+	// hookMetrics returns the function that records calls of runtime hooks in the metrics of the process. The first
+	// server with hooks registers the metrics.
 	hookMetrics func() func(runtimehooks.Outcome)
 }{
 	process: process.New(),

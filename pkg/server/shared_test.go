@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// The state that servers of a process share is only in shared.go, with reasons. All other variables below
-// pkg/server are values that are computed once and are the same for every server.
+// All state that servers of a process share is in shared.go, with reasons. Every other package variable below
+// pkg/server is a value that is computed once and is the same for every server.
 func TestSharedStateIsInOneFile(t *testing.T) {
 	t.Parallel()
 	constants := []string{
 		"bootstrap/objects.go: rbacObjects",       // the RBAC objects of every cluster
-		"bootstrap/objects.go: aggregatedObjects", // the same, with the rules of aggregated roles
+		"bootstrap/objects.go: aggregatedObjects", // the same objects, with the rules of roles that have an aggregationRule
 		"decisions/page.go: page",                 // the file page.html
 		"version/version.go: builtVersion",        // the version of the build
 		"shared.go: shared",
@@ -54,7 +54,8 @@ func TestSharedStateIsInOneFile(t *testing.T) {
 	}
 }
 
-// isState tells whether a variable uses package sync or sync/atomic, is made to be filled, or has no value yet.
+// isState tells whether a variable is state: its type is of package sync or sync/atomic, it is an empty map or slice,
+// or it has no value yet.
 func isState(v *ast.ValueSpec) (state bool) {
 	if v.Names[0].Name == "_" {
 		return false

@@ -24,17 +24,16 @@ const (
 	// startTimeout limits the time of a start, including that of etcd.
 	startTimeout = time.Minute
 
-	// ensureTimeout limits the part of that time in which the start waits for the objects of every cluster.
-	// Webhooks may be called for them.
+	// ensureTimeout limits the time for which a start waits until the objects of every cluster are created. The
+	// creation may call webhooks. The time is part of startTimeout.
 	ensureTimeout = startTimeout / 2
 
-	// startGrace is the time for which a start continues after its context has ended. A start takes less, unless it
-	// hangs.
+	// startGrace is the time for which a start may continue after its context has ended. A start takes less time,
+	// unless it hangs.
 	startGrace = 10 * time.Second
 )
 
-// graceful returns a context that ends some time after ctx does. It is for work that should be finished rather than
-// aborted.
+// graceful returns a context that ends a given time after ctx. It is for work that must not be interrupted.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
@@ -44,8 +43,8 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	}
 }
 
-// syncInformers starts the informers of admission, authorization and custom resources, and waits until each has
-// seen the stored objects.
+// syncInformers starts the informers of admission, authorization and custom resources, and returns when each of them
+// has listed the stored objects.
 func (s *Server) syncInformers(starting context.Context) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
@@ -65,8 +64,8 @@ func (s *Server) syncInformers(starting context.Context) error {
 	return nil
 }
 
-// orWhyUnlisted adds the reason to the error of an informer that doesn't sync. It sends the informer's request, and
-// adds the error of that request, unless starting ends before.
+// orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To learn the reason, it sends
+// a list request itself, unless starting ends before.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -78,10 +77,10 @@ func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err er
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
-// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. Objects that admission
-// refuses, or doesn't decide on in time, are tried again until serving ends: otherwise a broken webhook could keep
-// the server from starting, and its configuration could not be deleted. The wait ends with starting, but not before
-// the library has started all its parts.
+// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. If admission refuses an object
+// or doesn't decide in time, a goroutine tries again until serving ends. So a broken webhook can't prevent the start,
+// and a client can delete its configuration. At the end of starting, becomeReady gives up as soon as the library has
+// started all its parts.
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
@@ -128,14 +127,16 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 	return err
 }
 
-// ensureObjectsLater returns when all objects exist, or ctx has ended.
+// ensureObjectsLater tries once a second to create the objects of every cluster. It returns when all objects exist, or
+// when ctx ends.
 func ensureObjectsLater(ctx context.Context, c *Config) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
 		return bootstrap.Ensure(ctx, c.clients.typed, clusterConfig(c)) == nil, nil
 	})
 }
 
-// seed stores the objects of every cluster, except for its Service, unless admission is configured to check them.
+// seed stores the objects of every cluster, except for its Service. If a configuration of admission could refuse them,
+// seed stores nothing, and the objects are created by requests.
 func (s *Server) seed(ctx context.Context) (err error) {
 	c := s.config
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
@@ -152,18 +153,18 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	return err
 }
 
-// canInstall reports whether nothing sees the requests by which definitions would be applied: no audit, no log of
-// requests, no admission plugin that refuses all.
+// canInstall reports whether definitions may be stored without requests. They may not if audit, a log of requests or
+// the plugin AlwaysDeny has to see a request for each of them.
 func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
 
-// ofEncryption adds the flag of the encryption to an error, if the flag was set.
+// ofEncryption adds "--encryption-provider-config" to an error, if the flag was set.
 func (o CompletedOptions) ofEncryption(err error) error {
 	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
-// clusterConfig returns the settings on which the objects of every cluster depend.
+// clusterConfig returns the settings that the objects of every cluster depend on.
 func clusterConfig(c *Config) bootstrap.Config {
 	config := bootstrap.Config{
 		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
@@ -173,7 +174,7 @@ func clusterConfig(c *Config) bootstrap.Config {
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
 	for _, ipNet := range c.options.serviceRange {
-		// Both come from net.ParseCIDR: the conversion can't fail.
+		// net.ParseCIDR has made both values, so the conversion can't fail.
 		ones, _ := ipNet.Mask.Size()
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))

@@ -14,12 +14,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// The context lasts for a limited time after the end of its parent.
+// The context of graceful ends a given time after its parent.
 func TestGraceful(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		began := time.Now() // of the bubble's clock
+		began := time.Now() // the clock is the fake one of package synctest
 		later, end := graceful(ctx, time.Second)
 		defer end()
 		cancel()
@@ -33,14 +33,14 @@ func TestGraceful(t *testing.T) {
 	})
 }
 
-// The error of an informer that can't list has the reason.
+// The error of an informer that can't list its objects has the reason.
 func TestOrWhyUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		ended        bool // the start
-		fails        bool // the answers of the server
-		hangs        bool // until the start ends
+		ended        bool // whether the start has ended
+		fails        bool // whether the server answers with errors
+		hangs        bool // whether the server gives no answer until the start ends
 		want         string
 	}{
 		{"requests fail", "what lists gets the same answer", false, true, false, "it took too long: the server's own requests fail: no audit"},

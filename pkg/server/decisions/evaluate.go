@@ -26,34 +26,34 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// maxEvaluation is the size limit of an Evaluation, that of an object and more.
+// maxEvaluation is the largest size of an Evaluation in bytes. It allows more than the largest object.
 const maxEvaluation = 4 << 20
 
-// Evaluation describes a request that isn't made: admission considers it as if it was, but calls no webhook and stores
-// nothing.
+// Evaluation describes a request that no client makes. Admission handles it like a real request, but calls no webhook,
+// and the server stores nothing.
 type Evaluation struct {
-	// Webhook is KIND/NAME[/WEBHOOK].
+	// Webhook names the webhook in question, as KIND/NAME[/WEBHOOK].
 	Webhook string `json:"webhook"`
-	// Operation is CREATE, which is the default, UPDATE, DELETE or CONNECT.
+	// Operation is CREATE, UPDATE, DELETE or CONNECT. The default is CREATE.
 	Operation string `json:"operation,omitempty"`
-	// Object is the object of the request. A deletion and a connection need its apiVersion, kind, name and namespace
-	// alone.
+	// Object is the object of the request. For DELETE and CONNECT, its apiVersion, kind, name and namespace are enough.
 	Object json.RawMessage `json:"object"`
-	// Subresource is that of an update, as status or scale, or of a connection, as exec.
+	// Subresource is the subresource of an UPDATE, such as status, or of a CONNECT, such as exec.
 	Subresource string `json:"subresource,omitempty"`
-	// User and Groups make the request. By default, it is the user that asks.
+	// User and Groups are the user of the request and the user's groups. The default is the user who asks for the
+	// evaluation.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// DryRun evaluates a dry run.
+	// DryRun tells admission that the request is a dry run.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// methods are the HTTP methods of operations.
+// methods maps operations to the HTTP methods of their requests.
 var methods = map[string]string{
 	create: http.MethodPost, update: http.MethodPut, remove: http.MethodDelete, connect: http.MethodPost,
 }
 
-// Operations of an Evaluation.
+// The operations of an Evaluation.
 const (
 	create  = "CREATE"
 	update  = "UPDATE"
@@ -61,8 +61,9 @@ const (
 	connect = "CONNECT"
 )
 
-// evaluate has admission consider a request, and returns the trace. The request goes through the server's own handler of
-// resources, as a dry run, so its object is decoded, defaulted, changed by plugins and policies, and validated as ever.
+// evaluate sends the request of an Evaluation to the server's own handler of resources as a dry run, and returns the
+// trace of its admission. So the object is decoded, defaulted, changed by plugins and policies, and validated as in a
+// real request.
 func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request, error) {
 	operation := cmp.Or(strings.ToUpper(e.Operation), create)
 	method, ok := methods[operation]
@@ -121,7 +122,8 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
 	recording.Update(func(r *trace.Request) {
 		if operation == connect && r.Admitted() {
-			response.code, failure = http.StatusOK, nil // the connection isn't made, which is the error of the response
+			// The error of the response only says that the connection isn't made, which is intended.
+			response.code, failure = http.StatusOK, nil
 		}
 		r.Answered(response.code, failure)
 	})
@@ -133,7 +135,8 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	return evaluated, nil
 }
 
-// groupsOf returns the groups of an evaluation's user, with the one of all authenticated users.
+// groupsOf returns the groups of an evaluation's user. Every authenticated user is also in the group
+// system:authenticated.
 func groupsOf(e Evaluation) []string {
 	if slices.Contains(e.Groups, user.AllAuthenticated) || e.User == user.Anonymous {
 		return e.Groups
@@ -141,7 +144,7 @@ func groupsOf(e Evaluation) []string {
 	return append(slices.Clone(e.Groups), user.AllAuthenticated)
 }
 
-// resource is a resource in a namespace, if it has one.
+// resource is a resource, and a namespace if the resource has namespaces.
 type resource struct {
 	schema.GroupVersionResource
 	namespace string
@@ -169,11 +172,12 @@ func (d *Decisions) resourceOf(object *unstructured.Unstructured) (resource, err
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		r.namespace = cmp.Or(object.GetNamespace(), metav1.NamespaceDefault)
 	}
-	object.SetNamespace(r.namespace) // a client may not know that the resource has no namespaces
+	// For a resource without namespaces, remove a namespace that the client has set by mistake.
+	object.SetNamespace(r.namespace)
 	return r, nil
 }
 
-// stored describes the creation of an object that is stored.
+// stored returns an Evaluation of the creation of an object that is already stored.
 func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation, error) {
 	plain, _, _ := strings.Cut(filter.Resource, "/")
 	asked := schema.ParseGroupResource(plain)
@@ -195,7 +199,8 @@ func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation
 	return Evaluation{Object: encoded}, nil
 }
 
-// configured returns what the server has of a configuration of webhooks.
+// configured tells whether the admission plugin of a configuration of webhooks is on, and returns the names of the
+// configuration's webhooks.
 func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
 	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
 	var err error
@@ -220,7 +225,7 @@ func (d *Decisions) configured(ctx context.Context, target trace.Reference) (tra
 	return configured, err
 }
 
-// get reads an object.
+// get gets an object by a request in process.
 func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
 	response, err := d.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) {})
 	if err != nil {
@@ -233,8 +238,8 @@ func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstruc
 	return object, object.UnmarshalJSON(response.body.Bytes())
 }
 
-// parametersOf returns the parameters that keep an operation from taking effect. A connection has none: admission ends
-// it.
+// parametersOf returns the query parameters that prevent a change of stored objects. A connection needs none, because
+// the server ends it after admission.
 func parametersOf(operation string) url.Values {
 	if operation == connect {
 		return nil
@@ -242,10 +247,11 @@ func parametersOf(operation string) url.Values {
 	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
 
-// do serves a request in process. The user of the context makes it; the client of the endpoint needs no
+// do serves a request in process. The user of the context makes the request, so the client of the endpoint needs no
 // permission for it.
 func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
-	// The request has an audit event and warnings of its own, which nothing reads.
+	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
+	// them.
 	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
 	target := url.URL{Path: path, RawQuery: parameters.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
@@ -265,7 +271,7 @@ func (d *Decisions) do(ctx context.Context, method, path string, parameters url.
 	return w, nil
 }
 
-// statusOf returns a recorded error as an API error.
+// statusOf returns a recorded error as the error of an API response.
 func statusOf(failure *trace.Error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(failure.Code), Reason: metav1.StatusReason(failure.Reason), Message: failure.Message,

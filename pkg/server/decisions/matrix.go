@@ -18,24 +18,26 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// MatrixPath says which webhooks requests for each resource meet by their rules, as a Matrix.
+// MatrixPath returns, as a Matrix, the resources for which webhooks are called according to their rules.
 const MatrixPath = Prefix + "matrix"
 
-// Matrix is the answer of MatrixPath.
+// Matrix is the answer of MatrixPath: a table with a row for each resource and a column for each webhook.
 type Matrix struct {
 	Webhooks []MatrixWebhook `json:"webhooks"`
-	// Resources leaves out those that no webhook is called for.
+	// Resources has only the resources for which at least one webhook is called.
 	Resources []MatrixResource `json:"resources"`
 }
 
-// MatrixWebhook is a column.
+// MatrixWebhook is a column of the Matrix.
 type MatrixWebhook struct {
 	trace.Reference
-	// Conditional are the parts of the webhook that depend on more than the resource: selectors and conditions.
+	// Conditional lists the fields of the webhook that also decide whether it is called: selectors and match
+	// conditions.
 	Conditional []string `json:"conditional,omitempty"`
 }
 
-// MatrixResource is a row, with a cell for each webhook: nil if the rules match no operation.
+// MatrixResource is a row of the Matrix. It has a cell for each webhook. A cell is nil if the webhook's rules match no
+// operation on the resource.
 type MatrixResource struct {
 	trace.Resource
 	Cells []*MatrixCell `json:"cells"`
@@ -44,11 +46,12 @@ type MatrixResource struct {
 // MatrixCell has the operations for which a webhook is called.
 type MatrixCell struct {
 	Operations []string `json:"operations"`
-	// As is the resource that the webhook gets instead, by matchPolicy Equivalent.
+	// As is set if the webhook's rules match only an equivalent resource: the webhook then gets objects of that
+	// resource (matchPolicy Equivalent).
 	As *trace.Resource `json:"as,omitempty"`
 }
 
-// served is a resource of this server, with the operations that admission may see.
+// served is a resource that this server or another one serves, with the operations that admission handles.
 type served struct {
 	schema.GroupVersionResource
 	kind        schema.GroupVersionKind
@@ -64,7 +67,8 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 		return err
 	}
 	_, lists, err := d.Discovery.ServerGroupsAndResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // the other groups count
+	// A group whose server doesn't answer must not hide the other groups.
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return err
 	}
 	matrix := Matrix{Webhooks: []MatrixWebhook{}, Resources: []MatrixResource{}}
@@ -83,7 +87,7 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, matrix)
 }
 
-// configuredHook is a webhook and its configuration's kind.
+// configuredHook is a webhook, and the kind of its configuration.
 type configuredHook struct {
 	webhook.WebhookAccessor
 	kind string
@@ -113,7 +117,7 @@ func (d *Decisions) hooks(req *http.Request) ([]configuredHook, error) {
 	return hooks, nil
 }
 
-// column describes a webhook.
+// column returns the column of a webhook.
 func (h configuredHook) column() MatrixWebhook {
 	column := MatrixWebhook{Reference: trace.Reference{Kind: h.kind, Name: h.GetConfigurationName(), Part: h.GetName()}}
 	selector := func(name string, selector *metav1.LabelSelector) {
@@ -129,7 +133,7 @@ func (h configuredHook) column() MatrixWebhook {
 	return column
 }
 
-// cell compares the rules of a webhook with requests for a resource.
+// cell returns the cell for a webhook and a resource.
 func (d *Decisions) cell(hook configuredHook, resource served) *MatrixCell {
 	if !d.Runs(trace.PluginOf(hook.kind)) {
 		return nil
@@ -156,7 +160,8 @@ func (d *Decisions) cell(hook configuredHook, resource served) *MatrixCell {
 	return cell
 }
 
-// equivalents are the interfaces that rules need: nothing but the equivalent resources.
+// equivalents implements the part of admission.ObjectInterfaces that the matching of rules uses: the equivalent
+// resources.
 type equivalents struct {
 	admission.ObjectInterfaces
 	mapper runtime.EquivalentResourceMapper
@@ -165,7 +170,7 @@ type equivalents struct {
 // GetEquivalentResourceMapper implements admission.ObjectInterfaces.
 func (e equivalents) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return e.mapper }
 
-// operationsOf are the operations of verbs.
+// operationsOf lists the verbs of discovery that stand for an operation of admission.
 var operationsOf = []struct {
 	operation admission.Operation
 	verbs     []string
@@ -175,19 +180,20 @@ var operationsOf = []struct {
 	{admission.Delete, []string{"delete", "deletecollection"}},
 }
 
-// servedBy returns the resources of discovery, sorted.
+// servedBy returns the resources of discovery documents in sorted order.
 func servedBy(lists []*metav1.APIResourceList) []served {
 	var all []served
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // discovery has no such version
+			continue // a document whose group version can't be parsed has no resources that rules could name
 		}
 		for _, listed := range list.APIResources {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
 			kind := schema.GroupVersionKind{Group: cmp.Or(listed.Group, version.Group), Version: cmp.Or(listed.Version, version.Version), Kind: listed.Kind}
 			resource := served{GroupVersionResource: version.WithResource(name), kind: kind, subresource: subresource, namespaced: listed.Namespaced}
-			if strings.HasSuffix(listed.Kind, "Options") { // PodExecOptions and others are those of connections
+			// A kind such as PodExecOptions shows that requests for the subresource are connections.
+			if strings.HasSuffix(listed.Kind, "Options") {
 				resource.operations = []admission.Operation{admission.Connect}
 			} else {
 				for _, each := range operationsOf {

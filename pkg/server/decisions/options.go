@@ -10,17 +10,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Options select the recorded requests.
+// Options are the flags of the recorder of requests.
 type Options struct {
 	trace.Limits
-	// ExplainDenials adds to the errors of refused requests where the requests were refused.
+	// ExplainDenials extends the errors of refused requests: each error also says which part of admission refused the
+	// request.
 	ExplainDenials bool
 }
 
-// explainedRequests is the number of recorded requests for Options.ExplainDenials, if no other is given.
+// explainedRequests is the number of recorded requests with ExplainDenials, unless a flag gives a number.
 const explainedRequests = 100
 
-// NewOptions returns options that record requests only while these are followed.
+// NewOptions returns options that record requests only while a client follows them.
 func NewOptions() *Options { return &Options{Limits: trace.Limits{Bytes: trace.DefaultBytes}} }
 
 // AddFlags adds the flags of the options.
@@ -50,7 +51,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Explain returns the function that extends the errors of refused requests, or nil.
+// Explain returns the function that extends the errors of refused requests, or nil without ExplainDenials.
 func (o *Options) Explain() admission.Explain {
 	if !o.ExplainDenials {
 		return nil

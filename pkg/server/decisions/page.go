@@ -2,19 +2,21 @@ package decisions
 
 import (
 	"crypto/sha256"
-	_ "embed" // the page
+	_ "embed" // for page.html
 	"encoding/base64"
 	"net/http"
 	"strings"
 )
 
-// page is all of the page: markup, style and script. It loads nothing but what the paths below Prefix serve.
+// page is the whole page: markup, style and script. It loads nothing from elsewhere, and reads the data from the paths
+// below Prefix.
 //
 //go:embed page.html
 var page string
 
-// pagePolicy is the page's Content-Security-Policy. Only its own script and style run. Nothing may turn text into markup:
-// the page shows values of objects, which come from any client.
+// pagePolicy returns the page's Content-Security-Policy. The policy allows only the page's own script and style. It
+// forbids the script to turn text into markup, because the page shows values of objects, which any client may have
+// written.
 func pagePolicy() string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + hashOf("script"), "style-src " + hashOf("style"), "connect-src 'self'",
@@ -22,7 +24,7 @@ func pagePolicy() string {
 	}, "; ")
 }
 
-// hashOf returns the hash of an element of the page, as the policy names it.
+// hashOf returns the hash of the content of an HTML element, in the form of a Content-Security-Policy.
 func hashOf(element string) string {
 	_, after, _ := strings.Cut(page, "<"+element+">")
 	content, _, _ := strings.Cut(after, "</"+element+">")

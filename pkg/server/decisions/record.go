@@ -18,12 +18,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// maxError is the size up to which the body of an error is read.
+// maxError is the number of bytes that are read of the body of an error.
 const maxError = 64 << 10
 
-// Handler records the requests that another handler serves, while the recorder is on or an OpenTelemetry trace follows the
-// request. The requests are authenticated
-// and authorized. Recorded requests that reach no admission and meet no fault, as most reads, are forgotten at their end.
+// Handler returns a handler that records the requests for next, while the recorder is on or an OpenTelemetry trace
+// follows the request. The requests have been authenticated and authorized. At its end, a request that reaches no
+// admission and meets no fault, as most reads, is forgotten.
 func (d *Decisions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
@@ -67,7 +67,7 @@ func described(req *http.Request, info *request.RequestInfo) trace.Request {
 // record serves a request and records its response.
 func (d *Decisions) record(recording *trace.Recording, api http.Handler, w http.ResponseWriter, req *http.Request) {
 	response := &response{ResponseWriter: w}
-	defer func() { // even if the handler panics to cut the connection
+	defer func() { // record the response even if the handler panics to break the connection off
 		failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
 		recording.Update(func(r *trace.Request) { r.Answered(response.code, failure) })
 		recording.Finish()

@@ -17,14 +17,16 @@ import (
 )
 
 const (
-	// SignInPath signs a browser in. POST, by a client with credentials, gives a SignIn. GET with the token of its link
-	// gives the browser a cookie, for the user of the POST.
+	// SignInPath signs a browser in. A client with credentials makes a POST, and gets a SignIn with a link. A browser
+	// that opens the link gets a cookie, and has the permissions of the client's user.
 	SignInPath = Prefix + "sign-in"
 
-	// linkLife is the time within which a link must be opened, and sessionLife the time that a browser stays signed in.
+	// linkLife is the time within which a link must be opened. sessionLife is the time for which a browser stays signed
+	// in.
 	linkLife    = time.Minute
 	sessionLife = 8 * time.Hour
-	// maxSessions bounds the numbers of links and of sessions. The one that ends first gives way.
+	// maxSessions is the largest number of links, and of signed-in browsers. At the limit, a new one replaces the one
+	// that would expire first.
 	maxSessions = 100
 
 	cookieName     = "miniapi-admission"
@@ -33,13 +35,13 @@ const (
 
 // SignIn is the answer of SignInPath.
 type SignIn struct {
-	// Link is the path of a link that signs a browser in, once.
+	// Link is the path of a link that signs a browser in. It works once.
 	Link string `json:"link"`
-	// Seconds is the time in which the link must be opened.
+	// Seconds is the time within which the link must be opened.
 	Seconds int `json:"seconds"`
 }
 
-// sessions are users by the hashes of their secrets.
+// sessions maps the hashes of secrets to users. Each secret is valid for the time life.
 type sessions struct {
 	life time.Duration
 
@@ -52,10 +54,10 @@ type session struct {
 	ends time.Time
 }
 
-// begin returns the secret of a new session.
+// begin adds a user, and returns the new secret.
 func (s *sessions) begin(of user.Info) string {
 	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
+	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
 	token := base64.RawURLEncoding.EncodeToString(secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +78,7 @@ func (s *sessions) begin(of user.Info) string {
 	return token
 }
 
-// user returns the user of a secret, or nil. With once, the secret is used up.
+// user returns the user of a secret, or nil. With once, the secret is invalid afterwards.
 func (s *sessions) user(token string, once bool) user.Info {
 	hash := sha256.Sum256([]byte(token))
 	s.mu.Lock()
@@ -95,8 +97,8 @@ func (s *sessions) user(token string, once bool) user.Info {
 	return found.user
 }
 
-// Authenticator authenticates browsers that are signed in, for the paths below Prefix alone, and leaves other requests
-// to the next authenticator.
+// Authenticator authenticates signed-in browsers by their cookie, only for the paths below Prefix. It leaves all other
+// requests to next.
 func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		if found := d.signedIn(req); found != nil {
@@ -120,7 +122,7 @@ func (d *Decisions) signedIn(req *http.Request) user.Info {
 	return d.browsers.user(cookie.Value, false)
 }
 
-// link gives a link for the user of the request.
+// link makes a sign-in link for the user of the request.
 func (d *Decisions) link(w http.ResponseWriter, req *http.Request) error {
 	of, ok := request.UserFrom(req.Context())
 	if !ok {
@@ -131,7 +133,7 @@ func (d *Decisions) link(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, SignIn{Link: SignInPath + "?" + url.Values{tokenParameter: {token}}.Encode(), Seconds: int(linkLife.Seconds())})
 }
 
-// signIn gives the browser a cookie, and leads it to the page.
+// signIn gives the browser that opens a link a cookie, and redirects it to the page.
 func (d *Decisions) signIn(w http.ResponseWriter, req *http.Request) error {
 	of, ok := request.UserFrom(req.Context())
 	if !ok {

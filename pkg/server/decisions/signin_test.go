@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// A secret leads to its user until it is used up, ends, or gives way to newer ones.
+// A secret names its user until it is used with once, until it expires, or until newer sessions replace it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	alice := &user.DefaultInfo{Name: "alice"}

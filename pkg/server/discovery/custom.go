@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// customGroupPriority and customVersionPriority place custom resources behind the built-in groups. They are
+	// customGroupPriority and customVersionPriority put custom resources behind the built-in groups. The values are
 	// kube-apiserver's.
 	customGroupPriority, customVersionPriority = 1000, 100
 )
 
-// custom discovers custom resources.
+// custom puts the resources of custom resource definitions into aggregated discovery.
 type custom struct {
 	crds    crdlisters.CustomResourceDefinitionLister
 	manager aggregated.ResourceManager
-	// known are the resources that the manager has.
+	// known are the resources that custom has given to the manager.
 	known map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery
 }
 
-// established returns the definitions of a group that serve anything, in the order of their names.
+// established returns the definitions of a group whose resources are served, in the order of their names.
 func established(crds crdlisters.CustomResourceDefinitionLister, group string) []*apiextensionsv1.CustomResourceDefinition {
 	all, err := crds.List(labels.Everything())
 	if err != nil {
-		return nil // the store of an informer returns no error
+		return nil // an informer's lister never fails
 	}
 	all = slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return crd.Spec.Group != group || !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) ||
@@ -45,8 +45,8 @@ func established(crds crdlisters.CustomResourceDefinitionLister, group string) [
 	return all
 }
 
-// update tells the manager what definitions serve in some versions, and reports whether that is something else than
-// before.
+// update gives the manager the resources of definitions in some group versions. The result is true if one of the
+// versions has changed.
 func (c *custom) update(versions []schema.GroupVersion) (changed bool) {
 	for _, gv := range versions {
 		changed = c.updateVersion(gv) || changed
@@ -82,7 +82,7 @@ func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
 	return true
 }
 
-// Verbs of custom resources and their subresources.
+// The verbs of custom resources and of their subresources.
 var (
 	verbs            = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	terminatingVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}
@@ -117,7 +117,7 @@ func subresources(crd *apiextensionsv1.CustomResourceDefinition, gv schema.Group
 	return all
 }
 
-// aggregatedResource describes the resource of a definition in a version, for aggregated discovery.
+// aggregatedResource returns the description of a definition's resource in a version, for aggregated discovery.
 func aggregatedResource(crd *apiextensionsv1.CustomResourceDefinition, gv schema.GroupVersion) apidiscoveryv2.APIResourceDiscovery {
 	names := crd.Status.AcceptedNames
 	kind := metav1.GroupVersionKind(gv.WithKind(names.Kind))
@@ -137,8 +137,8 @@ func aggregatedResource(crd *apiextensionsv1.CustomResourceDefinition, gv schema
 	return resource
 }
 
-// listedResources are the resources of definitions in a version, as /apis/GROUP/VERSION lists them. There are none if no
-// definition serves the version.
+// listedResources returns the resources of definitions in a version, in the form of /apis/GROUP/VERSION. The result is
+// empty if no definition serves the version.
 func listedResources(crds crdlisters.CustomResourceDefinitionLister, gv schema.GroupVersion) []metav1.APIResource {
 	var resources []metav1.APIResource
 	for _, crd := range established(crds, gv.Group) {
@@ -161,7 +161,8 @@ func listedResources(crds crdlisters.CustomResourceDefinitionLister, gv schema.G
 	return resources
 }
 
-// storageVersionHash is "" if the version in which the resource is stored isn't served.
+// storageVersionHash returns the hash of the version in which the resource is stored, or "" if that version isn't
+// served.
 func storageVersionHash(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage && v.Served {
@@ -171,7 +172,7 @@ func storageVersionHash(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// versionsOf are the versions of definitions. One of them may be nil.
+// versionsOf returns the group versions of definitions. A definition may be nil.
 func versionsOf(definitions ...*apiextensionsv1.CustomResourceDefinition) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	for _, crd := range definitions {

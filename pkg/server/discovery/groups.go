@@ -21,16 +21,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// Groups keeps discovery up to date: the list of groups with the registry, the definitions and other servers, and what
-// definitions serve.
+// Groups keeps two things up to date: the list of groups, which depends on the built-in groups, definitions and other
+// servers, and the resources of definitions in aggregated discovery.
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List
-	// builtIn are the APIServices of this server's own group versions, which never change; own are these group
-	// versions.
+	// builtIn are the APIServices of the built-in group versions, which never change. own are these group versions.
 	builtIn []*apiregistrationv1.APIService
 	own     map[schema.GroupVersion]bool
-	// resources are those of definitions.
+	// resources puts the resources of definitions into aggregated discovery.
 	resources custom
 	hooks     Hooks
 	// aggregator has the group versions of other servers, or is nil.
@@ -41,25 +40,25 @@ type Groups struct {
 	custom map[schema.GroupVersion]*apiregistrationv1.APIService
 }
 
-// Hooks are called for an event of a definition, once discovery is up to date.
+// Hooks are functions that are called for an event of a definition, after discovery is up to date.
 type Hooks struct {
-	// ResourcesChanged is called when other custom resources are discovered than before.
+	// ResourcesChanged is called when the discovered custom resources have changed.
 	ResourcesChanged func()
-	// Observe is called for each event, at last.
+	// Observe is called last, with each event.
 	Observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
 }
 
 // Aggregator knows the group versions of other servers.
 type Aggregator interface {
-	// Remote returns the APIServices of these group versions.
+	// Remote returns the APIServices of the group versions of other servers.
 	Remote() []*apiregistrationv1.APIService
 	// SetBuiltIn and SetCustom tell the aggregator the APIServices of this server's own group versions.
 	SetBuiltIn(services []*apiregistrationv1.APIService)
 	SetCustom(services []*apiregistrationv1.APIService)
 }
 
-// NewGroups returns the groups of a list. The handlers of the informer of definitions must be called in the order in which
-// they were added: Groups adds the last one.
+// NewGroups returns Groups that keep list up to date. The informer of definitions must call its handlers in the order
+// in which they were added, because Groups adds a handler that must be the last one.
 func NewGroups(crds crdinformers.CustomResourceDefinitionInformer, list *List, builtIn []*apiregistrationv1.APIService, hooks Hooks) *Groups {
 	own := map[schema.GroupVersion]bool{}
 	for _, s := range builtIn {
@@ -97,7 +96,8 @@ func (d *Groups) Start(manager aggregated.ResourceManager) error {
 	return err
 }
 
-// handle updates discovery before the write of the definition is answered: that answer waits for Observe.
+// handle updates discovery after a write of a definition. The answer to the write waits until handle has called
+// Observe.
 func (d *Groups) handle(old, obj any, deleted bool) {
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
@@ -117,7 +117,8 @@ func (d *Groups) handle(old, obj any, deleted bool) {
 	d.hooks.Observe(crd, deleted)
 }
 
-// Sync updates the list by the present definitions and APIServices, and returns the APIServices of custom resources.
+// Sync makes the list of groups anew from the present definitions and APIServices, and returns the APIServices of
+// custom resources.
 func (d *Groups) Sync() []*apiregistrationv1.APIService {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,8 +141,8 @@ func (d *Groups) Sync() []*apiregistrationv1.APIService {
 	return custom
 }
 
-// customAPIServices returns the APIServices of the custom resources that are served. A definition may add a version to
-// a built-in group. It doesn't change a built-in version.
+// customAPIServices returns the APIServices of custom resources. A definition may add a version to a built-in group. A
+// definition in a built-in version has no effect.
 func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	crds, err := d.crds.Lister().List(labels.Everything())
 	if err != nil {
@@ -168,7 +169,8 @@ func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	return services, nil
 }
 
-// withRemote adds the APIServices of other servers. They replace those of the same group versions.
+// withRemote adds the APIServices of other servers. An APIService of another server replaces that of a definition in
+// the same group version.
 func (d *Groups) withRemote(local []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
 	if d.aggregator == nil {
 		return local

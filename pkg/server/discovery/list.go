@@ -19,21 +19,22 @@ import (
 	"k8s.io/apiserver/pkg/server/routes"
 )
 
-// List has the groups that the registry, definitions and other servers serve, in the order of discovery. It serves
-// /apis to clients that don't ask for aggregated discovery, and /apis/GROUP. The library's list keeps the order in
-// which the groups came.
+// List has the groups of built-in kinds, definitions and other servers, in the order of discovery. It serves
+// /apis/GROUP, and serves /apis to clients that don't ask for aggregated discovery. The library's own list has the
+// groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer
-	groups     atomic.Pointer[[]metav1.APIGroup]         // nil before the first list
-	crds       crdlisters.CustomResourceDefinitionLister // set before the first request, as own is
-	own        map[schema.GroupVersion]bool              // the built-in versions
+	groups     atomic.Pointer[[]metav1.APIGroup]         // nil until Groups.Sync has run
+	crds       crdlisters.CustomResourceDefinitionLister // crds and own are set before the first request
+	own        map[schema.GroupVersion]bool              // the built-in group versions
 }
 
 // NewList returns an empty list.
 func NewList(serializer runtime.NegotiatedSerializer) *List { return &List{serializer: serializer} }
 
-// Install serves three things: the list, aggregated discovery of the server and its peers, and the index of paths at /,
-// which has the paths of the server, of the installed groups and of the list. WithPeers is nil without peers.
+// Install serves three things: the list of groups, aggregated discovery of the server and its peers, and the list of
+// paths at /. The list of paths has those of the server, of the argument installed and of the list. The handler
+// withPeers is nil for a server without peers.
 func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.ListedPathProvider, withPeers http.Handler) {
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))
@@ -61,7 +62,8 @@ func (l *List) Documents(next http.Handler) http.Handler {
 	})
 }
 
-// document returns what serves the document of a group or of a version of custom resources, or nil.
+// document returns the handler of the document of a group, or of a version of custom resources. It returns nil for
+// other names.
 func (l *List) document(name string) http.Handler {
 	group, version, isVersion := strings.Cut(name, "/")
 	switch {

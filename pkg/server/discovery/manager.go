@@ -6,13 +6,14 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 )
 
-// Manager is the resource manager of /apis. It also has the installed groups.
+// Manager has the content of aggregated discovery at /apis. It gets the built-in groups before the first request for
+// them, because making their documents takes time.
 type Manager struct {
 	aggregated.ResourceManager
 	handler http.Handler
-	// filled returns a handler that gives the installed groups to the manager before it calls next.
+	// filled returns a handler that makes sure that the manager has the built-in groups, and calls next.
 	filled func(next http.Handler) http.Handler
-	// OnGroupRemoved is called when a group is removed. The library's manager doesn't call its own callback then.
+	// OnGroupRemoved is called when a group is removed. The library's manager reports other changes, but not a removal.
 	OnGroupRemoved func()
 }
 
@@ -21,13 +22,13 @@ func NewManager() *Manager {
 	return &Manager{ResourceManager: aggregated.NewResourceManager("apis"), OnGroupRemoved: func() {}}
 }
 
-// ServeFrom makes the manager serve the installed groups, too. The function filled makes handlers that give these
-// groups to the manager before the first request.
+// ServeFrom makes the manager serve the built-in groups. The function filled wraps a handler: before the first request,
+// the wrapper gives the groups to the manager.
 func (d *Manager) ServeFrom(filled func(http.Handler) http.Handler) {
 	d.filled, d.handler = filled, filled(d.ResourceManager)
 }
 
-// Filled returns a handler that calls next once the manager has the installed groups.
+// Filled returns a handler that makes sure that the manager has the built-in groups, and calls next.
 func (d *Manager) Filled(next http.Handler) http.Handler { return d.filled(next) }
 
 // ServeHTTP implements http.Handler.

@@ -9,10 +9,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// definitionsPriority is the priority of the group of CustomResourceDefinitions, which isn't in the table.
+// definitionsPriority is the priority of the group apiextensions.k8s.io, which isn't in the table of built-in kinds.
 const definitionsPriority = 16700
 
-// versionPriority is the priority of a group's last version; the version before it has twice as much, and so on.
+// versionPriority is the priority of a group's last version. The version before the last has twice this priority, the
+// version before that three times, and so on.
 const versionPriority = 15
 
 // BuiltIn returns the APIServices of the served groups of a table, and of the API of definitions.

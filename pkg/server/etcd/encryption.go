@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// CheckEncryption checks the file. It starts nothing, unlike the library, which starts the providers when it loads the
-// file.
+// CheckEncryption checks the file of --encryption-provider-config. The library's own check also starts the providers of
+// keys; CheckEncryption starts nothing.
 func CheckEncryption(o *genericoptions.EtcdOptions) error {
 	file := o.EncryptionProviderConfigFilepath
 	if err := files.Readable("encryption-provider-config", file); err != nil || !files.Rereadable(file) {

@@ -2,7 +2,7 @@ package etcd
 
 import "fmt"
 
-// OfData adds the flag of the data folder to an error of etcd, if the flag was set.
+// OfData adds "--data-dir" to an error of etcd if the flag was set.
 func OfData(dataDir string, err error) error {
 	if err == nil || dataDir == "" {
 		return err
@@ -10,7 +10,7 @@ func OfData(dataDir string, err error) error {
 	return fmt.Errorf("--data-dir: %w", err)
 }
 
-// OfEncryption adds the flag of the encryption configuration to an error, if the flag was set.
+// OfEncryption adds "--encryption-provider-config" to an error if the flag was set.
 func OfEncryption(file string, err error) error {
 	if err == nil || file == "" {
 		return err

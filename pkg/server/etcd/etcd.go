@@ -1,7 +1,7 @@
 // Package etcd is the etcd of one server: embedded in the process, or external. It also checks the flags that configure
 // etcd and storage.
 //
-// [New] is the way in. Don't use the package for stores and watch caches: pkg/storage makes those.
+// [New] is the constructor. Don't use the package for stores and watch caches: pkg/storage makes those.
 package etcd
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// timeout limits the wait for an external etcd at the start.
+// timeout limits the time for which a start waits for an external etcd.
 const timeout = 5 * time.Second
 
 // Config has the settings of an etcd.
@@ -34,29 +34,32 @@ type Config struct {
 	Options *genericoptions.EtcdOptions
 	// DataDir is the data folder of an embedded etcd, "" for a temporary one.
 	DataDir string
-	// Holder is the address of this server. It is written to the data folder, so that another server can name it in an
-	// error.
+	// Holder is the address of this server. It is written to the data folder. A second server that finds the folder in
+	// use names the address in its error.
 	Holder string
-	// Following is the context of informers, and Life that of the server.
+	// Following ends when a stop begins and the informers end. Life ends after the last request.
 	Following, Life context.Context
 }
 
 // Etcd is the etcd of one server.
 type Etcd struct {
 	Config
-	// start waits until the embedded etcd serves; it is nil with an external etcd. ApplyTo sets member.
+	// start waits until the embedded etcd serves requests, and returns it. It is nil with an external etcd. ApplyTo
+	// calls start and sets member.
 	start  func() (*storage.Member, error)
 	member *storage.Member
-	// presence marks this server in the external etcd, for other servers; it is nil if that failed.
+	// presence is a key in the external etcd by which servers count one another. It is nil if the key could not be
+	// written.
 	presence *storage.Presence
 }
 
-// IsEmbedded tells whether the options name no etcd, so that one runs in the process.
+// IsEmbedded tells whether the options name no etcd servers, so that an etcd runs in the process.
 func IsEmbedded(o *genericoptions.EtcdOptions) bool {
 	return len(o.StorageConfig.Transport.ServerList) == 0
 }
 
-// New starts an embedded etcd without waiting for it, or checks that the external one answers.
+// New starts an embedded etcd and returns before the etcd serves requests. With an external etcd, New returns after the
+// etcd has answered.
 func New(ctx context.Context, config Config) (*Etcd, error) {
 	e := &Etcd{Config: config}
 	if !IsEmbedded(config.Options) {
@@ -64,7 +67,7 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	}
 	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx)}
 	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
-	if config.DataDir != "" { // the folder also has keys
+	if config.DataDir != "" { // the data folder also has keys, which must not be readable by others
 		folder, err := storage.Open(options)
 		if err != nil {
 			return nil, OfData(config.DataDir, err)
@@ -82,7 +85,7 @@ func (e *Etcd) Embedded() bool { return e.start != nil }
 // Member returns the embedded etcd. It is nil with an external etcd, and before ApplyTo.
 func (e *Etcd) Member() *storage.Member { return e.member }
 
-// Close stops the embedded etcd, and removes this server's mark from an external one.
+// Close stops the embedded etcd. With an external etcd, Close removes the key of this server.
 func (e *Etcd) Close(ctx context.Context) error {
 	if e.presence != nil {
 		e.presence.Wait()
@@ -92,13 +95,13 @@ func (e *Etcd) Close(ctx context.Context) error {
 	}
 	member, err := e.start()
 	if err != nil {
-		return nil //nolint:nilerr // ApplyTo has returned it
+		return nil //nolint:nilerr // ApplyTo has already returned this error
 	}
 	return OfData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
 }
 
-// Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd, which
-// may recover.
+// Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd,
+// because that may work again later.
 func (e *Etcd) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
@@ -106,12 +109,12 @@ func (e *Etcd) Failed() <-chan struct{} {
 	return e.member.Failed()
 }
 
-// Alone tells whether no other server stores the same objects.
+// Alone tells whether no other server uses the same etcd.
 func (e *Etcd) Alone() bool {
 	return e.member != nil || e.presence != nil && e.presence.Alone(e.Life)
 }
 
-// Stored returns a getter whose stores use the etcd.
+// Stored returns a getter of storage options whose stores use this etcd.
 func (e *Etcd) Stored(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	if e.member == nil {
 		return storage.ExternalRESTOptionsGetter(getter)
@@ -124,8 +127,9 @@ func (e *Etcd) Root() string {
 	return strings.TrimSuffix(path.Join("/", e.Options.StorageConfig.Prefix), "/")
 }
 
-// ApplyTo waits until the embedded etcd serves, and configures a server to store the kinds of a table in the etcd.
-// Locations are the other etcd servers of some resources. ApplyTo returns the factory of the storage configurations.
+// ApplyTo waits until the embedded etcd serves requests, and configures a server to store the kinds of a table in the
+// etcd. The argument locations has the resources that other etcd servers store. The result makes the storage
+// configurations of resources.
 func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, locations map[schema.GroupResource][]string) (serverstorage.StorageFactory, error) {
 	encoding := serverstorage.NewDefaultResourceEncodingConfigForEffectiveVersion(table.Scheme(), config.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(e.Options.StorageConfig, e.Options.DefaultStorageMediaType,
@@ -172,12 +176,14 @@ func (e *Etcd) applyEmbedded(config *genericapiserver.Config, factory serverstor
 	return nil
 }
 
-// applyOptions can fail only because of the encryption: etcd has answered, and its certificates are checked.
+// applyOptions applies the library's options. Only the encryption can fail: etcd has answered before, and its
+// certificates are checked.
 func (e *Etcd) applyOptions(config *genericapiserver.Config, factory serverstorage.StorageFactory) error {
 	return OfEncryption(e.Options.EncryptionProviderConfigFilepath, e.Options.ApplyWithStorageFactoryTo(factory, config))
 }
 
-// announce marks the server in the external etcd. A failure isn't an error: the server works without the mark.
+// announce writes the key in the external etcd by which servers count one another. A failure is logged and no error,
+// because the server also works without the key.
 func (e *Etcd) announce() {
 	var err error
 	if e.presence, err = storage.Announce(e.Following, e.Options.StorageConfig.Transport, e.Options.StorageConfig.Prefix); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// log returns a writer of etcd's errors to the logger of the context, or nil without a logger.
+// log returns a writer that passes etcd's errors to the logger of the context. Without a logger, it returns nil.
 func log(ctx context.Context) io.Writer {
 	logger, err := logr.FromContext(ctx)
 	if err != nil {
-		return nil // etcd's errors are dropped
+		return nil // with a nil writer, etcd's errors are dropped
 	}
 	return logWriter{logger.WithName("etcd")}
 }

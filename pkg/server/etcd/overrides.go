@@ -13,12 +13,12 @@ import (
 )
 
 // Locations returns the etcd servers of the resources that --etcd-servers-overrides names; "*" means all resources of a
-// group. An override of a resource that isn't in the table, such as a custom resource, is an error. kube-apiserver
-// ignores it without a message.
+// group. An override of a resource that isn't in the table, such as a custom resource, is an error, though
+// kube-apiserver ignores such an override.
 func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema.GroupResource][]string, error) {
 	overrides, err := genericoptions.ParseEtcdServersOverrides(o.EtcdServersOverrides)
 	if err != nil || len(overrides) == 0 {
-		return nil, nil //nolint:nilerr // Validate of the options tells of it
+		return nil, nil //nolint:nilerr // the Validate method of the options returns this error
 	}
 	if len(o.StorageConfig.Transport.ServerList) == 0 {
 		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd keeps everything", strings.Join(o.EtcdServersOverrides, ","))
@@ -46,7 +46,8 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
 		}
 	}
-	// The storage factory may ask for any of the groups that share a resource, depending on what is served.
+	// Some groups have the same resource, as extensions and apps have deployments. The storage factory asks for the
+	// etcd servers of any of them.
 	for borrowed, owner := range owners {
 		if servers, ok := locations[owner]; ok {
 			locations[borrowed] = servers
@@ -55,7 +56,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 	return locations, nil
 }
 
-// breadth returns 1 for an override of a whole group, and 0 for one of a single resource.
+// breadth returns 1 for an override of a whole group, and 0 for an override of a single resource.
 func breadth(override genericoptions.EtcdServerOverride) int {
 	if override.GroupResource.Resource == serverstorage.AllResources {
 		return 1

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// answer returns the error of a fault that replaces a response, as a server words it.
+// answer returns the error that the fault gives as the response, in the words of kube-apiserver.
 func (i *injection) answer() *apierrors.StatusError {
 	s := i.subject
 	resource := schema.GroupResource{Group: s.group, Resource: s.resource}
@@ -31,7 +31,7 @@ func (i *injection) answer() *apierrors.StatusError {
 	return err
 }
 
-// fail answers with an error.
+// fail writes an error as the response.
 func (i *Injector) fail(w http.ResponseWriter, req *http.Request, err error) {
 	gv := schema.GroupVersion{}
 	if info, ok := request.RequestInfoFrom(req.Context()); ok {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBody is the size of bodies that are read for a name. Greater ones than this limit of the library are refused.
+// maxBody is the largest body that is read for a name. The library refuses larger bodies by the same limit.
 const maxBody = 3 << 20
 
 // bodyName returns the name of the object in the body of a request, or "". The body can be read again afterwards.
@@ -31,12 +31,12 @@ func bodyName(req *http.Request) string {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), rest), req.Body}
 	object := metav1.PartialObjectMetadata{}
-	// An object that can't be decoded has no name here, and the handler refuses it.
+	// If the object can't be decoded, bodyName returns "", and the handler refuses the request.
 	_ = decode(req.Header.Get("Content-Type"), body, &object)
 	return object.Name
 }
 
-// failing is a reader of an error.
+// failing is a reader that returns an error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -7,35 +7,36 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// Values of Fault.Reset.
+// The values of Fault.Reset.
 const (
 	resetStream     = "stream"
 	resetConnection = "connection"
 )
 
-// abort ends a request without the end of its response: an HTTP/2 stream is reset, an HTTP/1.1 connection is closed.
+// abort breaks the response of a request off: over HTTP/2 the stream is reset, over HTTP/1.1 the connection is closed.
 func abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http knows no other way, and recovers from this value
+	// net/http has no other way to break a response off, and recovers from this value.
+	panic(http.ErrAbortHandler) //nolint:forbidigo
 }
 
-// truncate serves a request, and ends it after a number of bytes of the response's body.
+// truncate serves a request, and breaks the response off after a number of bytes of its body.
 func (v *visit) truncate(w http.ResponseWriter, req *http.Request, bytes int) {
 	ctx, end := context.WithCancel(req.Context())
 	defer end()
 	cut := &cutting{ResponseWriter: w, left: bytes, end: end}
-	// A panic in the handler would be answered by the library, and an error of a write logged.
+	// The handler must not see the cut: the library would answer a panic in it, and log an error of a write.
 	v.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(cut), req.WithContext(ctx))
 	if cut.cut {
 		abort()
 	}
 }
 
-// cutting passes on the begin of a response.
+// cutting is a response that passes on the first bytes of the body and drops the rest.
 type cutting struct {
 	http.ResponseWriter
 	left int
 	cut  bool
-	// end ends the request, which may be a watch.
+	// end ends the context of the request, because a watch would go on otherwise.
 	end context.CancelFunc
 }
 
@@ -56,11 +57,11 @@ func (c *cutting) Write(p []byte) (int, error) {
 	if _, err := c.ResponseWriter.Write(p[:c.left]); err != nil {
 		return 0, err
 	}
-	// Bytes that aren't flushed don't reach the client.
+	// Without a flush, a break of the response would also drop the bytes before the cut.
 	return len(p), http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// marking adds Header to a response.
+// marking is a response that gets Header from the events of its request.
 type marking struct {
 	http.ResponseWriter
 	events *events
@@ -87,7 +88,7 @@ func (m *marking) Write(p []byte) (int, error) {
 	return m.ResponseWriter.Write(p)
 }
 
-// discarded is a response that no client reads.
+// discarded is a response that is dropped.
 type discarded struct{ header http.Header }
 
 // Header implements http.ResponseWriter.

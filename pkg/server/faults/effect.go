@@ -1,6 +1,7 @@
 package faults
 
-// effect is the change that a fault makes to a request, besides its latency. The text is the field of Fault.
+// effect is the change that a fault makes to a request, besides its latency. The value is the JSON name of the field of
+// Fault.
 type effect string
 
 const (
@@ -18,16 +19,16 @@ const (
 	badPatch effect = "badPatch"
 )
 
-// trait describes an effect.
+// trait describes an effect: which requests it is for, and how a fault selects it.
 type trait struct {
 	effect effect
-	// set tells whether a fault has the effect.
+	// set tells whether a fault has the effect's field.
 	set func(*Fault) bool
-	// verbs are the verbs of the requests that the effect is for; all, if there are none.
+	// verbs are the verbs that the effect is for. An empty list stands for all verbs.
 	verbs []string
-	// requests and webhooks tell whether the effect is for requests, and for calls of webhooks.
+	// requests and webhooks tell whether the effect is for requests of clients, and for calls of webhooks.
 	requests, webhooks bool
-	// executes tells whether Executed goes with the effect.
+	// executes tells whether Fault.Executed can be set together with the effect.
 	executes bool
 }
 

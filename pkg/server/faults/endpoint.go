@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// Path is the path at which users with the permission for this nonResourceURL see and change the faults. A GET
-	// returns the faults in force, as a [List] in JSON. A POST of a [File] in JSON or YAML adds faults and returns these.
-	// A DELETE removes all faults, or the one of the name behind the path and a slash.
+	// Path serves the faults. Users need permission for this nonResourceURL. GET returns the faults in force as a
+	// [List] in JSON. POST of a [File] in JSON or YAML adds faults, and returns the added ones. DELETE removes all
+	// faults, and DELETE of Path/NAME removes the fault with the name.
 	Path = "/miniapi/v1/faults"
 
-	// fileBytes is the size limit of a File.
+	// fileBytes is the largest size of a File in bytes.
 	fileBytes = 1 << 20
 )
 
-// List is the response for Path.
+// List is the answer to GET of Path.
 type List struct {
 	Faults []State `json:"faults"`
 }
 
-// File is a file of faults.
+// File is the content of a file of faults, and of a POST to Path.
 type File struct {
 	Faults []Fault `json:"faults"`
 }
 
-// Parse parses a file in YAML or JSON, and returns its faults, which are valid. The same key twice and unknown keys are
-// errors.
+// Parse parses a File in YAML or JSON, and returns its faults. Invalid faults, unknown keys and a key that appears
+// twice are errors.
 func Parse(data []byte) ([]Fault, error) {
 	file := File{}
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {
@@ -58,7 +58,7 @@ func (f Fault) equal(other Fault) bool { return reflect.DeepEqual(f, other) }
 
 func isOwnPath(path string) bool { return path == Path || strings.HasPrefix(path, Path+"/") }
 
-// groupResource is the resource in errors.
+// groupResource is the resource that API errors about faults name.
 func groupResource() schema.GroupResource { return schema.GroupResource{Resource: "faults"} }
 
 // ServeHTTP serves Path, and the paths of faults below it.

@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// Header is the header of a response whose request met a fault, once a fault: the fault's name and what it did. The
-	// response of a request that is reset has none.
+	// Header is a header of the response to a request that met faults. It appears once for each fault, with the fault's
+	// name and effect. The response of a fault with reset has no header.
 	Header = "Miniapi-Fault"
-	// Annotation is the audit annotation of such a request, with all its faults.
+	// Annotation is the annotation with the faults of a request in its audit event.
 	Annotation = "faults.miniapi.dev/injected"
 )
 
-// Event is the injection of a fault.
+// Event says that a request, or a call of a webhook, met a fault.
 type Event struct {
-	// Fault is the name of the fault, and Effect the field of Fault, or "" for a latency alone.
+	// Fault is the name of the fault. Effect is the field of Fault that changes the response, or "" for a fault with a
+	// latency only.
 	Fault, Effect string
-	// Number is the number of the request among those that the fault has selected.
+	// Number is the number of the request among the requests that the fault selects.
 	Number uint64
-	// Delay is the latency.
+	// Delay is the latency that the fault added.
 	Delay time.Duration
 	// Webhook and Configuration name the webhook whose call met the fault. Both are empty if the request itself met it.
 	Webhook, Configuration string
 }
 
-// String returns the event in words, as in "third: conflict at request 3".
+// String returns the event as text, such as "third: conflict at request 3".
 func (e Event) String() string {
 	var effects []string
 	if e.Delay > 0 {
@@ -61,12 +62,12 @@ func (i *injection) event() Event {
 	return e
 }
 
-// traced returns the event as a trace has it.
+// traced returns the event in the form of package trace.
 func (e Event) traced() trace.Fault {
 	return trace.Fault{Name: e.Fault, Effect: e.Effect, Latency: trace.Duration(e.Delay), Number: e.Number}
 }
 
-// events are the events of a request, for its audit event and its response.
+// events collects the events of a request, for its audit event and its response.
 type events struct {
 	mu    sync.Mutex
 	texts []string

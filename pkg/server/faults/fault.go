@@ -5,81 +5,85 @@ import (
 	"strconv"
 )
 
-// Fault is a fault in the form in which users write it: its fields are the keys of files, of flags and of requests to
+// Fault is a fault in the form in which users write it. Its fields are the keys in files, in flags and in requests to
 // [Path].
 //
-// The fields up to Share say which requests meet the fault. An empty field selects all, and a list selects a value that
-// matches one of its elements, in which * stands for any text. A fault with Webhooks is for the server's calls of
-// admission webhooks; its other fields then select the requests for which the webhooks are called. A fault has an effect
-// besides its latency, or a latency alone.
+// The fields up to Share select the requests that meet the fault. An empty field selects all requests. A list selects a
+// request if one of its elements matches, where * stands for any text. A fault with Webhooks is for the server's calls
+// of admission webhooks; the other fields then select the requests for which the webhooks are called. Besides its
+// latency, a fault has at most one effect.
 type Fault struct {
-	// Name is the name of the fault. By default, it is flag-1, file-2 or request-3: where the fault comes from, and its
-	// place there.
+	// Name is the name of the fault. The default says where the fault comes from, and its position there: flag-1,
+	// file-2 or request-3.
 	Name string `json:"name,omitempty"`
 
-	// Verbs are verbs of the API: get, list, watch, create, update, patch, delete, deletecollection. By default, they are
-	// those that the effect is for.
+	// Verbs are verbs of the API: get, list, watch, create, update, patch, delete, deletecollection. By default, they
+	// are all verbs that the effect can be used with.
 	Verbs []string `json:"verbs,omitempty"`
-	// Resources are plural names with or without their group and subresource: pods, deployments.apps, pods/status,
-	// pods/*. Of a resource without a subresource, subresources aren't selected.
+	// Resources are plural names with or without group and subresource: pods, deployments.apps, pods/status, pods/*. A
+	// name without a subresource doesn't select subresources.
 	Resources []string `json:"resources,omitempty"`
-	// Namespaces and Names are those of objects. The name of an object that is created is the one in the request's body.
+	// Namespaces and Names are those of the requests' objects. For a create request, the name is that of the object in
+	// the request's body.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
-	// Users are names of users, after impersonation. UserAgents are the values of the header User-Agent.
+	// Users are names of users. A request with impersonation counts for the impersonated user. UserAgents are values of
+	// the header User-Agent.
 	Users      []string `json:"users,omitempty"`
 	UserAgents []string `json:"userAgents,omitempty"`
-	// Paths are paths that aren't those of a resource, such as /version and /apis/*. A fault without Paths is for
-	// resources alone.
+	// Paths are paths of requests that aren't for resources, such as /version and /apis/*. A fault without Paths
+	// selects only requests for resources.
 	Paths []string `json:"paths,omitempty"`
-	// Webhooks are names of admission webhooks, with or without that of their configuration: pods.example.com,
+	// Webhooks are names of admission webhooks, alone or after the name of their configuration: pods.example.com,
 	// my-configuration/pods.example.com.
 	Webhooks []string `json:"webhooks,omitempty"`
-	// Requests are numbers of selected requests, from 1: 3, 2-5, 4-, 1,3,5. By default, they are all.
+	// Requests are the numbers of the selected requests that can meet the fault, counted from 1: 3, 2-5, 4-, 1,3,5. By
+	// default, all can.
 	Requests Numbers `json:"requests,omitempty"`
-	// Share is the share of these requests that meets the fault, more than 0 and at most 1. By default, it is 1.
+	// Share is the part of these requests that meets the fault, more than 0 and at most 1. By default, it is 1.
 	Share float64 `json:"share,omitempty"`
 
-	// Latency is the time that passes before the request is served or the webhook is called: a duration such as 200ms, a
-	// range 100ms..300ms with every duration alike, a mean and its standard deviation 200ms+-50ms, or ~200ms, the mean of
-	// an exponential distribution.
+	// Latency is the time that passes before the request is served or the webhook is called. It is a duration (200ms),
+	// a range with equally likely durations (100ms..300ms), a mean and a standard deviation (200ms+-50ms), or the mean
+	// of an exponential distribution (~200ms).
 	Latency string `json:"latency,omitempty"`
-	// Status is the code of the response instead of the request's own: 400 to 599. Reason, Message and RetryAfter, in
-	// whole seconds, are those of the response; the default reason and message are those of the code.
+	// Status is the HTTP status code of the response, 400 to 599. Reason, Message and RetryAfter (in whole seconds) are
+	// further fields of the response; by default, Reason and Message follow from the code.
 	Status     int    `json:"status,omitempty"`
 	Reason     string `json:"reason,omitempty"`
 	Message    string `json:"message,omitempty"`
 	RetryAfter string `json:"retryAfter,omitempty"`
-	// Conflict refuses an update, a patch or a deletion as if the object had been modified.
+	// Conflict refuses an update, a patch or a deletion by the error for an object that another client has modified.
 	Conflict bool `json:"conflict,omitempty"`
-	// Timeout answers that the time for the request has run out. A webhook doesn't answer until its own timeout.
+	// Timeout answers that the request has taken too long. A webhook with Timeout doesn't answer until its timeout
+	// ends.
 	Timeout bool `json:"timeout,omitempty"`
-	// Reset ends the request without a response: "stream" ends its HTTP/2 stream, or its HTTP/1.1 connection, and
-	// "connection" resets the connection, with all requests on it.
+	// Reset breaks the response off. The value "stream" ends the request's HTTP/2 stream, or its HTTP/1.1 connection.
+	// The value "connection" resets the connection, and so ends all requests on it.
 	Reset string `json:"reset,omitempty"`
-	// Truncate is the number of bytes of the response's body after which the stream is reset.
+	// Truncate is the number of bytes of the response's body after which the response breaks off.
 	Truncate *int `json:"truncate,omitempty"`
-	// Close ends a watch as a server does when the time of a watch is over. Expire ends it with the ERROR event of an
-	// expired resource version, 410. Both come after the number of events in After. With an After of 0 both end the
-	// watches that are open when the fault is added, too.
+	// Close ends a watch as a server does when the time limit of the watch is reached. Expire ends a watch by an ERROR
+	// event that says that the resource version has expired (410). Both end the watch after a number of events, given
+	// by After. If After is 0, adding the fault also ends open watches.
 	Close  bool `json:"close,omitempty"`
 	Expire bool `json:"expire,omitempty"`
 	After  int  `json:"after,omitempty"`
-	// Stale answers a list with what was stored earlier: "frozen" is the moment at which the fault was added, -3 is three
-	// writes before the request, of any object, and 1234 is that resource version.
+	// Stale answers a list with an earlier state: the state when the fault was added ("frozen"), the state three writes
+	// of any object before the request (-3), or the state at a resource version (1234).
 	Stale string `json:"stale,omitempty"`
 	// Refuse refuses the connection to a webhook.
 	Refuse bool `json:"refuse,omitempty"`
-	// WrongUID changes the uid in the response of a webhook.
+	// WrongUID puts a wrong uid into the response of a webhook.
 	WrongUID bool `json:"wrongUID,omitempty"`
 	// BadPatch puts a patch into the response of a webhook that can't be applied to any object.
 	BadPatch bool `json:"badPatch,omitempty"`
-	// Executed serves the request, or calls the webhook, before the response is replaced: the client can't know that its
-	// write took effect.
+	// Executed serves the request, or calls the webhook, before the fault replaces the response. So a write takes
+	// effect although the client gets an error.
 	Executed bool `json:"executed,omitempty"`
 }
 
-// Numbers are numbers of requests; see Fault.Requests. A file may have a plain number.
+// Numbers are numbers of requests, in the form of Fault.Requests. In a file, they may be a JSON number.
 type Numbers string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -92,7 +96,7 @@ func (n *Numbers) UnmarshalJSON(data []byte) error {
 	number, err := strconv.ParseUint(string(data), 10, 64)
 	*n = Numbers(data)
 	if err == nil && number == 0 {
-		return nil // the validation explains it
+		return nil // the validation of faults returns an error for the value
 	}
 	return err
 }

@@ -12,12 +12,13 @@ import (
 
 var errEnded = errors.New("the watch is ended by a fault")
 
-// counting passes on a number of events of a watch, and ends the watch.
+// counting is the response to a watch. It passes on a number of events, and then ends the watch.
 type counting struct {
 	http.ResponseWriter
 	left int
 	end  func()
-	// events counts the events that a write completes. It is made at the first write, when the encoding is known.
+	// events returns the number of events that end in a write. It is set at the first write, when the encoding of the
+	// response is known.
 	events func([]byte) int
 }
 
@@ -40,25 +41,25 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// eventsOf returns a function that counts the events that writes of an encoding complete.
+// eventsOf returns a function for an encoding: it returns the number of events that end in a write.
 func eventsOf(contentType string) func([]byte) int {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	switch mediaType {
 	case runtime.ContentTypeProtobuf:
 		return (&lengths{}).complete
 	case runtime.ContentTypeCBORSequence:
-		return func([]byte) int { return 1 } // the library writes an event at a time
+		return func([]byte) int { return 1 } // the library writes each event by one call
 	}
 	return func(p []byte) int { return bytes.Count(p, []byte("\n")) }
 }
 
-// lengths reads a stream of frames, each behind its length in four bytes.
+// lengths counts the frames of a stream. Each frame comes after its length in four bytes.
 type lengths struct {
 	header []byte
 	left   uint32
 }
 
-// complete returns the number of frames that end in p.
+// complete returns the number of frames whose last byte is in p.
 func (l *lengths) complete(p []byte) (frames int) {
 	for len(p) > 0 {
 		if l.left == 0 {

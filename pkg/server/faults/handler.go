@@ -9,10 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// off is the value of Header in a request that meets no faults.
+// off is the value of Header in a request that must not meet faults.
 const off = "off"
 
-// Without returns a transport that exempts the requests of a client from faults.
+// Without returns a transport whose requests meet no faults.
 func Without(rt http.RoundTripper) http.RoundTripper { return without{rt} }
 
 type without struct{ http.RoundTripper }
@@ -27,8 +27,8 @@ func (w without) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (w without) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
 
-// Handler returns a handler that injects faults into requests that are authenticated and authorized. Without faults, a
-// request costs it one look, and a watch a place in the list of open watches.
+// Handler returns a handler that injects faults into authenticated and authorized requests, and calls next. If there
+// are no faults, the handler only records open watches, because later faults may end them.
 func (i *Injector) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
@@ -52,7 +52,7 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// visit is a request that may meet faults.
+// visit is a request that passes through the Injector.
 type visit struct {
 	*Injector
 	subject *subject
@@ -62,7 +62,7 @@ type visit struct {
 
 // serve serves a request that isn't a watch.
 func (v *visit) serve(w http.ResponseWriter, req *http.Request, current *inForce) {
-	if current == nil { // the last fault is gone
+	if current == nil { // there are no faults in force any more
 		v.next.ServeHTTP(w, req)
 		return
 	}
@@ -73,13 +73,13 @@ func (v *visit) serve(w http.ResponseWriter, req *http.Request, current *inForce
 	v.respond(w, req, met)
 }
 
-// respond serves a request with the effect of a fault, or without any.
+// respond serves a request with the effect of a fault. If met is nil, the request has no fault.
 func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection) {
 	switch {
 	case met == nil || met.effect == none:
 		v.next.ServeHTTP(w, req)
 		return
-	case req.Context().Err() != nil: // the library has answered during the latency
+	case req.Context().Err() != nil: // the request's time ended during the latency, and the library has answered
 		return
 	}
 	switch met.effect {
@@ -104,7 +104,7 @@ func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection
 	}
 }
 
-// meet returns the fault that a request meets, after its latency, or nil.
+// meet returns the fault that a request meets, or nil. It returns after the fault's latency.
 func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	met := current.requests.inject(v.subject)
 	if met == nil {
@@ -117,14 +117,14 @@ func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	return met
 }
 
-// execute serves a request whose response is replaced, if the fault says so.
+// execute serves a request and drops its response, if the fault has Executed.
 func (v *visit) execute(met *injection, req *http.Request) {
 	if met.fault.Executed {
 		v.next.ServeHTTP(&discarded{header: http.Header{}}, req)
 	}
 }
 
-// marked returns a writer that adds Header to the response.
+// marked returns a response that gets Header.
 func (v *visit) marked(w http.ResponseWriter) http.ResponseWriter {
 	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, events: v.events})
 }

@@ -17,7 +17,7 @@ import (
 
 // Config has the parts of the server that an Injector needs.
 type Config struct {
-	// Seed decides which requests meet faults with a share, and the latencies.
+	// Seed decides which requests meet a fault with Share, and how long random latencies are.
 	Seed uint64
 	// Serializer encodes responses.
 	Serializer runtime.NegotiatedSerializer
@@ -25,12 +25,12 @@ type Config struct {
 	Revision func(context.Context) (uint64, error)
 	// Abort resets the connection of a request.
 	Abort func(*http.Request)
-	// Stopping ends when the server begins to stop: no latency keeps it.
+	// Stopping ends when a stop of the server begins, and ends latencies.
 	Stopping context.Context
 }
 
-// Injector has the faults of a server. It is safe for concurrent use. It has many methods, because every kind of fault
-// reads the rules under one lock.
+// Injector has the faults of a server. It is safe for concurrent use. It has many methods, because all kinds of faults
+// share its rules and its lock.
 type Injector struct {
 	config Config
 	// current has the rules in force. It is nil while there are none.
@@ -39,11 +39,11 @@ type Injector struct {
 	mu      sync.Mutex
 	all     rules
 	watches []*openWatch
-	// named is the number of the last name that was made for a fault of a request.
+	// named is the number of names that were made for faults of requests, which are request-1, request-2 and so on.
 	named int
 }
 
-// inForce are the rules that requests and calls of webhooks are compared with.
+// inForce has the rules for requests, and the rules for calls of webhooks.
 type inForce struct{ requests, webhooks rules }
 
 // source is where a fault comes from.
@@ -58,18 +58,18 @@ const (
 // New returns an Injector without faults.
 func New(config Config) *Injector { return &Injector{config: config} }
 
-// add adds faults, all or none, and returns their states. The error is one of the API.
+// add adds all faults, or none if one is invalid, and returns their states. The error is an API error.
 func (i *Injector) add(ctx context.Context, faults []Fault, from source) ([]State, error) {
 	return i.change(ctx, faults, from, func(*rule) bool { return true })
 }
 
-// replace replaces the faults of a source. A fault that stays the same keeps its counts.
+// replace replaces the faults of a source. A fault that is in both the old and the new list keeps its counts.
 func (i *Injector) replace(ctx context.Context, faults []Fault, from source) error {
 	_, err := i.change(ctx, faults, from, func(r *rule) bool { return r.source != from })
 	return err
 }
 
-// change keeps some of the rules and adds faults.
+// change drops the rules that keep rejects, and adds faults.
 func (i *Injector) change(ctx context.Context, faults []Fault, from source, keep func(*rule) bool) ([]State, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -103,7 +103,7 @@ func (i *Injector) change(ctx context.Context, faults []Fault, from source, keep
 	return added.states(), nil
 }
 
-// name returns the faults with a name each. A fault of a flag or a file without a name gets its place there.
+// name returns the faults, each with a name. The default name is the source and the position in it.
 func (i *Injector) name(faults []Fault, from source, others rules) ([]Fault, error) {
 	names := map[string]bool{}
 	for _, r := range others {
@@ -128,7 +128,7 @@ func (i *Injector) name(faults []Fault, from source, others rules) ([]Fault, err
 	return named, nil
 }
 
-// same returns the rule of a fault that is in force already.
+// same returns the rule in force for a fault that equals f and has the same source, or nil.
 func (all rules) same(f Fault, from source) *rule {
 	for _, r := range all {
 		if r.source == from && r.fault.equal(f) {
@@ -138,7 +138,7 @@ func (all rules) same(f Fault, from source) *rule {
 	return nil
 }
 
-// remove removes the fault of a name, or all faults for "". It tells whether there was one.
+// remove removes the fault with the name, or all faults if the name is "". It reports whether it removed a fault.
 func (i *Injector) remove(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -153,7 +153,7 @@ func (i *Injector) remove(name string) bool {
 	return removed
 }
 
-// force puts rules in force.
+// force puts the rules in force in place of the present ones.
 func (i *Injector) force(all rules) {
 	i.all = all
 	if len(all) == 0 {
@@ -171,12 +171,13 @@ func (i *Injector) force(all rules) {
 	i.current.Store(current)
 }
 
-// State is a fault in force.
+// State is a fault in force with its counts.
 type State struct {
 	Fault `json:",inline"`
 	// Source is where the fault comes from: flag, file or request.
 	Source string `json:"source"`
-	// Matched is the number of requests that the fault has selected, and Injected the number of those that met it.
+	// Matched is the number of requests that the fault has selected. Injected is the number of requests that met the
+	// fault.
 	Matched  uint64 `json:"matched"`
 	Injected uint64 `json:"injected"`
 }
@@ -189,14 +190,14 @@ func (all rules) states() []State {
 	return states
 }
 
-// states returns the faults in force, in the order in which they are tried.
+// states returns the faults of the rules, in the order in which requests are compared with them.
 func (i *Injector) states() []State {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.all.states()
 }
 
-// record adds the injection of a fault into a request to the request's events and trace.
+// record adds an event to the request's events and to its trace.
 func record(ctx context.Context, events *events, made *injection) {
 	e := made.event()
 	events.add(e)

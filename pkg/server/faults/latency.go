@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// latency draws durations from a distribution. A nil latency is none.
+// latency returns random durations of a distribution. A nil latency stands for no delay.
 type latency func(*rand.Rand) time.Duration
 
 // parseLatency parses Fault.Latency.
@@ -50,7 +50,7 @@ func uniform(low, high string) (latency, error) {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Int64N(int64(to-from)+1)) }, err
 }
 
-// normal draws no negative durations: they become 0.
+// normal returns a normal distribution. A negative duration becomes 0.
 func normal(mean, deviation string) (latency, error) {
 	m, err := duration(mean)
 	if err != nil {
@@ -76,7 +76,7 @@ func positive(text string) (time.Duration, error) {
 	return d, err
 }
 
-// wait returns after a time, or when one of the contexts ends.
+// wait returns after the time d, or when one of the contexts ends.
 func wait(request, stopping context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

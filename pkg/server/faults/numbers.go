@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// span is a range of numbers, with both ends.
+// span is a range of numbers. Both first and last belong to it.
 type span struct{ first, last uint64 }
 
-// spans are ranges of numbers. An empty list stands for all numbers.
+// spans is a list of ranges. An empty list stands for all numbers.
 type spans []span
 
 // parseNumbers parses Fault.Requests.

@@ -13,11 +13,11 @@ import (
 
 // Options are the flags of faults. The zero value has no faults.
 type Options struct {
-	// Faults are faults in the form of ParseText.
+	// Faults are faults in the form that ParseText parses.
 	Faults []string
-	// File is the path of a File in YAML or JSON, which is followed.
+	// File is the path of a File in YAML or JSON. The server reads the file again when it changes.
 	File string
-	// Seed decides which requests meet faults with a share, and the latencies.
+	// Seed decides which requests meet a fault with Share, and how long random latencies are.
 	Seed uint64
 }
 
@@ -40,7 +40,7 @@ func (o *Options) Validate() []error {
 		}
 	}
 	if info, err := os.Stat(o.File); o.File != "" && (err != nil || info.Mode().IsRegular()) {
-		// A pipe can be read only once: Begin reads it.
+		// Validate must not read a pipe, which can be read only once: Begin reads it.
 		if _, _, err := o.read(); err != nil {
 			errs = append(errs, err)
 		}
@@ -48,7 +48,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// read returns the faults of the file, and its content.
+// read returns the faults of the file, and the content of the file.
 func (o *Options) read() ([]Fault, []byte, error) {
 	data, err := os.ReadFile(o.File)
 	var faults []Fault
@@ -61,7 +61,8 @@ func (o *Options) read() ([]Fault, []byte, error) {
 	return faults, data, nil
 }
 
-// Begin puts the faults of flags and of the file in force. It returns the file that is to be followed, or nil.
+// Begin puts the faults of the flags and of the file in force. It returns the file, which the caller must follow, or
+// nil without a file.
 func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) {
 	var faults []Fault
 	for _, text := range o.Faults {

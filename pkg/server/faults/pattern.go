@@ -2,7 +2,7 @@ package faults
 
 import "strings"
 
-// patterns are texts in which * stands for any text. Without any, all texts match.
+// patterns are texts in which * stands for any text. An empty list matches every text.
 type patterns []string
 
 func (p patterns) match(text string) bool {
@@ -14,7 +14,7 @@ func (p patterns) match(text string) bool {
 	return len(p) == 0
 }
 
-// glob matches a text with a pattern.
+// glob tells whether a text matches a pattern.
 func glob(pattern, text string) bool {
 	begin, rest, wild := strings.Cut(pattern, "*")
 	if !wild {
@@ -37,7 +37,7 @@ func glob(pattern, text string) bool {
 	}
 }
 
-// resourcePattern matches resources.
+// resourcePattern matches resources by their names, groups and subresources.
 type resourcePattern struct {
 	group, resource, subresource string
 	anyGroup                     bool
@@ -53,7 +53,7 @@ func (p resourcePattern) match(s *subject) bool {
 	return (p.anyGroup || glob(p.group, s.group)) && glob(p.resource, s.resource) && glob(p.subresource, s.subresource)
 }
 
-// resourcePatterns select resources. Without any, they select all resources and subresources.
+// resourcePatterns match a resource if one of them does. An empty list matches every resource and subresource.
 type resourcePatterns []resourcePattern
 
 func (p resourcePatterns) match(s *subject) bool {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// rule is a fault in force.
+// rule is a fault in force, with its fields in parsed form.
 type rule struct {
 	fault  Fault
 	source source
@@ -24,9 +24,11 @@ type rule struct {
 	retryAfter                           int
 	staleness                            staleness
 
-	// seed makes the draws of the rule differ from those of others.
+	// seed is the seed of the rule's random numbers. It differs from rule to rule, because it depends on the fault's
+	// name.
 	seed uint64
-	// matched counts the requests that the rule has selected, and injected those that met the fault.
+	// matched is the number of requests that the rule has selected. injected is the number of requests that met the
+	// fault.
 	matched, injected atomic.Uint64
 }
 
@@ -46,7 +48,7 @@ func newRule(f Fault, from source, seed uint64) *rule {
 	for _, text := range f.Resources {
 		r.resources = append(r.resources, parseResource(text))
 	}
-	// The validation has parsed these.
+	// The validation has already parsed these fields, so there is no error.
 	r.numbers, _ = parseNumbers(f.Requests)
 	r.latency, _ = parseLatency(f.Latency)
 	r.retryAfter, _ = parseRetryAfter(f.RetryAfter)
@@ -57,7 +59,7 @@ func newRule(f Fault, from source, seed uint64) *rule {
 	return r
 }
 
-// selects tells whether the rule is for a request, or for the call of a webhook.
+// selects tells whether the rule's fields select a request, or a call of a webhook.
 func (r *rule) selects(s *subject) bool {
 	switch {
 	case (len(r.webhooks) > 0) != (s.webhook != ""):
@@ -78,14 +80,14 @@ func (r *rule) selects(s *subject) bool {
 type injection struct {
 	*rule
 	subject *subject
-	// number is the number of the request among those that the rule has selected.
+	// number is the number of the request among the requests that the rule has selected.
 	number uint64
-	// delay is the drawn latency.
+	// delay is the latency for this request.
 	delay time.Duration
 }
 
-// decide counts a request that the rule selects, and returns the injection if the request meets the fault, or nil. The
-// draws follow from the seed and the number alone.
+// decide counts the request if the rule selects it, and returns an injection if the request meets the fault. Otherwise
+// it returns nil. The random numbers depend only on the rule's seed and the number of the request.
 func (r *rule) decide(s *subject) *injection {
 	number := r.matched.Add(1)
 	if !r.numbers.has(number) {
@@ -103,7 +105,7 @@ func (r *rule) decide(s *subject) *injection {
 	return made
 }
 
-// rules are tried in order.
+// rules are a list in which the first rule that injects its fault wins.
 type rules []*rule
 
 // inject returns the injection of the first rule that injects its fault, or nil.

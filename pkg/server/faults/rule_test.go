@@ -34,7 +34,8 @@ func TestSelects(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		fault        Fault
-		// want says which of the requests scale, main, version and the call of a webhook are selected.
+		// want names the selected ones of four: a request for the subresource scale, one for the resource itself
+		// (main), one for /version, and a call of a webhook.
 		want string
 	}{
 		{"all", "an empty field selects all requests for resources", Fault{Status: 500}, "scale main"},
@@ -102,7 +103,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// injected returns the numbers of the first requests that meet a fault, with their latencies.
+// injected returns the numbers of the requests that meet a fault, with their latencies. The requests are numbered from
+// 1.
 func injected(f Fault, seed uint64, requests int) (numbers []uint64, delays []time.Duration) {
 	r := newRule(f, fromFlags, seed)
 	for range requests {
@@ -128,7 +130,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The draws follow from the seed, the name and the number: the same run again, and another with another seed.
+// The random choice depends on the seed, the fault's name and the request's number. The same seed gives the same
+// requests in each run, and another seed gives others.
 func TestShareIsReproducible(t *testing.T) {
 	t.Parallel()
 	const requests = 10_000
@@ -189,7 +192,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// The name of a created object is in the body of the request, in each encoding. The handler still gets the whole body.
+// In a create request, the name of the object is in the body, in one of several encodings. After it is read for the
+// name, the handler still gets the whole body.
 func TestNameOfCreatedObject(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}
@@ -245,7 +249,7 @@ func TestFramesOfProtobuf(t *testing.T) {
 	}
 }
 
-// A server without faults pays nothing for the handler.
+// Without faults, the handler allocates no memory for a request.
 func TestNoFaultsNoAllocations(t *testing.T) {
 	served := 0
 	handler := New(Config{Stopping: t.Context()}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))

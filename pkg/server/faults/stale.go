@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// staleness is from when a stale list is: a resource version, or a number of writes before the request. The zero value
-// is the moment at which the fault was added.
+// staleness says how old the state in a stale list is: it has a resource version, or the number of writes before the
+// request. The zero value stands for the moment at which the fault was added.
 type staleness struct{ version, behind uint64 }
 
-// frozen is the value of Fault.Stale for the moment at which the fault was added.
+// frozen is the value of Fault.Stale that stands for the moment at which the fault was added.
 const frozen = "frozen"
 
 // parseStaleness parses Fault.Stale.
@@ -32,7 +32,7 @@ func parseStaleness(text string) (staleness, error) {
 	return staleness{version: uint64(number)}, nil
 }
 
-// freeze sets the resource version of a rule whose lists are frozen.
+// freeze gives a rule with the staleness frozen the present resource version.
 func (i *Injector) freeze(ctx context.Context, r *rule) error {
 	if r.effect != stale || r.staleness != (staleness{}) {
 		return nil
@@ -45,8 +45,8 @@ func (i *Injector) freeze(ctx context.Context, r *rule) error {
 	return nil
 }
 
-// outdated returns the request for a list as the request for the same list at the resource version of the fault. A
-// request that continues a list is for a resource version already, and stays.
+// outdated returns a list request for the state at the fault's resource version. A request that continues a list
+// already names a resource version, and isn't changed.
 func (i *Injector) outdated(req *http.Request, s staleness) (*http.Request, error) {
 	query := req.URL.Query()
 	if query.Get("continue") != "" {

@@ -9,22 +9,22 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// subject is what faults select a request by, or the call of a webhook.
+// subject has the properties of a request, or of a call of a webhook, that faults are selected by.
 type subject struct {
 	verb                         string
 	group, resource, subresource string
 	namespace, name              string
 	user, userAgent              string
-	// path is the path of a request that isn't for a resource, and empty for others.
+	// path is the path of a request that isn't for a resource. It is empty for requests for resources.
 	path string
 	// webhook and configuration are empty for a request.
 	webhook, configuration string
-	// created is the request that creates an object whose name is still to be read, or nil.
+	// created is a create request whose body hasn't been read for the object's name yet. It is nil otherwise.
 	created *http.Request
 }
 
-// subjectOf returns the subject of a request, or false for one that meets no faults: one of the server itself or of its
-// controllers, or one for [Path], by which faults are removed.
+// subjectOf returns the subject of a request. It returns false for requests that meet no faults: those of the server
+// itself and of its controllers, and those to [Path], so that faults can be removed.
 func subjectOf(req *http.Request) (*subject, bool) {
 	ctx := req.Context()
 	info, ok := request.RequestInfoFrom(ctx)
@@ -47,7 +47,7 @@ func subjectOf(req *http.Request) (*subject, bool) {
 	return s, true
 }
 
-// called returns the subject of a webhook's call for a request.
+// called returns the subject of a call of a webhook. The call is made for the request with the subject s.
 func (s *subject) called(t webhook.Target) *subject {
 	resource := t.Attributes.GetResource()
 	called := &subject{
@@ -61,7 +61,7 @@ func (s *subject) called(t webhook.Target) *subject {
 	return called
 }
 
-// objectName returns the name of the object. It reads the name of a created object from the body of the request.
+// objectName returns the name of the object. For a create request, it reads the name from the request's body.
 func (s *subject) objectName() string {
 	if s.created != nil {
 		s.name, s.created = bodyName(s.created), nil

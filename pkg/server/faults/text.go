@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// ParseText parses a fault in the form of the flag --fault: KEY=VALUE, separated by commas. The keys are those of Fault
-// in JSON. A list has its elements separated by |. A key that is true or false in JSON may stand alone.
+// ParseText parses a fault in the form of the flag --fault: a list of KEY=VALUE, separated by commas. The keys are the
+// JSON names of Fault's fields. The elements of a list are separated by |. A key of a boolean field may stand without a
+// value.
 func ParseText(text string) (Fault, error) {
 	f := Fault{}
 	seen := map[string]bool{}
@@ -18,7 +19,7 @@ func ParseText(text string) (Fault, error) {
 	last := ""
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, assigned := strings.Cut(strings.TrimSpace(part), "=")
-		// Numbers of requests have commas themselves.
+		// The value of requests may have commas itself, as in requests=1,3,5.
 		if !assigned && last == "requests" && key != "" && strings.Trim(key, "0123456789-") == "" {
 			f.Requests += Numbers("," + key)
 			continue
@@ -36,7 +37,7 @@ func ParseText(text string) (Fault, error) {
 	return f, f.validate()
 }
 
-// set sets the field of a key.
+// set sets the field of a key to a value in text form.
 func (f *Fault) set(key, value string, assigned bool) error {
 	field, ok := f.field(key)
 	switch {
@@ -63,7 +64,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 			return err
 		}
 		field.SetFloat(share)
-	default: // numbers, and pointers to these
+	default: // the other fields are numbers or pointers to numbers
 		number, err := strconv.Atoi(value)
 		if err != nil {
 			return fmt.Errorf("%s %q: must be a number", key, value)
@@ -77,7 +78,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 	return nil
 }
 
-// parseShare parses a share such as 0.1 or 10%.
+// parseShare parses a share in the form 0.1 or 10%.
 func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -99,7 +100,7 @@ func (f *Fault) field(key string) (reflect.Value, bool) {
 	return reflect.ValueOf(f).Elem().Field(index), true
 }
 
-// keys returns the keys of all fields, in their order.
+// keys returns the keys of all fields, in the order of the fields.
 func (f *Fault) keys() []string {
 	var keys []string
 	for field := range reflect.TypeFor[Fault]().Fields() {
@@ -109,7 +110,7 @@ func (f *Fault) keys() []string {
 	return keys
 }
 
-// Text returns a fault in the form of ParseText, without its name.
+// Text returns a fault in the form that ParseText parses, without the name.
 func (f Fault) Text() string {
 	var parts []string
 	value := reflect.ValueOf(&f).Elem()

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// apiVerbs are the verbs of requests for resources.
+// apiVerbs returns the verbs of requests for resources.
 func apiVerbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// httpVerbs are the verbs of requests for other paths.
+// httpVerbs returns the verbs of requests for other paths.
 func httpVerbs() []string {
 	return []string{"get", "head", "post", "put", "patch", "delete", "options"}
 }
@@ -79,7 +79,7 @@ func (f *Fault) validateSelection() []error {
 	return errs
 }
 
-// effects returns the traits of the effects that a fault has.
+// effects returns the traits of the effects that are set in a fault.
 func (f *Fault) effects() []trait {
 	return slices.DeleteFunc(traits(), func(t trait) bool { return !t.set(f) })
 }
@@ -122,7 +122,7 @@ func (f *Fault) validateEffect() []error {
 	return errs
 }
 
-// validateSettings checks the values of effects, and fields that go with one effect alone.
+// validateSettings checks the values of effects, and the fields that only one effect uses.
 func (f *Fault) validateSettings() []error {
 	var errs []error
 	if f.Status != 0 && (f.Status < http.StatusBadRequest || f.Status > 599) {

@@ -17,19 +17,19 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// openWatch is a watch that is served. Its end ends it, for a fault.
+// openWatch is a watch in progress. A call of end ends it, because of a fault.
 type openWatch struct {
 	*visit
 	context context.Context
 	end     context.CancelCauseFunc
 }
 
-// ended is the cause of the end of a watch's context.
+// ended is the error that says by which fault a watch was ended. It is the cause of the end of the watch's context.
 type ended struct{ *injection }
 
 func (e ended) Error() string { return fmt.Sprintf("fault %s: %s", e.fault.Name, e.effect) }
 
-// watch serves a watch.
+// watch serves a watch request.
 func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	ctx, end := context.WithCancelCause(req.Context())
 	defer end(nil)
@@ -50,7 +50,7 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 		end(ended{met})
 		v.beginStream(w, req)
 	default:
-		// Events are counted, and can't be counted in a compressed stream.
+		// In a compressed stream, events can't be counted, so the response must not be compressed.
 		plain := req.Clone(ctx)
 		plain.Header.Del("Accept-Encoding")
 		counted := &counting{ResponseWriter: w, left: met.fault.After, end: func() { end(ended{met}) }}
@@ -58,13 +58,13 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	}
 	cause := ended{}
 	if errors.As(context.Cause(ctx), &cause) && cause.effect == expire && marked.code == http.StatusOK {
-		// A client that is gone needs no event.
+		// An error means that the client is gone.
 		_ = v.writeExpired(w, req)
 	}
 }
 
-// open adds a watch to those that are open, and returns the rules in force at that moment. A rule that is added later
-// finds the watch.
+// open adds a watch to the open ones, and returns the rules in force at this moment. A rule that is added later ends
+// the watch by endWatches.
 func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -76,8 +76,8 @@ func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
 	}
 }
 
-// endWatches ends the open watches that new rules select, in the order in which they began. A watch that begins later
-// meets the rules itself.
+// endWatches ends the open watches that new rules select, in the order in which the watches began. A later watch is
+// compared with the rules when it begins.
 func (i *Injector) endWatches(fresh rules) {
 	ending := slices.DeleteFunc(slices.Clone(fresh), func(r *rule) bool {
 		return r.effect != closing && r.effect != expire || r.fault.After > 0
@@ -99,7 +99,7 @@ func (i *Injector) endWatches(fresh rules) {
 	}
 }
 
-// beginStream writes the header of a watch's response.
+// beginStream writes the header of the response to a watch.
 func (i *Injector) beginStream(w http.ResponseWriter, req *http.Request) {
 	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
 	if err != nil {
@@ -118,7 +118,7 @@ func (i *Injector) beginStream(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// writeExpired writes the event by which a server tells that a resource version has expired.
+// writeExpired writes the ERROR event that says that a resource version has expired.
 func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error {
 	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
 	if err != nil {
@@ -128,7 +128,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 	if version == "" {
 		version = "0"
 	}
-	// The request's own context has ended.
+	// The context of the request has ended already, so the request for the revision needs another one.
 	oldest, err := i.config.Revision(i.config.Stopping)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 	}
 	var out io.Writer = w
 	if w.Header().Get("Content-Encoding") == "gzip" {
-		// A stream may have several parts, each compressed by itself.
+		// A compressed stream may continue with another compressed part.
 		compressed := gzip.NewWriter(w)
 		defer func() { _ = compressed.Close() }()
 		out = compressed

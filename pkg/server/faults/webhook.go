@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// interceptor returns the function by which calls of webhooks for a request meet faults.
+// interceptor returns a function that compares calls of webhooks with rules. The calls are made for the request of v.
 func (v *visit) interceptor(all rules) webhook.Interceptor {
 	return func(_ context.Context, target webhook.Target) *webhook.Interception {
 		met := all.inject(v.subject.called(target))
@@ -30,7 +30,7 @@ func (v *visit) interceptor(all rules) webhook.Interceptor {
 	}
 }
 
-// transport injects a fault into calls of a webhook.
+// transport is the transport of a call of a webhook that meets a fault.
 type transport struct {
 	*injection
 	base     http.RoundTripper
@@ -75,7 +75,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, t.rewrite(response)
 }
 
-// refused returns the response of a webhook's server that fails.
+// refused returns a response with an error status, as a webhook's server might send it.
 func (t *transport) refused(req *http.Request) *http.Response {
 	text := http.StatusText(t.fault.Status)
 	response := &http.Response{
@@ -90,12 +90,13 @@ func (t *transport) refused(req *http.Request) *http.Response {
 	return response
 }
 
-// connectionError returns the error of a connection that fails.
+// connectionError returns the error of a connection that the operating system reports.
 func connectionError(operation, call string, number syscall.Errno) error {
 	return &net.OpError{Op: operation, Net: "tcp", Err: os.NewSyscallError(call, number)}
 }
 
-// rewrite changes the AdmissionReview of a response. A response that isn't one stays.
+// rewrite puts a wrong uid or an impossible patch into the AdmissionReview of a response. A response without an
+// AdmissionReview stays unchanged.
 func (t *transport) rewrite(response *http.Response) error {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -111,13 +112,13 @@ func (t *transport) rewrite(response *http.Response) error {
 }
 
 const (
-	// strangeUID is the uid of no review.
+	// strangeUID is a uid that no review has.
 	strangeUID = "00000000-0000-0000-0000-000000000000"
-	// impossiblePatch removes a field that no object has.
+	// impossiblePatch removes a field that no object has, so it can't be applied.
 	impossiblePatch = `[{"op":"remove","path":"/miniapi-injected-fault"}]`
 )
 
-// changed returns the AdmissionReview of a body with a wrong uid or an impossible patch.
+// changed returns a body with an AdmissionReview, with a wrong uid or an impossible patch.
 func (t *transport) changed(body []byte) ([]byte, bool) {
 	var review, answer map[string]json.RawMessage
 	if json.Unmarshal(body, &review) != nil || json.Unmarshal(review["response"], &answer) != nil || answer == nil {
@@ -143,7 +144,7 @@ func (t *transport) changed(body []byte) ([]byte, bool) {
 	return changed, err == nil
 }
 
-// truncated is a body that breaks off.
+// truncated is a body of a response that breaks off after a number of bytes.
 type truncated struct {
 	io.ReadCloser
 	left int64

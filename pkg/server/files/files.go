@@ -1,5 +1,5 @@
-// Package files checks the files that flags name, so that errors name the flag: most libraries that read the files
-// later don't. Don't use it to read files: package reload follows the files that change.
+// Package files checks the files that flags name at the start of a server. Libraries read the files later, and most of
+// their errors don't name the flag. Don't use the package to read files: package reload reads files that change.
 package files
 
 import (
@@ -10,7 +10,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Pair checks the files of a certificate and its key. Each file is the value of a flag.
+// Pair checks the files of a certificate and its key. The file names are the values of two flags, which errors name.
 func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	if certFile == "" && keyFile == "" {
 		return nil
@@ -24,7 +24,8 @@ func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	return nil
 }
 
-// Authorities checks a file of certificates, which is the value of a flag. It doesn't read a pipe.
+// Authorities checks a file of certificates that a flag names. It doesn't read a pipe, such as a shell's <(...): a pipe
+// can be read only once.
 func Authorities(flag, file string) error {
 	if err := Readable(flag, file); err != nil || !Rereadable(file) {
 		return err

@@ -1,5 +1,5 @@
-// Package flowcontrol keeps the conditions of FlowSchemas. Don't use it for API priority and fairness itself, which
-// k8s.io/apiserver has.
+// Package flowcontrol keeps the conditions of FlowSchemas up to date. Don't use the package for API priority and
+// fairness itself: k8s.io/apiserver has it.
 package flowcontrol
 
 import (
@@ -25,18 +25,18 @@ import (
 )
 
 // Conditions keeps the condition Dangling of each FlowSchema up to date: it is true if the schema's priority level
-// doesn't exist. In kube-apiserver, the controller of API priority and fairness writes the condition, but that
-// controller doesn't run here. A write of a schema or a level starts a pass over all of them; otherwise, and at the
-// start, no work is done.
+// doesn't exist. In kube-apiserver, the controller of API priority and fairness writes the condition, and that
+// controller doesn't run in miniapi. A write of a schema or a priority level starts a pass: the pass checks all
+// schemas. Without such a write, no goroutine runs.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
-	// ctx ends the passes. No pass begins before bootstrapped is closed, because the default schemas are created with
-	// their conditions.
+	// ctx ends the passes. No pass begins before bootstrapped is closed: the default schemas don't exist before, and
+	// they are created with their conditions.
 	ctx          context.Context
 	bootstrapped <-chan struct{}
 
 	mu sync.Mutex
-	// stale is set if there was a write since the last pass began; passing is set while a pass runs.
+	// stale is set if there was a write since the last pass began. passing is set while a goroutine makes passes.
 	stale, passing bool
 	running        sync.WaitGroup
 }
@@ -52,11 +52,11 @@ func New(following context.Context, client typedv1.FlowcontrolV1Interface, boots
 	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
 }
 
-// passes has the pause before the first pass, because a schema and its level are often written together, and the pauses
-// after failed passes: admission may refuse the writes.
+// passes has the pauses of passes. The pause before the first pass exists because a schema and its level are often
+// written one after the other. The longer pauses come after failed passes, because admission may refuse the writes.
 var passes = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
 
-// Written starts a pass after a write of a schema or of a level. It doesn't wait for the pass.
+// Written starts a pass after a write of a schema or of a priority level, and returns without waiting for the pass.
 func (f *Conditions) Written(resource schema.GroupResource) {
 	if f == nil || resource.Group != flowcontrolv1.GroupName {
 		return
@@ -71,7 +71,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass repeats passes until one has seen all writes.
+// pass makes passes until one of them has begun after the last write and has succeeded.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:
@@ -88,7 +88,7 @@ func (f *Conditions) pass() {
 	}
 }
 
-// next tells whether another pass is needed.
+// next tells whether there was a write since the last pass began, so that another pass is needed.
 func (f *Conditions) next() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,7 @@ func (f *Conditions) Wait() {
 		return
 	}
 	f.mu.Lock()
-	running := &f.running // a write that found ctx alive has added its pass
+	running := &f.running // Written adds to running under the lock while ctx is alive, so nothing is added from here on
 	f.mu.Unlock()
 	running.Wait()
 }
@@ -133,7 +133,7 @@ func (f *Conditions) reconcile(ctx context.Context) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// setDangling writes a condition of a schema, unless the schema has it.
+// setDangling writes the condition of a schema, unless the schema already has it.
 func (f *Conditions) setDangling(ctx context.Context, s *flowcontrolv1.FlowSchema, want flowcontrolv1.FlowSchemaCondition) error {
 	if have := apihelpers.GetFlowSchemaConditionByType(s, want.Type); have != nil {
 		want.LastTransitionTime = have.LastTransitionTime

@@ -1,6 +1,6 @@
-// Package frontproxy has the client certificate of a server in its requests to aggregated APIs. With the certificate,
-// the servers of those APIs believe the user that a request names. Don't use the package for the peers of an external
-// etcd, which have an authority of their own: see package peers.
+// Package frontproxy has the client certificate by which a server proves its identity to the servers of aggregated
+// APIs. Because of the certificate, those servers trust the user names in its requests. Don't use the package for the
+// peers of an external etcd, which have an authority of their own: see package peers.
 package frontproxy
 
 import (
@@ -24,8 +24,8 @@ import (
 // clientName is the default common name of the certificate.
 const clientName = "front-proxy-client"
 
-// Writer writes objects without admission, because admission might call a webhook that must first be told of the
-// certificate's authority.
+// Writer writes objects without admission. Admission could call a webhook that accepts the server's certificate only
+// after the write.
 type Writer interface {
 	Create(ctx context.Context, obj runtime.Object, dryRun ...string) (runtime.Object, error)
 	Update(ctx context.Context, live, updated runtime.Object) error
@@ -35,7 +35,7 @@ type Writer interface {
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// Told is set if flags or other servers publish the authority to trust. Then no certificate is made.
+	// Told is true if flags or other servers publish the certificate's authority. Then Identity makes no certificate.
 	Told bool
 	// ClientCA is the authority of the server's clients.
 	ClientCA func() dynamiccertificates.CAContentProvider
@@ -44,8 +44,8 @@ type Config struct {
 	Writer     Writer
 }
 
-// Identity returns a function that returns the certificate and its key. Without a file, and unless Told is set, the
-// function makes the certificate at its first call, and publishes the certificate's authority for other servers.
+// Identity returns a function that returns the certificate and its key. If no flag names them and Told is false, the
+// function makes both at its first call, and publishes the certificate's authority.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {
@@ -71,7 +71,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 				return nil, nil, fmt.Errorf("creating the certificate of the front proxy: %w", err)
 			}
 		}
-		// At each call, because a restore may have removed the authority since the last one.
+		// trust runs at each call, because a restore may have removed the published authority since the last call.
 		if err := c.trust(ctx, proxy); err != nil {
 			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
 		}
@@ -79,7 +79,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	}
 }
 
-// certificate is a certificate with its authority.
+// certificate is a client certificate with its key, and the certificate's authority.
 type certificate struct {
 	pki.KeyPair
 	ca dynamiccertificates.CAContentProvider
@@ -101,7 +101,7 @@ func newCertificate() (*certificate, error) {
 	return &certificate{pair, ca}, nil
 }
 
-// unaskedConfigMaps writes ConfigMaps without admission.
+// unaskedConfigMaps is a client for ConfigMaps that writes without admission.
 type unaskedConfigMaps struct {
 	typedv1.ConfigMapInterface
 	writer Writer
@@ -122,7 +122,7 @@ func (u unaskedConfigMaps) Update(ctx context.Context, m *corev1.ConfigMap, _ me
 	return m, u.writer.Update(ctx, live, m)
 }
 
-// trust publishes the certificate's authority for other servers.
+// trust publishes the certificate's authority in a ConfigMap, which the servers of aggregated APIs read.
 func (c Config) trust(ctx context.Context, proxy *certificate) error {
 	configMaps := unaskedConfigMaps{c.ConfigMaps, c.Writer}
 	return bootstrap.EnsureTrust(ctx, configMaps, bootstrap.Config{

@@ -8,12 +8,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// datingCreater creates the objects from which the library derives the deprecations of kinds, for warnings, metrics
-// and the audit log. The library compares versions with that of the program, which the linker sets. In a program
-// without a version, such as a test, the library would warn of deprecations that are years away.
+// datingCreater creates objects for the library's routes. From these objects, the library learns the deprecation of
+// kinds, for warnings, metrics and the audit log. The library compares the version of a deprecation with that of the
+// program. A program without a version, such as a test, would warn of deprecations that are years away, so
+// datingCreater compares with the served version of Kubernetes.
 type datingCreater struct {
 	runtime.ObjectCreater
-	// installed is set when the routes are made. From then on, objects are created for requests.
+	// installed is true when the routes are made. Later calls create objects for requests, whose deprecations don't
+	// matter.
 	installed bool
 }
 
@@ -33,7 +35,7 @@ func (c *datingCreater) New(kind schema.GroupVersionKind) (runtime.Object, error
 	return obj, nil
 }
 
-// undated is an object without the deprecations that its type declares.
+// undated is an object without the methods by which its type declares deprecations.
 type undated struct{ runtime.Object }
 
 // DeepCopyObject implements runtime.Object.

@@ -25,14 +25,14 @@ import (
 // Groups are the groups of a table that a server serves.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// legacy serves /api. Services are the discovery services for the OpenAPI specs.
+	// legacy serves /api. services are the discovery services, for the OpenAPI documents.
 	legacy   http.Handler
 	services []*restful.WebService
 }
 
-// Install serves groups behind a server's handler chain. It does the work of the library's InstallAPIGroups, but
-// makes routes and discovery documents at their first use, and shares the type converter between all servers of the
-// process. The library makes a type converter for each server, from a separate spec, before it serves anything.
+// Install serves groups after the filters of a server. It does the work of the library's InstallAPIGroups with two
+// differences: it makes routes and discovery documents at their first use, and all servers of the process share one
+// type converter. The library makes a type converter for each server before it serves anything.
 func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
 	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
 	all := &Groups{versions: map[schema.GroupVersion]*versionRoutes{}}
@@ -50,8 +50,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 		}
 		if group.Name != "" {
-			// discovery.List serves the document, because custom resources and other servers can add versions to
-			// the group
+			// This service only describes the document of the group in OpenAPI. discovery.List serves the document,
+			// because custom resources and other servers can add versions to the group.
 			all.services = append(all.services, discovery.NewAPIGroupHandler(config.Serializer, groupdiscovery.Group(group.Versions)).WebService())
 		}
 	}
@@ -65,8 +65,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
-// Filling makes handlers that need the content of a manager. Before the first request to any of them, the manager
-// gets the versions of some groups.
+// Filling returns a function that wraps handlers of aggregated discovery. Before the first request to any wrapped
+// handler, the built-in versions of the groups that of selects are added to resources.
 func (i *Groups) Filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
 	fill := sync.OnceValue(func() error {
 		for gv, routes := range i.versions {
@@ -143,7 +143,8 @@ func (i *Groups) Resources(yield func(gv schema.GroupVersion, path string) bool)
 	}
 }
 
-// Services returns the web services of the groups and of a server by their paths, for OpenAPI.
+// Services returns the web services of the groups and of a server, by their paths. OpenAPI documents are built from
+// them.
 func (i *Groups) Services(s *genericapiserver.GenericAPIServer) map[string]func() (*restful.WebService, error) {
 	services := map[string]func() (*restful.WebService, error){}
 	for _, service := range append(s.Handler.GoRestfulContainer.RegisteredWebServices(), i.services...) {

@@ -17,7 +17,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-// discoveryVerbs returns the verbs that a storage implements.
+// discoveryVerbs are the verbs of discovery, each with a function that tells whether a storage implements the verb.
 var discoveryVerbs = []struct {
 	verb        string
 	implemented func(rest.Storage) bool
@@ -37,7 +37,7 @@ func implements[T any](storage rest.Storage) bool {
 	return ok
 }
 
-// connects tells whether a storage connects by an HTTP method.
+// connects returns a function that tells whether a storage makes connections (as pods/exec does) by an HTTP method.
 func connects(method string) func(rest.Storage) bool {
 	return func(storage rest.Storage) bool {
 		connecter, ok := storage.(rest.Connecter)
@@ -51,8 +51,9 @@ func either(conditions ...func(rest.Storage) bool) func(rest.Storage) bool {
 	}
 }
 
-// apiResources returns the resources in the discovery document of a version. The library computes the same from its
-// routes, which take 20 ms for all versions. Every client that maps kinds to resources would wait for that.
+// apiResources returns the resources in the discovery document of a version. The library computes the same list from
+// its routes. Making the routes of all versions takes 20 ms, for which every client that maps kinds to resources would
+// wait.
 func apiResources(version *genericapi.APIGroupVersion) ([]metav1.APIResource, error) {
 	var resources []metav1.APIResource
 	for _, name := range slices.Sorted(maps.Keys(version.Storage)) {
@@ -97,7 +98,7 @@ func apiResource(version *genericapi.APIGroupVersion, name string) (metav1.APIRe
 	return resource, err
 }
 
-// storageVersionHash returns a hash that changes when a resource is stored in another version.
+// storageVersionHash returns a hash that changes when the version changes in which a resource is stored.
 func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storage) (string, error) {
 	provider, ok := storage.(rest.StorageVersionProvider)
 	if !ok || provider.StorageVersion() == nil || !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionHash) {

@@ -22,8 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// The discovery documents equal those that the library computes from all routes, for every version that can be
-// served.
+// The discovery documents equal those that the library computes from its routes, for every version of the table.
 func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	versions := everyVersion(t)
@@ -71,7 +70,7 @@ func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	}
 }
 
-// everyVersion enables every API.
+// everyVersion returns the routes of all group versions, including those that are off by default.
 func everyVersion(t *testing.T) map[schema.GroupVersion]*versionRoutes {
 	t.Helper()
 	table := builtin.Table()
@@ -99,7 +98,7 @@ func everyVersion(t *testing.T) map[schema.GroupVersion]*versionRoutes {
 	return versions
 }
 
-// stored returns storage options with an etcd that ends with the test.
+// stored returns storage options for an etcd that ends with the test.
 func stored(t *testing.T, table *registry.Table) generic.RESTOptionsGetter {
 	t.Helper()
 	member, err := storage.Start(t.Context(), storage.Options{})

@@ -15,15 +15,15 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// versionRoutes serves a group version. The first request for a resource makes the routes of the resource. All
-// routes together take 20 ms and 8 MB, and most servers get requests for few resources. A request is also compared
-// with fewer routes, because each resource has a separate container.
+// versionRoutes serves a group version. The first request for a resource makes the routes of the resource, because all
+// routes together take 20 ms and 8 MB, and most servers get requests for few resources. Each resource has a separate
+// container of routes, so a request is compared with few routes.
 type versionRoutes struct {
 	// root is the path of the version's discovery document. All other paths of the version are below it.
 	root      string
 	version   *genericapi.APIGroupVersion
 	resources map[string]func() (http.Handler, error)
-	// document serves the paths that belong to no resource.
+	// document serves the paths of the version that aren't those of a resource.
 	document func() (http.Handler, error)
 }
 
@@ -42,7 +42,7 @@ func newVersionRoutes(version *genericapi.APIGroupVersion) *versionRoutes {
 	return v
 }
 
-// storages are the storages of a resource and its subresources.
+// storages returns the storages of a resource and of its subresources.
 func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 	storages := map[string]rest.Storage{}
 	for path, storage := range v.version.Storage {
@@ -53,7 +53,7 @@ func (v *versionRoutes) storages(resource string) map[string]rest.Storage {
 	return storages
 }
 
-// install makes the routes of storages. The creater makes the objects of their kinds.
+// install makes the routes of storages. The argument creater makes empty objects of their kinds.
 func (v *versionRoutes) install(storages map[string]rest.Storage, creater runtime.ObjectCreater) (*restful.Container, error) {
 	version := *v.version
 	version.Storage, version.Creater = storages, creater
@@ -69,7 +69,7 @@ func (v *versionRoutes) handler(storages map[string]rest.Storage) (http.Handler,
 	return dispatcher{container}, err
 }
 
-// discovered returns the version's part of aggregated discovery.
+// discovered returns the version's entry in aggregated discovery.
 func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error) {
 	resources, err := apiResources(v.version)
 	if err != nil {
@@ -81,7 +81,7 @@ func (v *versionRoutes) discovered() (apidiscoveryv2.APIVersionDiscovery, error)
 	}, err
 }
 
-// service returns the web service from which the OpenAPI specs are built.
+// service returns the web service of the version, from which the OpenAPI documents are built.
 func (v *versionRoutes) service() (*restful.WebService, error) {
 	container, err := v.install(v.version.Storage, v.version.Creater)
 	if err != nil {
@@ -90,8 +90,8 @@ func (v *versionRoutes) service() (*restful.WebService, error) {
 	return container.RegisteredWebServices()[0], nil
 }
 
-// registerKinds adds every resource to the registry of equivalent resources. The library does so where it makes the
-// routes.
+// registerKinds adds every resource to the registry of equivalent resources. The library does that when it makes the
+// routes, which may be never.
 func (v *versionRoutes) registerKinds() error {
 	gv := v.version.GroupVersion
 	for path, storage := range v.version.Storage {
@@ -124,7 +124,8 @@ func newContainer(codecs runtime.NegotiatedSerializer) *restful.Container {
 	return genericapiserver.NewAPIServerHandler("resource", codecs, same, nil).GoRestfulContainer
 }
 
-// dispatcher returns a container's handler without its http.ServeMux.
+// dispatcher is the handler of a container. It calls the container's routes directly, without the http.ServeMux that
+// the container would use.
 type dispatcher struct{ container *restful.Container }
 
 func (d dispatcher) ServeHTTP(w http.ResponseWriter, req *http.Request) { d.container.Dispatch(w, req) }

@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reasonTimeout limits the time in which Await asks for the reasons of a failing check.
+// reasonTimeout limits the time for which Await asks for the reason of a failing check.
 const reasonTimeout = 30 * time.Second
 
-// Client reads a server's health checks.
+// Client reads the health checks of a server.
 type Client struct {
 	REST rest.Interface
-	// OfEncryption adds the flag of the encryption of stored objects to an error about encryption.
+	// OfEncryption extends an error about the encryption of stored objects by the flag that configures the encryption.
 	OfEncryption func(error) error
 }
 
@@ -48,11 +48,11 @@ func (s Client) get(ctx context.Context, check string) ([]byte, error) {
 	return s.REST.Get().RequestURI(check).Do(ctx).Raw()
 }
 
-// failedCheck matches the line of a failed check in the response of a check that consists of several.
+// failedCheck matches the line of a failed check in the response of a path that runs several checks, such as /readyz.
 var failedCheck = regexp.MustCompile(`(?m)^\[-\](\S+) failed`)
 
-// whyUnhealthy asks each failed check for its reason at its own path: a check that consists of several doesn't give
-// reasons.
+// whyUnhealthy returns an error with the reason of each failed check. The response of a path that runs several checks
+// has no reasons, so whyUnhealthy requests each failed check's own path.
 func (s Client) whyUnhealthy(ctx context.Context, check string, answer []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"
 	for _, test := range []struct {
 		name, reason string
-		failing      map[string]string // the failing checks and their reasons
+		failing      map[string]string // the reasons of failing checks, by name
 		want         []string
 	}{
 		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
@@ -46,7 +46,8 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 				}))
 				client := kubernetes.NewForConfigOrDie(&rest.Config{Transport: apiServer, QPS: -1}).Discovery().RESTClient()
 				s := Client{client, func(err error) error { return etcd.OfEncryption("kms.yaml", err) }}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of the bubble's clock
+				// The clock is the fake one of package synctest.
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				err := s.Await(ctx, "/readyz")
 				for _, want := range test.want {

@@ -1,7 +1,7 @@
-// Package health has the health checks of a server, and waits for them.
+// Package health has the health checks that miniapi adds to those of k8s.io/apiserver, and waits until checks succeed.
 //
-// [NewBootstrapped] makes the check of the bootstrap objects, and [Client] waits for checks. Don't use the package for
-// checks that need no server, such as those of a file: see package files.
+// [NewBootstrapped] makes the check of the objects of every cluster, and [Client] waits for checks. Don't use the
+// package for checks that need no server, such as those of a file: see package files.
 package health
 
 import (
@@ -21,8 +21,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bootstrapHooks are kube-apiserver's names of the steps that create bootstrap objects, each with a resource of the
-// step. A step whose resource isn't served has no check, as in kube-apiserver.
+// bootstrapHooks are kube-apiserver's checks of the steps that create the objects of every cluster. Each check comes
+// with a resource of its step: as in kube-apiserver, the check doesn't exist if the resource isn't served.
 var bootstrapHooks = []struct {
 	name    string
 	creates schema.GroupVersionResource
@@ -37,7 +37,7 @@ var bootstrapHooks = []struct {
 	{"poststarthook/start-kubernetes-service-cidr-controller", networkingv1.SchemeGroupVersion.WithResource("servicecidrs")},
 }
 
-// Bootstrapped is a health check that fails until the bootstrap objects exist.
+// Bootstrapped is a health check that fails until the objects of every cluster exist.
 type Bootstrapped struct{ created chan struct{} }
 
 // NewBootstrapped returns a check that fails.
@@ -46,7 +46,7 @@ func NewBootstrapped() Bootstrapped { return Bootstrapped{make(chan struct{})} }
 // Created makes the check succeed. It must be called once.
 func (b Bootstrapped) Created() { close(b.created) }
 
-// Done is closed when Created is called.
+// Done returns a channel that is closed when Created is called.
 func (b Bootstrapped) Done() <-chan struct{} { return b.created }
 
 func (b Bootstrapped) check(*http.Request) error {
@@ -58,8 +58,8 @@ func (b Bootstrapped) check(*http.Request) error {
 	}
 }
 
-// AddTo adds the check under kube-apiserver's names, so that namespaces and roles exist once a client finds the server
-// healthy. All objects are created in one step, so all names have the same check.
+// AddTo adds the check under kube-apiserver's names. A client that finds the server healthy can rely on the namespaces
+// and roles. All objects are created in one step, so all names stand for the same check.
 func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.GroupVersionResource) bool) {
 	config.AddHealthChecks(healthz.NamedCheck("bootstrap", b.check))
 	for _, hook := range bootstrapHooks {
@@ -78,7 +78,8 @@ func AddLoopback(config *genericapiserver.Config, serves func() error) {
 	config.AddLivezChecks(check)
 }
 
-// Started returns the path of the health check of the library's parts, without the checks that depend on etcd.
+// Started returns the path of a health check that succeeds when all parts of the library have started. It excludes the
+// checks that need etcd.
 func Started() string {
 	exclude := url.Values{"exclude": {"etcd", "bootstrap"}}
 	for _, hook := range bootstrapHooks {
@@ -87,7 +88,7 @@ func Started() string {
 	return "/livez?" + exclude.Encode()
 }
 
-// ReplaceLog replaces the library's health check "log", which starts a goroutine that outlives every server.
+// ReplaceLog replaces the library's health check "log", because that check starts a goroutine that never ends.
 func ReplaceLog(config *genericapiserver.Config) {
 	own := healthz.NamedCheck(healthz.LogHealthz.Name(), logFlushes)
 	for _, checks := range []*[]healthz.HealthChecker{&config.HealthzChecks, &config.LivezChecks, &config.ReadyzChecks} {
@@ -98,7 +99,7 @@ func ReplaceLog(config *genericapiserver.Config) {
 	}
 }
 
-// logFlushes fails if the log can't be flushed.
+// logFlushes is a health check that fails if the log can't be flushed.
 func logFlushes(r *http.Request) error {
 	flushed := make(chan struct{})
 	go func() {

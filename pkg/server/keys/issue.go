@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// IssuePath is the path at which the server's authority issues serving certificates for webhooks. The body of a
-	// POST is a certificate request in PEM; the response is the certificate, followed by that of the authority. Users
-	// need the permission to post to this nonResourceURL.
+	// IssuePath is the path at which the server's authority issues serving certificates to webhooks. The body of a POST
+	// is a certificate request in PEM. The response is the certificate, followed by the authority's certificate. Users
+	// need permission to post to this nonResourceURL.
 	IssuePath = "/miniapi/v1/servingcertificates"
 
-	// requestBytes is the size limit, more than any certificate request has.
+	// requestBytes is the largest size of a certificate request in bytes.
 	requestBytes = 64 << 10
 )
 
@@ -32,7 +32,7 @@ func Issuer(authority *pki.Authority, serializer runtime.NegotiatedSerializer) h
 			responsewriters.ErrorNegotiated(err, serializer, schema.GroupVersion{}, w, req)
 			return
 		}
-		w.Header().Set("Content-Type", "application/pem-certificate-chain") // RFC 8555
+		w.Header().Set("Content-Type", "application/pem-certificate-chain") // the content type of RFC 8555
 		_, _ = w.Write(chain)
 	})
 }

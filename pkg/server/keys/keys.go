@@ -1,6 +1,6 @@
 // Package keys has the keys and certificates of one server: it stores them, and issues certificates to webhooks.
 //
-// [StoreOf] is the way in. Don't use the package for the format of the stored files: package pki has that.
+// [StoreOf] is the constructor. Don't use the package for the format of the stored files: package pki has that.
 package keys
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// authorityName is the common name of the server's own authority.
+// authorityName is the common name in the certificate of the server's own authority.
 const authorityName = "miniapi"
 
 // keysFolder is the name of the folder for keys in a data folder.
 const keysFolder = "pki"
 
-// Store keeps keys beyond the end of a server, in the folder of --cert-dir or else in that of --data-dir. The zero
-// value keeps nothing.
+// Store keeps the keys of a server in the folder of --cert-dir, or in a subfolder of --data-dir, so that the next start
+// finds them. The zero value stores nothing: the keys end with the server.
 type Store struct {
 	*pki.Store
-	// flag is the flag that names the folder, for errors.
+	// flag is the flag that names the folder, with its value. Errors name it.
 	flag string
-	// dataDir is the data folder around the folder, or "".
+	// dataDir is the value of --data-dir if the keys are in its subfolder, and "" otherwise.
 	dataDir string
 }
 
-// StoreOf returns the store for the values of the two flags.
+// StoreOf returns the store for the values of --cert-dir and --data-dir.
 func StoreOf(certDir, dataDir string) Store {
 	if certDir != "" {
 		return Store{Store: pki.NewStore(certDir), flag: "--cert-dir " + certDir}
@@ -52,8 +52,8 @@ func (s Store) failed(err error) error {
 	return fmt.Errorf("%s: %w", s.flag, err)
 }
 
-// Kept returns the stored authority, with which certificates can be issued without a server. It makes the authority,
-// and the data folder, if they don't exist.
+// Kept returns the stored authority to a program that issues certificates without a server. If there is none, Kept
+// makes the data folder and the authority.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
 		return nil, errors.New("neither --cert-dir nor --data-dir names a folder with an authority")
@@ -89,8 +89,8 @@ func (s Store) SigningKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// Serving sets the serving certificate of a server that has none: one of its own authority. The files in --cert-dir are
-// read again when another server that shares the folder replaces them.
+// Serving sets the serving certificate of a server that has none: a certificate of the server's own authority. The
+// files in --cert-dir are read again when another server that uses the same folder replaces them.
 func (s Store) Serving(authority *pki.Authority, names pki.Names, serving *genericoptions.SecureServingOptions) error {
 	pair, err := s.Store.Serving(authority, names)
 	if err != nil {

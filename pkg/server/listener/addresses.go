@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// PublicAddress returns the address by which clients elsewhere reach the server: the bound address, or the host's own
-// address of the same family if the server listens on all addresses.
+// PublicAddress returns the address by which clients on other machines reach the server: the bound address, or the
+// host's own address of the same family if the server listens on all addresses.
 func PublicAddress(bound net.IP) net.IP {
 	if bound.IsUnspecified() {
 		return hostAddress(bound)
@@ -21,8 +21,8 @@ func PublicAddress(bound net.IP) net.IP {
 	return bound
 }
 
-// hostAddress returns the host's own address, for an unspecified or loopback address. It returns the argument if the
-// host has no address of its family.
+// hostAddress returns the host's own address in place of an unspecified or loopback address. If the host has no address
+// of the same family, it returns the argument.
 func hostAddress(bound net.IP) net.IP {
 	if host, err := utilnet.ResolveBindAddress(bound); err == nil && netutils.IsIPv6(host) == netutils.IsIPv6(bound) {
 		return host
@@ -30,15 +30,15 @@ func hostAddress(bound net.IP) net.IP {
 	return bound
 }
 
-// Addresses are the settings from which the server's addresses for clients follow.
+// Addresses are the settings that determine the server's addresses for clients.
 type Addresses struct {
 	// Bound is the address that the server listens on.
 	Bound net.IP
-	// Public is the address by which clients elsewhere reach the server.
+	// Public is the address by which clients on other machines reach the server.
 	Public net.IP
 	// Advertise is the value of --advertise-address, or nil.
 	Advertise net.IP
-	// AdvertiseHost replaces the loopback by the host's own address in the endpoints.
+	// AdvertiseHost puts the host's own address into the endpoints if Public is a loopback address.
 	AdvertiseHost bool
 	// External is the value of --external-hostname, or "".
 	External string
@@ -46,9 +46,9 @@ type Addresses struct {
 	ServiceRange *net.IPNet
 }
 
-// Advertised returns the address in the endpoints of the service "kubernetes", or nil if the service has none. A
-// loopback address isn't valid in endpoints. kube-apiserver replaces it by the host's own address, though it doesn't
-// listen there; a server with AdvertiseHost does the same.
+// Advertised returns the address in the endpoints of the service "kubernetes", or nil if the service has no endpoints.
+// A loopback address isn't valid in endpoints. In its place, kube-apiserver advertises the host's own address, although
+// it doesn't listen there. With AdvertiseHost, this server does the same.
 func (a Addresses) Advertised() net.IP {
 	public := a.Public
 	if a.AdvertiseHost && public.IsLoopback() && !a.Advertise.IsLoopback() {

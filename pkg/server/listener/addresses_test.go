@@ -10,7 +10,8 @@ import (
 
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
-	// the library's answer, which kube-apiserver advertises; nil on a machine without a network
+	// host is the address that the library finds, which kube-apiserver advertises. It is nil on a machine without a
+	// network.
 	loopback, any4 := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	host, err := utilnet.ResolveBindAddress(loopback)
 	if err != nil || host.IsLoopback() || host.To4() == nil {
@@ -19,8 +20,8 @@ func TestAdvertised(t *testing.T) {
 	address := net.IPv4(192, 0, 2, 1)
 	for _, test := range []struct {
 		name        string
-		host        bool   // AdvertiseHost, as in kube-apiserver
-		bound, flag net.IP // --bind-address and --advertise-address
+		host        bool   // the value of AdvertiseHost
+		bound, flag net.IP // the values of --bind-address and --advertise-address
 		want        net.IP
 		reason      string
 	}{

@@ -1,7 +1,8 @@
-// Package listener opens the port of a server, and closes the connections once the server has answered its last
-// request. It also finds out the addresses by which clients reach the server.
+// Package listener opens the port of a server, and closes the connections after the server has answered its last
+// request. It also determines the addresses by which clients reach the server.
 //
-// [Open] and [New] are the way in. Don't use the package for the server's connections to others: see package webhooks.
+// [Open] and [New] are the constructors. Don't use the package for the server's connections to others: see package
+// webhooks.
 package listener
 
 import (
@@ -12,22 +13,22 @@ import (
 	"time"
 )
 
-// answerGrace is the time for which a connection stays open after its last response, so that its client can read the
-// response. A client that was told to go away closes the connection in that time.
+// answerGrace is the time for which a connection stays open after its last response, so that the client can read the
+// response. A client that knows of the stop closes the connection within that time.
 const answerGrace = 100 * time.Millisecond
 
-// Listener records its open connections, so that a server can end as soon as it has answered its last request: HTTP/2
-// would wait a second for every idle client.
+// Listener records its open connections, so that a server can close them as soon as it has answered its last request.
+// Without it, a stop would wait for a second for every idle HTTP/2 client.
 type Listener struct {
 	net.Listener
 
 	mu sync.Mutex
-	// open maps addresses of clients to their connections.
+	// open has the open connections by the addresses of their clients.
 	open map[string]*connection
-	// LongRunning tells whether a request runs until its client or the server ends it, so that there is no response to
-	// wait for. It must be set before the first request.
+	// LongRunning tells whether a request, such as a watch, has no complete response to wait for. It must be set before
+	// the first request.
 	LongRunning func(*http.Request) bool
-	// stopping is set by Stop, closed by CloseConnections.
+	// stopping is true after Stop, and closed is true after CloseConnections.
 	stopping, closed bool
 }
 
@@ -36,14 +37,14 @@ func New(l net.Listener) *Listener {
 	return &Listener{Listener: l, open: map[string]*connection{}}
 }
 
-// connection removes itself from its listener's map when it is closed.
+// connection is an open connection of a listener.
 type connection struct {
 	net.Conn
 	listener *Listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are those being served. answering is set if at least one of them, since the stop began, was to be
-	// answered.
+	// requests are the requests in progress. answering is true if the connection has had, since the stop began, a
+	// request that needs a complete response.
 	requests  map[*http.Request]struct{}
 	answering bool
 }
@@ -87,16 +88,16 @@ func (l *Listener) begin(req *http.Request) *connection {
 	return c
 }
 
-// Abort resets the connection of a request that is being served.
+// Abort resets the connection of a request in progress.
 func (l *Listener) Abort(req *http.Request) {
 	l.mu.Lock()
 	c := l.open[req.RemoteAddr]
 	l.mu.Unlock()
-	if c == nil { // the client has gone
+	if c == nil { // the client has closed the connection
 		return
 	}
 	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
-		_ = tcp.SetLinger(0) // the system sends a reset when the connection is closed
+		_ = tcp.SetLinger(0) // with this setting, a close resets the connection
 	}
 	_ = c.Close()
 }
@@ -107,7 +108,7 @@ func (l *Listener) finish(c *connection, req *http.Request) {
 	delete(c.requests, req)
 }
 
-// Stop must be called before the server tells clients to go away.
+// Stop tells the listener that a stop begins. It must be called before the server sends GOAWAY to clients.
 func (l *Listener) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,8 +120,8 @@ func (l *Listener) Stop() {
 	}
 }
 
-// CloseConnections closes all connections, including later ones. It must be called after the last request. A connection
-// whose response may not have been sent yet is closed after answerGrace.
+// CloseConnections closes all connections, and makes the listener close later ones. It must be called after the last
+// request. A connection whose client may still be reading a response is closed after answerGrace.
 func (l *Listener) CloseConnections() {
 	l.mu.Lock()
 	open := l.open

@@ -27,12 +27,12 @@ func connect(t *testing.T) (l *Listener, client net.Conn, c *connection) {
 	return l, client, accepted.(*connection)
 }
 
-// When a server stops, only a request with an expected answer keeps a connection open.
+// After a stop, a connection stays open for answerGrace only if a client reads a response from it.
 func TestListenerStop(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		// requests are made before the stop. Some of them end before the stop, and some after it began.
+		// before has the requests that are made before the stop, and after those that are made after it.
 		before, after []string
 		want          bool
 	}{
@@ -56,7 +56,7 @@ func TestListenerStop(t *testing.T) {
 				}
 				return req
 			}
-			l.finish(c, begin("/get")) // the request the request has been answered
+			l.finish(c, begin("/get")) // this request is over before the stop
 			for _, path := range test.before {
 				begin(path)
 			}

@@ -11,8 +11,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// Open opens the port. If the port is 0, it opens a free one: the library would take 0 to mean "don't serve". A
-// listener that is already set stays.
+// Open opens the port of the options. For port 0 it takes a free one; the library would take 0 for "serve nothing". If
+// the options have a listener, Open does nothing.
 func Open(serving *genericoptions.SecureServingOptions) error {
 	if serving.Listener != nil {
 		return nil
@@ -35,7 +35,7 @@ func Open(serving *genericoptions.SecureServingOptions) error {
 	return fmt.Errorf("--bind-address %s --secure-port %d: %w%s", serving.BindAddress, serving.BindPort, err, advice)
 }
 
-// shareListener lets the library open a port that other processes may open too.
+// shareListener opens the port by the library, with the options that let other processes open the same port.
 func shareListener(serving *genericoptions.SecureServingOptions) error {
 	var info *genericapiserver.SecureServingInfo
 	alone := genericoptions.SecureServingOptions{BindAddress: serving.BindAddress, BindPort: serving.BindPort, PermitPortSharing: true}

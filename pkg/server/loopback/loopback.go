@@ -1,5 +1,5 @@
-// Package loopback connects a server to itself: a transport that calls the server's own handler. Don't use it for a
-// client that must work when the server has stopped.
+// Package loopback has the transport by which a server's own clients call the server: as a function call, without a
+// connection. Don't use the package for a client that must work after the server has stopped.
 package loopback
 
 import (
@@ -14,12 +14,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Transport is a RoundTripper that calls the server's own handler, with the whole handler chain but without a
-// connection. The server's own clients and informers use it. It needs no certificate, and all its requests end when the
-// server stops.
+// Transport is a RoundTripper that calls the handler of the server itself, with all filters but without a connection.
+// The server's own clients and informers use it. It needs no certificate, and all its requests end when the server
+// stops.
 type Transport struct {
 	handler atomic.Pointer[http.Handler]
-	// life ends with the server.
+	// life ends when the server stops.
 	life context.Context
 }
 
@@ -31,13 +31,13 @@ var errStopped = errors.New("the server has stopped")
 // RemoteAddr is the address of the client of a request that came through a Transport. No other client has the port 0.
 const RemoteAddr = "127.0.0.1:0"
 
-// IsOwn tells whether a request came through a Transport. The argument is the request's ResponseWriter.
+// IsOwn tells whether a request came through a Transport, by the request's ResponseWriter.
 func IsOwn(w http.ResponseWriter) bool {
 	_, own := w.(*writer)
 	return own
 }
 
-// Serve sets the handler; earlier requests are refused.
+// Serve sets the handler. Before Serve, all requests are refused.
 func (l *Transport) Serve(h http.Handler) { l.handler.Store(&h) }
 
 // Check returns the reason why requests can't be served, or nil.
@@ -51,16 +51,16 @@ func (l *Transport) Check() error {
 	return nil
 }
 
-// RoundTrip implements http.RoundTripper. It returns the response as soon as the header is written. The body follows as
-// the handler writes it, so watches stream.
+// RoundTrip implements http.RoundTripper. It returns the response as soon as the handler has written the header. The
+// caller reads the body while the handler writes it, as a watch requires.
 func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	handler := l.handler.Load()
 
-	// As with a connection, the handler gets only the end of the client's context. In the chain, values such as the
-	// audit event and the user would count as those of the request itself.
+	// The handler gets a new context, which ends with the client's context. It must not get the client's values: the
+	// filters would take the client's audit event and user for those of this request.
 	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
@@ -88,7 +88,7 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-w.started:
 	case <-ctx.Done():
 		cancel(nil)
-		// The handler may still run: its further output is dropped.
+		// The handler may still run. The rest of its output is dropped.
 		_ = body.CloseWithError(context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
@@ -99,7 +99,7 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// responseBody cancels the request when the client closes the response.
+// responseBody is the body of a response. Its Close cancels the request.
 type responseBody struct {
 	*io.PipeReader
 	cancel context.CancelCauseFunc
@@ -110,8 +110,8 @@ func (b *responseBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// writer is the http.ResponseWriter of a loopback request. The handler chain expects the methods of an HTTP/2 writer:
-// Flusher and CloseNotifier.
+// writer is the http.ResponseWriter of a request that came through a Transport. The library's filters need the methods
+// of an HTTP/2 writer: Flusher and CloseNotifier.
 type writer struct {
 	request *http.Request
 	header  http.Header
@@ -141,11 +141,12 @@ func (w *writer) Write(p []byte) (int, error) {
 
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
-// CloseNotify returns a channel without events: the request's context ends instead.
+// CloseNotify returns a channel that never gets a value. The context of the request ends when the client is gone.
 func (w *writer) CloseNotify() <-chan bool { return w.gone }
 
 func (w *writer) finish() {
-	// The chain recovers from other panics. This one is http.ErrAbortHandler, with which a handler cuts the connection.
+	// Only http.ErrAbortHandler arrives here, by which a handler breaks its response off. The library's filters recover
+	// from other panics.
 	if p := recover(); p != nil {
 		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
 		return

@@ -58,7 +58,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// A watch is a response that is read while it is written, and ends with the server.
+// The client reads the events of a watch while the handler writes them. The watch ends when the server stops.
 func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
 	t.Parallel()
 	life, end := context.WithCancel(t.Context())
@@ -88,8 +88,8 @@ func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
 	}
 }
 
-// A request takes only the end of the client's context, like a connection. In the chain, the values of the context,
-// such as the audit event and the user of another request, would count as those of the request itself.
+// A request gets the end of the client's context, and none of its values: the filters would take the client's audit
+// event and user for those of the request.
 func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
 	t.Parallel()
 	type key struct{}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// customResources is the v2 spec of the established custom resources, rebuilt when
+// customResources returns the OpenAPI v2 document of the established custom resources. The document is built anew after
 // one of them has changed.
 func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Value[*spec.Swagger] {
 	var mu sync.Mutex
@@ -46,9 +46,10 @@ func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Valu
 				if !v.Served {
 					continue
 				}
-				// A schema that can't be published is left out, as the reference does.
+				// As in kube-apiserver, the document leaves out a schema that can't be published.
 				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdSpecOptions(true)); err == nil {
-					swagger.Definitions = handler.PruneDefaults(swagger.Definitions) // as for the other kinds
+					// The documents of built-in kinds have no defaults either.
+					swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
 					specs = append(specs, swagger)
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// newCRDDefinitions returns the definitions of CustomResourceDefinition and of the types in it, which are enough
-// for managed fields. The OpenAPI documents need further definitions.
+// newCRDDefinitions returns the OpenAPI definitions of CustomResourceDefinition and of the types in it. Managed fields
+// need no others. The OpenAPI documents need further definitions.
 func newCRDDefinitions() map[string]common.OpenAPIDefinition {
 	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))
@@ -33,8 +33,8 @@ func newCRDDefinitions() map[string]common.OpenAPIDefinition {
 	return used
 }
 
-// CustomResourceDefinitions describe the API of definitions to apiextensions-apiserver. Each server needs its own,
-// because the library writes to them.
+// CustomResourceDefinitions returns the OpenAPI description of the API of custom resource definitions, for
+// apiextensions-apiserver. Each server needs its own copy, because the library changes it.
 func (s *Schemas) CustomResourceDefinitions() *common.OpenAPIV3Config {
 	definitions := func(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		return unshared(s.crdDefinitions())
@@ -42,12 +42,13 @@ func (s *Schemas) CustomResourceDefinitions() *common.OpenAPIV3Config {
 	return genericapiserver.DefaultOpenAPIV3Config(definitions, s.crdNamer())
 }
 
-// crdSpecOptions are the options with which apiextensions-apiserver describes custom resources.
+// crdSpecOptions returns the options with which apiextensions-apiserver builds the OpenAPI documents of custom
+// resources.
 func crdSpecOptions(v2 bool) crdopenapi.Options {
 	return crdopenapi.Options{V2: v2, IncludeSelectableFields: utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CustomResourceFieldSelectors)}
 }
 
-// Definitions returns the web services of the API in which custom resources are defined.
+// Definitions returns the web services of the API of custom resource definitions as a Part.
 func (s *Schemas) Definitions(services []*restful.WebService) Part {
 	p := Part{
 		services: Services{},

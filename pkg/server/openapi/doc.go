@@ -1,5 +1,5 @@
-// Package openapi describes the APIs of a server: it serves /openapi/v2 and /openapi/v3, and has the type converter
-// of server-side apply, which is made from the same definitions. [New] is the way in. Don't use the package for the
-// schemas of custom resources in requests: apiextensions-apiserver has these. The generated definitions are in
+// Package openapi serves the OpenAPI documents of a server, /openapi/v2 and /openapi/v3. It also has the type converter
+// of server-side apply, which is made from the same definitions. [New] is the constructor. Don't use the package to
+// validate custom resources by their schemas: apiextensions-apiserver does that. The generated definitions are in
 // pkg/registry/openapi.
 package openapi

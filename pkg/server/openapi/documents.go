@@ -18,18 +18,19 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Documents are the documents of /openapi/v3. Those of custom resources follow the definitions, and are built for the
-// first request. Other servers may replace them: a version that one of them no longer has is described as definitions
-// have it.
+// Documents are the documents of /openapi/v3. The documents of custom resources are built at the first request for
+// them, from the present definitions. Another server's document can replace one of them; after its removal, the
+// document is again that of the definitions.
 type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister
 
-	mu sync.Mutex // held while the definitions decide about a document
+	mu sync.Mutex // held while a document is replaced by that of the definitions
 }
 
-// Follow describes custom resources in a service. No document is older than the definitions of the handlers that are
-// added to their informer later, if the handlers are called in order.
+// Follow keeps the documents of custom resources in a service up to date. The informer of definitions must call its
+// handlers in the order in which they were added. Then a handler that is added later finds documents that include its
+// event.
 func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *handler3.OpenAPIService) (*Documents, error) {
 	d := &Documents{OpenAPIService: service, definitions: definitions.Lister()}
 	_, err := definitions.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -40,7 +41,8 @@ func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *
 	return d, err
 }
 
-// changed describes the versions of a definition as it was and as it is. One of them may be nil.
+// changed updates the documents of the versions that a definition had before an event, and of those that it has now.
+// One of the two states may be nil.
 func (d *Documents) changed(old, obj any) {
 	if gone, ok := old.(cache.DeletedFinalStateUnknown); ok {
 		old = gone.Obj
@@ -64,17 +66,18 @@ func (d *Documents) changed(old, obj any) {
 	}
 }
 
-// describedAlike reports whether two states of a definition have the same documents.
+// describedAlike reports whether two states of a definition give the same documents.
 func describedAlike(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 	return a.UID == b.UID && a.Generation == b.Generation &&
 		crdhelpers.IsCRDConditionTrue(a, apiextensionsv1.Established) == crdhelpers.IsCRDConditionTrue(b, apiextensionsv1.Established) &&
 		equality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
 }
 
-// DeleteGroupVersion removes the document of another server.
+// DeleteGroupVersion removes the document of another server. The document of the definitions takes its place.
 func (d *Documents) DeleteGroupVersion(name string) { d.describe(name) }
 
-// describe makes a document that of the definitions. There is none if no definition serves the version.
+// describe sets the document of a version to that of the definitions, or removes the document if no definition serves
+// the version.
 func (d *Documents) describe(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,11 +88,11 @@ func (d *Documents) describe(name string) {
 	d.UpdateGroupVersionLazy(name, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) { return d.document(name) })))
 }
 
-// serving are the definitions that serve the version of a document, in the order of their names.
+// serving returns the definitions that serve the version of a document, in the order of their names.
 func (d *Documents) serving(name string) []*apiextensionsv1.CustomResourceDefinition {
 	all, err := d.definitions.List(labels.Everything())
 	if err != nil {
-		return nil // the store of an informer returns no error
+		return nil // an informer's lister never fails
 	}
 	group, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")
 	all = slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
@@ -99,13 +102,14 @@ func (d *Documents) serving(name string) []*apiextensionsv1.CustomResourceDefini
 	return all
 }
 
-// document is the document of the definitions, and which they are.
+// document returns the document of the definitions for a version, and a text that changes when one of the definitions
+// changes.
 func (d *Documents) document(name string) (*spec3.OpenAPI, string, error) {
 	_, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")
 	var specs []*spec3.OpenAPI
 	var served strings.Builder
 	for _, crd := range d.serving(name) {
-		// A schema that can't be published is left out, as the library does.
+		// As in the library, the document leaves out a schema that can't be published.
 		if spec, err := crdopenapi.BuildOpenAPIV3(crd, version, crdSpecOptions(false)); err == nil {
 			specs = append(specs, spec)
 			served.WriteString(string(crd.UID) + crd.ResourceVersion + ",")

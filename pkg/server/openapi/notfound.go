@@ -6,8 +6,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// notFoundMux answers in place of handlers below a prefix that don't answer. For a version without a document, the
-// library's OpenAPI v3 handler returns status 200 without content.
+// notFoundMux answers "not found" if a handler below a prefix writes no response. For a version without a document, the
+// library's OpenAPI v3 handler writes nothing, which would be status 200 without content.
 type notFoundMux struct {
 	common.PathHandlerByGroupVersion
 	notFound http.Handler
@@ -24,7 +24,7 @@ func (m notFoundMux) HandlePrefix(prefix string, handler http.Handler) {
 	}))
 }
 
-// trackedAnswer records whether the response has begun.
+// trackedAnswer is a response that records whether the handler has begun to write it.
 type trackedAnswer struct {
 	http.ResponseWriter
 	begun bool

@@ -18,11 +18,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// Schemas describe the types of a table, and of the API in which custom resources are defined. They depend only on
-// the Go types. They are made at their first use, and all servers of a process with the same table can share them.
+// Schemas are the OpenAPI definitions of a table's types, and of the API of custom resource definitions. They depend
+// only on the Go types. They are made at their first use, and all servers of a process with the same table can share
+// them.
 type Schemas struct {
 	table *registry.Table
-	// name has the name of a definition, and the kinds that the definition describes.
+	// name returns a function that maps the name of a Go type to the name of its definition, and to extensions with the
+	// kinds of the type.
 	name func() func(string) (string, spec.Extensions)
 	v2   func() *common.Config
 	v3   func() *common.OpenAPIV3Config
@@ -55,8 +57,8 @@ func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
 	}
 }
 
-// withoutInternal removes the hub's "__internal" from the kinds of a definition, because clients don't know that
-// version.
+// withoutInternal removes the kinds of the version "__internal" from the extensions of a definition, because that
+// version exists only in the server.
 func withoutInternal(extensions spec.Extensions) spec.Extensions {
 	const key = "x-kubernetes-group-version-kind"
 	kinds, ok := extensions[key].([]any)
@@ -77,7 +79,7 @@ func info() *spec.Info {
 	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: number}}
 }
 
-// unshared copies the part of definitions that the builders of specs change.
+// unshared copies the parts of definitions that the builder of OpenAPI v2 documents changes.
 func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common.OpenAPIDefinition {
 	definitions = maps.Clone(definitions)
 	for name, d := range definitions {
@@ -89,7 +91,7 @@ func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common
 	return definitions
 }
 
-// config is for one use, because the builder changes it.
+// config returns a configuration for one use. The builder of documents changes it.
 func (s *Schemas) config() *common.Config {
 	config := *s.v2()
 	config.Definitions = unshared(config.Definitions)
@@ -104,14 +106,15 @@ func (s *Schemas) newConfig() *common.Config {
 	return config
 }
 
-// v3Config is for one use, because the builder changes it, but not its definitions.
+// v3Config returns a configuration for one use. The builder of documents changes it, but not its definitions.
 func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 	config := *s.v3()
 	return &config
 }
 
-// newV3Config has shared definitions. The builder changes the extensions of a definition, or makes them if there
-// are none. Therefore each name comes with new extensions.
+// newV3Config returns a configuration with definitions that several uses can share. The builder would change the
+// extensions of the definitions. So the definitions have none, and the function GetDefinitionName returns new
+// extensions at each call.
 func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
 	config := s.v3ConfigOf(definitions.GetOpenAPIDefinitions)
 	own := map[string]spec.Extensions{}
@@ -136,7 +139,7 @@ func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
 }
 
 func (s *Schemas) v3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPIV3Config {
-	// A namer returns the names of definitions unchanged, and adds the kinds.
+	// DefinitionNamer keeps the names of definitions, and adds their kinds.
 	config := genericapiserver.DefaultOpenAPIV3Config(definitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()

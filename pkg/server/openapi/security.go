@@ -8,8 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The specs describe one way of authentication, and the response to an unauthenticated request, as in
-// kube-apiserver. The server may support other ways.
+// As in kube-apiserver, the documents describe one way of authentication, and the response to a request without it. The
+// server may support other ways.
 const (
 	securityScheme = "BearerToken"
 	unauthorized   = "Unauthorized"

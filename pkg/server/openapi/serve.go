@@ -20,8 +20,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Serve serves /openapi/v2 and /openapi/v3 on a mux. Both are built when a client first asks for them. Custom resources
-// are merged into v2 here. The returned service is that of v3: see Follow for custom resources.
+// Serve serves /openapi/v2 and /openapi/v3 on a mux. Both documents are built when a client first requests them. The v2
+// document includes the custom resources of crds. The v3 service that Serve returns doesn't: Follow adds them.
 func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux, notFound}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
@@ -48,7 +48,7 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 		for root, made := range part.services {
 			v3.UpdateGroupVersionLazy(strings.TrimPrefix(root, "/"), cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) {
 				document, err := describeV3(made, part.v3())
-				if err != nil { // the client gets the status "not found"
+				if err != nil { // without a document, the response is "not found"
 					klog.ErrorS(err, "describing an API", "path", root)
 				}
 				return document, "static", err
@@ -58,10 +58,10 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 	return v3, nil
 }
 
-// Services are the web services of an API by their paths.
+// Services maps paths to functions that return the web services of an API.
 type Services map[string]func() (*restful.WebService, error)
 
-// Part has the web services that one set of definitions describes.
+// Part has web services together with the OpenAPI definitions of their types.
 type Part struct {
 	services Services
 	v2       func() *common.Config

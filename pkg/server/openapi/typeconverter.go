@@ -17,14 +17,14 @@ import (
 	definitions "github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
-// TypeConverter is the managedfields.TypeConverter that server-side apply and the tracking of managed fields need.
-// The converter of a kind is made at its first use, from the definitions of that kind. The converters of all kinds
-// would take 140 ms, and most kinds are never written.
+// TypeConverter is the managedfields.TypeConverter of server-side apply and of managed fields. It makes the converter
+// of a kind at its first use, from the definitions of that kind. Making the converters of all kinds would take 140 ms,
+// and most kinds are never written.
 type TypeConverter struct {
 	schemas *Schemas
-	// kinds are the type converters by kind: each a func() (managedfields.TypeConverter, error).
+	// kinds maps a kind to a func() (managedfields.TypeConverter, error), which returns the converter of the kind.
 	kinds sync.Map
-	// none is a type converter without types.
+	// none returns a type converter without types, for objects of kinds without definitions.
 	none func() managedfields.TypeConverter
 }
 
@@ -33,7 +33,7 @@ var _ managedfields.TypeConverter = &TypeConverter{}
 func newTypeConverter(schemas *Schemas) *TypeConverter {
 	return &TypeConverter{schemas: schemas, none: sync.OnceValue(func() managedfields.TypeConverter {
 		c, err := managedfields.NewTypeConverter(map[string]*spec.Schema{}, false)
-		utilruntime.Must(err) // an empty set of definitions has no errors
+		utilruntime.Must(err) // an empty set of definitions can't be wrong
 		return c
 	})}
 }

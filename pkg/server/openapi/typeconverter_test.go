@@ -44,7 +44,7 @@ func TestTypeConverter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Values with different schemas can't be compared.
+			// Compare returns an error if the two values have different schemas.
 			if _, err := value.Compare(again); err != nil {
 				t.Errorf("%v: %s", err, c.reason)
 			}

@@ -21,27 +21,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// This is the label of the Leases that identify servers, with kube-apiserver's value.
+// The label that marks the Leases of API servers. kube-apiserver has the same label and value.
 const (
 	identityLabel = "apiserver.kubernetes.io/identity"
 	identity      = "kube-apiserver"
 )
 
-// These are kube-apiserver's, so that miniapi and kube-apiserver can be peers.
+// The times of a Lease are kube-apiserver's, because miniapi and kube-apiserver can be peers.
 const (
 	identityDuration = time.Hour
 	identityRenewal  = 10 * time.Second
 	collectionPeriod = time.Hour
 )
 
-// ServerID returns the name of a server among its peers. The name has the form of kube-apiserver's.
-// kube-apiserver's name depends only on the host, but several servers of miniapi may run on one host.
+// ServerID returns the name of a server among its peers, in the form of kube-apiserver's names. kube-apiserver makes
+// the name of the host alone. ServerID also needs the address, because several servers of miniapi may run on one host.
 func ServerID(host, address string) string {
 	hash := sha256.Sum256([]byte(host + "/" + address))
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
 }
 
-// newIdentity returns a controller that keeps the Lease of a server. The Lease names the server's address for people.
+// newIdentity returns a controller that renews the Lease of a server. An annotation of the Lease shows the server's
+// address to people.
 func newIdentity(client kubernetes.Interface, serverID, address string) (lease.Controller, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -58,7 +59,7 @@ func newIdentity(client kubernetes.Interface, serverID, address string) (lease.C
 		identityRenewal, serverID, metav1.NamespaceSystem, describe), nil
 }
 
-// collect deletes the Leases of servers that have ended without deleting them.
+// collect deletes the Leases of servers that have ended without deleting their Lease.
 func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 	leases := client.CoordinationV1().Leases(metav1.NamespaceSystem)
 	list, err := leases.List(ctx, metav1.ListOptions{LabelSelector: identityLabel + "=" + identity})
@@ -73,7 +74,7 @@ func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 		if !expired(l, now) {
 			continue
 		}
-		// A Lease that was renewed in the meantime stays.
+		// The preconditions keep a Lease that its server renews at this moment.
 		preconditions := &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
 		err := leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: preconditions})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
@@ -82,7 +83,7 @@ func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 	}
 }
 
-// expired tells whether a Lease was not renewed in time. A Lease without times counts as expired.
+// expired tells whether a Lease was not renewed in time. A Lease without times is expired.
 func expired(l *coordinationv1.Lease, now time.Time) bool {
 	renewed, duration := l.Spec.RenewTime, ptr.Deref(l.Spec.LeaseDurationSeconds, 0)
 	return renewed == nil || renewed.Add(time.Duration(duration)*time.Second).Before(now)

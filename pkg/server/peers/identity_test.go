@@ -29,7 +29,7 @@ func TestServerID(t *testing.T) {
 	}
 }
 
-// Only the Leases of servers that ended without deleting them are deleted.
+// collect deletes only the Leases of servers that have ended without deleting their Lease.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

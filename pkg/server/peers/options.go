@@ -10,12 +10,12 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// Options are kube-apiserver's flags about its peers. A server without any of them takes no part.
+// Options are kube-apiserver's flags about peers. A server without any of these flags has no peers.
 type Options struct {
-	// CAFile has the authorities of the peers' serving certificates, which must be valid for
-	// kubernetes.default.svc. Without it, this server accepts requests from peers, but passes none on.
+	// CAFile has the authorities of the peers' serving certificates, which must be valid for kubernetes.default.svc. A
+	// server without CAFile accepts requests from peers, but passes no request on to them.
 	CAFile string
-	// AdvertiseIP and AdvertisePort are the address at which peers reach this server. Their default is the address
+	// AdvertiseIP and AdvertisePort are the address at which peers reach this server. By default, it is the address
 	// that the server advertises to clients.
 	AdvertiseIP, AdvertisePort string
 }
@@ -30,7 +30,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AdvertisePort, "peer-advertise-port", o.AdvertisePort, "The port of --peer-advertise-ip.")
 }
 
-// Enabled tells whether the server takes part in peering.
+// Enabled tells whether the server has peers.
 func (o *Options) Enabled() bool {
 	return o.CAFile != "" || o.AdvertiseIP != "" || o.AdvertisePort != ""
 }

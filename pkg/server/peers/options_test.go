@@ -11,7 +11,7 @@ func TestValidate(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		options      Options
-		want         []string // parts of the error, if there is one
+		want         []string // parts of the error, or empty for no error
 	}{
 		{"none", "a server need not have peers", Options{}, nil},
 		{"authorities", "the address has a default", Options{CAFile: "ca.crt"}, nil},

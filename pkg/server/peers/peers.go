@@ -31,16 +31,17 @@ import (
 )
 
 const (
-	// peerName is the name for which each server's certificate is valid, whatever its address.
+	// peerName is the host name by which the certificate of every peer is verified. Its address doesn't matter.
 	peerName = "kubernetes.default.svc"
 
-	// addressesKey is the prefix in etcd of servers' addresses. An address expires after addressTTL, and its server
-	// renews it every addressRenewal.
+	// addressesKey is the prefix of the etcd keys with the addresses of servers. An address expires after addressTTL,
+	// and its server renews it every addressRenewal.
 	addressesKey   = "/peerserverleases/"
 	addressTTL     = 15 * time.Second
 	addressRenewal = 10 * time.Second
 
-	// leaveTimeout limits the time in which a stop tells the peers. Otherwise they notice the stop by themselves.
+	// leaveTimeout limits the time in which a stop tells the peers. After the time, the peers notice the stop when the
+	// server doesn't answer.
 	leaveTimeout = time.Second
 )
 
@@ -48,40 +49,41 @@ const (
 type Config struct {
 	// ServerID is the server's name, and Address the HOST:PORT at which peers reach it.
 	ServerID, Address string
-	// Client and Loopback are clients of the server itself.
+	// Client and Loopback belong to this server itself: Client is a typed client, and Loopback its configuration.
 	Client   kubernetes.Interface
 	Loopback *rest.Config
-	// Addresses has the storage options of the addresses, which are stored as Endpoints.
+	// Addresses has the options for storing the addresses. They are stored as Endpoints.
 	Addresses *storagebackend.ConfigForResource
-	// CertFile and KeyFile are a certificate, which proves to peers that this server may name the client of a request.
+	// CertFile and KeyFile are a client certificate and its key. By the certificate, peers know that they can trust
+	// this server's requests to name the user.
 	CertFile, KeyFile string
 	// Dial connects to peers.
 	Dial *transport.DialHolder
-	// Serializer writes errors.
+	// Serializer encodes the errors that the proxy returns to clients.
 	Serializer runtime.NegotiatedSerializer
-	// Discovery has the resources of this server.
+	// Discovery is aggregated discovery of this server's own resources.
 	Discovery aggregated.ResourceManager
 }
 
-// Peers are the other servers of the same etcd.
+// Peers finds the other servers of the same etcd, and passes requests on to them.
 type Peers struct {
 	config    Config
 	addresses reconcilers.PeerEndpointLeaseReconciler
 	address   *reconcilers.PeerEndpointLeaseController
 	identity  lease.Controller
 
-	// These are nil if the server passes no requests on.
+	// The following fields are nil if the server passes no request on.
 	proxy     peerproxy.Interface
 	informers informers.SharedInformerFactory
 	discovery aggregated.PeerAggregatedResourceManager
 
 	begin   sync.Once
 	running sync.WaitGroup
-	// announced is set if peers may know of the server.
+	// announced is true if peers may know this server.
 	announced atomic.Bool
 }
 
-// New returns Peers, which do nothing before Start. Close releases them.
+// New returns Peers. They do nothing before Start, and Close ends them.
 func New(o *Options, config Config) (*Peers, error) {
 	p := &Peers{config: config}
 	var err error
@@ -116,7 +118,7 @@ func (p *Peers) buildProxy(caFile string) error {
 		p.addresses, p.config.Serializer, p.config.Loopback, &transport.Config{
 			TLS: transport.TLSConfig{
 				ServerName: peerName, CAData: authorities,
-				// The certificate's files may be replaced.
+				// The function reads the files again, because they may be replaced while the server runs.
 				GetCertHolder: &transport.GetCertHolder{GetCert: p.certificate},
 			},
 			DialHolder: p.config.Dial,
@@ -138,8 +140,9 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Exclude keeps requests for the resources of CustomResourceDefinitions and APIServices on this server. Every
-// server has the same ones, and knows of a change before the discovery of its peers does. APIServices may be nil.
+// Exclude keeps requests for custom resources and for APIs of other servers from peers: every server of the etcd has
+// the same ones. A change of them reaches this server earlier than the discovery of its peers. The argument apiServices
+// may be nil.
 func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
 	if p.proxy == nil {
 		return nil
@@ -172,7 +175,7 @@ func remoteVersions(obj any) []schema.GroupVersion {
 	return []schema.GroupVersion{{Group: s.Spec.Group, Version: s.Spec.Version}}
 }
 
-// Handler passes requests for resources that this server lacks on to a peer that has them.
+// Handler passes requests for resources that this server lacks to a peer that has them, and other requests to next.
 func (p *Peers) Handler(next http.Handler) http.Handler {
 	if p.proxy == nil {
 		return next
@@ -180,13 +183,14 @@ func (p *Peers) Handler(next http.Handler) http.Handler {
 	return p.proxy.WrapHandler(next)
 }
 
-// Discovery serves aggregated discovery of what this server and its peers have. It is nil if no requests are passed on.
+// Discovery serves aggregated discovery of the resources of this server and its peers. It returns nil if the server
+// passes no request on.
 func (p *Peers) Discovery() http.Handler {
 	if p.discovery == nil {
 		return nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if len(p.proxy.GetPeerResources()) == 0 { // which the library's handler doesn't notice
+		if len(p.proxy.GetPeerResources()) == 0 { // the library's handler doesn't notice that there are no peers any more
 			p.config.Discovery.ServeHTTP(w, req)
 			return
 		}
@@ -194,16 +198,16 @@ func (p *Peers) Discovery() http.Handler {
 	})
 }
 
-// DiscoveryChanged updates Discovery with the resources of this server. It must be called for changes that
-// Config.Discovery doesn't report.
+// DiscoveryChanged tells Discovery that the resources of this server have changed. It must be called for the changes
+// that Config.Discovery doesn't report.
 func (p *Peers) DiscoveryChanged() {
 	if p.discovery != nil {
 		p.discovery.InvalidateCache()
 	}
 }
 
-// Start announces the server to its peers, and returns when it knows its peers, or when starting ends. It must be
-// called after the server can answer its own requests. Its background work ends with ctx.
+// Start announces the server to its peers. It returns when the server knows its peers, or when starting ends. It must
+// be called after the server can answer its own requests. The background work of Peers ends with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
 	if p.proxy != nil {
@@ -226,8 +230,8 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 	}
 }
 
-// announce writes the address, and then the Lease, which makes peers read the address. It renews both until ctx
-// ends.
+// announce writes the server's address, and then its Lease: a new Lease makes peers read the address. Goroutines renew
+// both until ctx ends.
 func (p *Peers) announce(ctx context.Context) error {
 	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
 		klog.FromContext(ctx).Error(err, "the other servers of the same etcd aren't told the address of this one yet")
@@ -242,7 +246,7 @@ func (p *Peers) announce(ctx context.Context) error {
 	return nil
 }
 
-// run runs a part of the library that ends with ctx.
+// run runs the part of the library that passes requests on, until ctx ends.
 func (p *Peers) run(ctx context.Context) {
 	p.begin.Do(func() {
 		if p.proxy == nil {
@@ -254,7 +258,7 @@ func (p *Peers) run(ctx context.Context) {
 	})
 }
 
-// Leave tells the peers that the server is about to stop, while it still answers its own requests.
+// Leave tells the peers that a stop of this server begins. The server must still be able to answer its own requests.
 func (p *Peers) Leave() {
 	if !p.announced.Load() {
 		return
@@ -273,7 +277,7 @@ func (p *Peers) Leave() {
 	}
 }
 
-// Close releases the Peers, and waits for the end of the background work.
+// Close ends the Peers, and returns when their background work has ended.
 func (p *Peers) Close() {
 	ended, end := context.WithCancel(context.Background())
 	end()

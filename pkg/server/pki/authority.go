@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// validity is how long a certificate is valid.
+	// validity is the time for which a new certificate is valid.
 	validity = 10 * 365 * 24 * time.Hour
 
-	// renewal is the remaining validity at which a stored certificate is issued anew. It is long because only a start
-	// does that, and a server may run for a long time.
+	// renewal is the remaining validity below which a stored certificate is issued again. It is long, because only a
+	// start issues certificates again, and a server may run for a long time.
 	renewal = 365 * 24 * time.Hour
 )
 
 // KeyPair is a certificate, followed by that of its authority, and its key, all in PEM.
 type KeyPair struct{ Cert, Key []byte }
 
-// Authority is a certificate authority. The keys that it makes are ECDSA: an RSA key takes longer to make than a server
-// takes to start.
+// Authority is a certificate authority. Its keys are ECDSA, because making an RSA key takes longer than the start of a
+// server.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	now         func() time.Time
-	kept        bool // in a Store
+	kept        bool // true if a Store has the authority
 }
 
 // NewAuthority makes an authority that isn't stored.
@@ -64,8 +64,8 @@ func (a *Authority) issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// names tells whether a certificate was issued by the authority or, if the authority is stored, by an earlier one of
-// the same name.
+// names tells whether a certificate is the authority's own work: this authority has issued it or, if the authority is
+// stored, an earlier authority of the same name.
 func (a *Authority) names(c *x509.Certificate) bool {
 	return a.issued(c) || a.kept && bytes.Equal(c.RawIssuer, a.certificate.RawSubject)
 }
@@ -116,7 +116,7 @@ func (a *Authority) issueWithKey(template *x509.Certificate) (KeyPair, error) {
 	return KeyPair{Cert: chain, Key: keyPEM}, err
 }
 
-// issue issues a certificate for a key, and returns it followed by the authority's own, in PEM.
+// issue issues a certificate for a key. The result is the certificate, followed by the authority's certificate, in PEM.
 func (a *Authority) issue(template *x509.Certificate, key crypto.PublicKey) ([]byte, error) {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	certificate, err := a.sign(template, a.certificate, key)
@@ -128,12 +128,12 @@ func (a *Authority) issue(template *x509.Certificate, key crypto.PublicKey) ([]b
 
 func (a *Authority) sign(template, parent *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
 	now := a.now()
-	// Begin an hour earlier, for clients whose clock is slow.
+	// The validity begins an hour earlier, for clients whose clock is slow.
 	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.Add(validity)
 	return a.signFor(template, parent, key)
 }
 
-// signFor is sign for the times of the template.
+// signFor signs a certificate with the times of the template, where sign sets the times itself.
 func (a *Authority) signFor(template, parent *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
 	var err error
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {

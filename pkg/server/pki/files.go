@@ -7,14 +7,15 @@ import (
 	"path/filepath"
 )
 
-// Modes of files: keys are for their owner alone, certificates are no secret.
+// The modes of files. Only the owner may read keys; certificates are no secret.
 const (
 	keyMode    fs.FileMode = 0o600
 	certMode   fs.FileMode = 0o644
 	folderMode fs.FileMode = 0o755
 )
 
-// create writes a new file. Readers never see a part of it. If the file exists, the error is fs.ErrExist.
+// create writes a new file in one step, so that no other process reads a part of it. If the file exists, the error is
+// fs.ErrExist.
 func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(s.dir, folderMode); err != nil {
 		return err
@@ -27,16 +28,16 @@ func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	// Without links, the file system can't tell which of two processes was first: the last one wins.
+	// On a file system without hard links, the last of two processes that create the file wins.
 	return rename(temporary, s.Path(file))
 }
 
-// replace replaces a certificate.
+// replace writes a certificate in place of an existing one.
 func (s *Store) replace(file string, content []byte) error {
 	return WriteFile(s.Path(file), content, certMode)
 }
 
-// WriteFile writes or replaces a file. Readers never see a part of it.
+// WriteFile writes or replaces a file in one step, so that no other process reads a part of it.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	temporary, err := writeTemporary(path, content, mode)
 	if err != nil {
@@ -52,7 +53,8 @@ func rename(temporary, path string) error {
 	return nil
 }
 
-// writeTemporary writes a file next to a path, and syncs it to the disk: a key must not be lost after it has been read.
+// writeTemporary writes a file next to a path, and syncs it to the disk. A key that clients may use must not be lost by
+// a crash.
 func writeTemporary(path string, content []byte, mode fs.FileMode) (name string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// NewRequest makes a key and a request for its serving certificate (RFC 2986), both in PEM. The key doesn't have to
-// leave the machine.
+// NewRequest makes a key, and a request for a serving certificate of the key (RFC 2986), both in PEM. The key stays
+// with the caller.
 func NewRequest(names Names) (request, key []byte, err error) {
 	private, err := newKey()
 	if err != nil {
@@ -29,8 +29,9 @@ func NewRequest(names Names) (request, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateRequestBlockType, Bytes: der}), key, err
 }
 
-// ClientFor issues a certificate for a request: for its subject, its names and its key, with the usages and the times of
-// the template. It isn't valid longer than the authority. Its result is the certificate alone, in PEM.
+// ClientFor issues a certificate for a request. The subject, the names and the key are those of the request; the usages
+// and the times are those of the template. The certificate isn't valid longer than that of the authority. The result is
+// the certificate alone, in PEM.
 func (a *Authority) ClientFor(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error) {
 	if err := request.CheckSignature(); err != nil {
 		return nil, fmt.Errorf("unable to verify certificate request signature: %w", err)
@@ -52,8 +53,8 @@ func (a *Authority) ClientFor(request *x509.CertificateRequest, template *x509.C
 	return encode(certificate), nil
 }
 
-// ServingFor issues a serving certificate for a request in PEM, followed by that of the authority. It takes only the
-// DNS names, the IP addresses and the key from the request.
+// ServingFor issues a serving certificate for a request in PEM. It takes only the DNS names, the IP addresses and the
+// key from the request. The result is the certificate, followed by the authority's certificate.
 func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != certutil.CertificateRequestBlockType {

@@ -70,7 +70,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"certificate", "it asks for nothing", authority.CA(), "want a certificate request"},
 		{"cut short", "it can't be read", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
 		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
-			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1) // another name
+			// Change the name in the request without signing the request again.
+			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1)
 		}), "not signed by its key"},
 		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "no host is named"},
 	} {

@@ -21,25 +21,26 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Files of a Store. The names are those of kubeadm and of kube-apiserver's --cert-dir.
+// The files of a Store. The names are those of kubeadm and of kube-apiserver's --cert-dir.
 const (
 	AuthorityCert      = "ca.crt"
 	AuthorityKey       = "ca.key"
 	ServingCert        = "apiserver.crt"
 	ServingKey         = "apiserver.key"
 	ServiceAccountsKey = "sa.key"
-	// ServiceAccountsPublicKey shows, when the key of service accounts is missing, that there was one.
+	// ServiceAccountsPublicKey is the public key of service account tokens. If the file exists without the private key,
+	// the private key has been lost.
 	ServiceAccountsPublicKey = "sa.pub"
 )
 
-// endsWith says, in errors, what removing a key makes invalid.
+// endsWith has, for each key file, the credentials that become invalid if the key is removed. Errors name them.
 var endsWith = map[string]string{
 	AuthorityKey:       "kubeconfigs and certificates that were issued until now end with it",
 	ServingKey:         "a new one is made",
 	ServiceAccountsKey: "the tokens of service accounts end with it",
 }
 
-// Store is a folder of keys, readable only by their owner. Several servers may share it: the first one makes missing
+// Store is a folder of keys that only its owner can read. Several servers may share it: the first server makes missing
 // files. A nil Store stores nothing.
 type Store struct {
 	dir string
@@ -52,8 +53,8 @@ func NewStore(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 // Path returns the path of a file of the store.
 func (s *Store) Path(file string) string { return filepath.Join(s.dir, file) }
 
-// Authority returns the stored authority, or makes one. It renews the certificate before its end; issued certificates
-// stay valid, because the key is the same.
+// Authority returns the stored authority, or makes one. If its certificate expires soon, Authority renews the
+// certificate with the same key, so that issued certificates stay valid.
 func (s *Store) Authority(name string) (*Authority, error) {
 	if s == nil {
 		return NewAuthority(name)
@@ -69,7 +70,8 @@ func (s *Store) Authority(name string) (*Authority, error) {
 		if err := a.certify(&x509.Certificate{Subject: pkix.Name{CommonName: name}}); err != nil {
 			return nil, err
 		}
-		if err := s.create(AuthorityCert, a.CA(), certMode); errors.Is(err, fs.ErrExist) { // another server was faster
+		// Another server has created the file first.
+		if err := s.create(AuthorityCert, a.CA(), certMode); errors.Is(err, fs.ErrExist) {
 			return s.Authority(name)
 		} else if err != nil {
 			return nil, err
@@ -82,7 +84,8 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	case !s.isDue(a.certificate) || a.certificate.CheckSignatureFrom(a.certificate) != nil:
 		return a, nil
 	}
-	// OpenSSL compares the key's identifier, which can be computed in several ways.
+	// OpenSSL compares key identifiers, and they can be computed in several ways, so the new certificate keeps the old
+	// identifier.
 	old := a.certificate
 	if err := a.certify(&x509.Certificate{Subject: old.Subject, SubjectKeyId: old.SubjectKeyId}); err != nil {
 		return nil, err
@@ -90,9 +93,9 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	return a, s.replace(AuthorityCert, a.CA())
 }
 
-// Serving returns the stored serving certificate, or makes one. It issues a certificate of the authority anew if the
-// certificate is about to end, lacks some of the names, or is of an earlier authority. The new certificate keeps the
-// names of the old one, because these may be of another server that shares the store. A certificate of any other
+// Serving returns the stored serving certificate, or makes one. It issues a stored certificate again if the certificate
+// expires soon, lacks some of the names, or is from an earlier authority of the store. The new certificate keeps the
+// names of the old one: they may be those of another server that shares the store. A certificate from any other
 // authority stays unchanged.
 func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	if s == nil {
@@ -119,7 +122,7 @@ func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	}
 	if !missing {
 		err = s.replace(ServingCert, chain)
-	} else if err = s.create(ServingCert, chain, certMode); errors.Is(err, fs.ErrExist) { // another server was faster
+	} else if err = s.create(ServingCert, chain, certMode); errors.Is(err, fs.ErrExist) { // another server was first
 		return s.Serving(a, names)
 	}
 	if err != nil {
@@ -141,7 +144,8 @@ func (s *Store) ServiceAccountKey() (crypto.Signer, error) {
 	return key, s.keepPublicKey(key)
 }
 
-// keepPublicKey writes the public key of service accounts. It returns an error if the store has that of another key.
+// keepPublicKey writes the public key of service account tokens. It returns an error if the store has another public
+// key.
 func (s *Store) keepPublicKey(key crypto.Signer) error {
 	const file = ServiceAccountsPublicKey
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
@@ -162,7 +166,8 @@ func (s *Store) keepPublicKey(key crypto.Signer) error {
 	return nil
 }
 
-// key returns a stored key. If neither the key nor its public file exists, it makes a key.
+// key returns a stored key, or makes one. If only the key's public file exists, the key has been lost, and the result
+// is an error.
 func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -196,7 +201,7 @@ func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.create(file, text, keyMode); errors.Is(err, fs.ErrExist) { // another server was faster
+	if err := s.create(file, text, keyMode); errors.Is(err, fs.ErrExist) { // another server has created the file first
 		return s.key(file, publicFile)
 	} else if err != nil {
 		return nil, err
@@ -204,7 +209,7 @@ func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
 	return key, nil
 }
 
-// certificate returns the first certificate of a file. It returns an error if the certificate isn't of the key.
+// certificate returns the first certificate of a file. It returns an error if the certificate is for another key.
 func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if err != nil {
@@ -232,7 +237,7 @@ func (s *Store) read(certFile, keyFile string) (pair KeyPair, err error) {
 	return pair, nil
 }
 
-// isDue tells whether a certificate is about to end.
+// isDue tells whether a certificate expires so soon that it must be issued again.
 func (s *Store) isDue(c *x509.Certificate) bool { return s.now().Add(renewal).After(c.NotAfter) }
 
 // coveredBy tells whether a certificate has all of the names.

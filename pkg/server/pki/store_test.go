@@ -18,14 +18,14 @@ import (
 
 var local = Names{DNS: []string{"localhost"}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}
 
-// kept has the keys that a server gets from a store.
+// kept has the keys of a server.
 type kept struct {
 	authority *Authority
 	serving   KeyPair
 	accounts  string // the public key of service account tokens
 }
 
-// open gets all keys from a store, like a server that starts.
+// open reads all keys from a store, or makes them, like the start of a server.
 func open(t testing.TB, s *Store, names Names) kept {
 	t.Helper()
 	k, err := tryOpen(s, names)
@@ -121,8 +121,7 @@ func TestKeysAreMadeAnewWithoutAStore(t *testing.T) {
 	}
 }
 
-// Certificates that are about to end are issued anew at a start, and certificates that were issued before stay
-// valid.
+// A start issues certificates again that expire soon. Client certificates from before stay valid.
 func TestStoreRenews(t *testing.T) {
 	t.Parallel()
 	store := NewStore(t.TempDir())
@@ -213,7 +212,7 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 	}
 }
 
-// An invalid file in a store is an error that names the file and the remedy, or is repaired.
+// An invalid file in a store is repaired, or is an error that names the file and says what to do.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	other, intact := NewStore(t.TempDir()), NewStore(t.TempDir())
@@ -252,7 +251,7 @@ func TestDamagedStore(t *testing.T) {
 	for _, c := range []struct {
 		name, reason, file string
 		damage             func(*testing.T, string)
-		want               string // parts of the error; if there are none, the store is repaired
+		want               string // parts of the error, or empty if open repairs the store
 	}{
 		{"authority's key of something else", "nothing can be issued", AuthorityKey, written("hello\n"), "damaged"},
 		{"authority's key empty", "nothing can be issued", AuthorityKey, written(""), "damaged"},
@@ -296,8 +295,8 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-// A serving certificate that a user has put into the folder stays unchanged. One of an earlier authority of the
-// store is replaced.
+// A serving certificate that a user has put into the folder stays unchanged. One from an earlier authority of the store
+// is replaced.
 func TestServingCertificateOfAnother(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -334,7 +333,7 @@ func TestServingCertificateOfAnother(t *testing.T) {
 	}
 }
 
-// Servers that share a folder and start at the same time have the same keys.
+// Servers that share a folder and start at the same time get the same keys.
 func TestServersShareStore(t *testing.T) {
 	t.Parallel()
 	const servers = 8

@@ -17,20 +17,20 @@ const ComponentName = basecompatibility.DefaultKubeComponent
 // ownDefaults are the feature gates whose default differs from that of the Kubernetes version of the k8s.io
 // modules.
 var ownDefaults = map[featuregate.Feature]bool{
-	// This gate is on since 1.37. It treats every object that can't be decoded as corrupt, including healthy
-	// objects whose conversion webhook doesn't answer. A client could delete them with the option for corrupt
-	// objects.
+	// Kubernetes 1.37 turns this gate on by default. With the gate, every object that can't be decoded counts as
+	// corrupt, and a client can delete it by an option. That includes healthy objects whose conversion webhook doesn't
+	// answer.
 	features.AllowUnsafeMalformedObjectDeletion: false,
 }
 
-// Globals are the feature gates and versions of one server. kube-apiserver has them once in a process.
+// Globals are the feature gates and versions of one server. The libraries have them once in a process: see Process.
 type Globals struct {
 	process *Process
 
 	basecompatibility.ComponentGlobalsRegistry
 	gates    featuregate.MutableVersionedFeatureGate
 	versions basecompatibility.MutableEffectiveVersion
-	// wanted are the gates and versions of the flags and options, after these are parsed.
+	// wanted are the gates and versions that the flags and options choose. Choose sets them.
 	wanted settings
 }
 
@@ -56,7 +56,7 @@ func (g *Globals) Emulate(minor string) error {
 	return nil
 }
 
-// Versions are the version that the server emulates, and that of the binary.
+// Versions returns the version that the server emulates, and that of the binary.
 func (g *Globals) Versions() basecompatibility.EffectiveVersion { return g.versions }
 
 // KnownGates returns the feature gates that the server knows, and the properties of each by version.
@@ -70,16 +70,16 @@ func (g *Globals) AddMetrics() {
 	g.ComponentGlobalsRegistry.AddMetrics()
 }
 
-// Key is equal for servers with the same gates and versions.
+// Key returns a text that is equal for servers with the same gates and versions.
 func (g *Globals) Key() string {
 	return fmt.Sprint(g.wanted.emulated, g.wanted.compatible, g.wanted.given)
 }
 
-// Enter gives the process the gates and versions of the server, or returns an error if running servers have others.
-// Without an error, the caller must call leave when the server no longer needs them.
+// Enter sets the gates and versions of the process to those of the server, or returns an error if running servers have
+// others. Without an error, the caller must call leave when the server has stopped.
 func (g *Globals) Enter() (leave func() error, err error) { return g.process.enter(g.wanted) }
 
-// Choose applies flags, and then the gates that are given by name. Enter comes afterwards.
+// Choose sets the gates and versions of the flags, and then the given gates. It must be called before Enter.
 func (g *Globals) Choose(gates map[string]bool) error {
 	err := g.Set()
 	if err == nil && len(gates) > 0 {

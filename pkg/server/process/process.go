@@ -1,8 +1,8 @@
-// Package process guards the variables that k8s.io/apiserver and k8s.io/component-base keep once a process: feature gates
-// and versions. Servers that run at the same time must agree on them.
+// Package process guards the variables that k8s.io/apiserver and k8s.io/component-base keep once a process: feature
+// gates and versions. Servers that run at the same time must agree on them.
 //
-// [New] returns the guard and [NewGlobals] the gates and versions that one server wants. Don't use the package for state
-// of miniapi's own that servers share: pkg/server/shared.go has that.
+// [New] returns the guard, and [NewGlobals] the gates and versions of one server. Don't use the package for state that
+// servers of miniapi share otherwise: pkg/server/shared.go has that.
 package process
 
 import (
@@ -22,23 +22,24 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Process guards the feature gates and versions of a process. They differ from the process's own only while servers
-// run that need that.
+// Process guards the feature gates and versions of the libraries. It changes them for servers that want others, and
+// restores them after the last server has stopped.
 type Process struct {
 	gates    featuregate.MutableVersionedFeatureGate
 	versions func() basecompatibility.MutableEffectiveVersion
-	// defaults are the gates whose defaults differ between servers and the process.
+	// defaults are the gates whose default in a server differs from that of the libraries.
 	defaults map[featuregate.Feature]bool
 
 	mu      sync.Mutex
 	servers int
-	// now has the settings of the running servers, and before those of the process.
+	// now has the settings of the running servers. before has the settings of the libraries before the first server
+	// started.
 	now, before settings
-	// changed are the gates that were set for the running servers.
+	// changed are the gates that differ between before and now.
 	changed map[string]bool
 }
 
-// New returns the guard of the libraries' own variables. There must be one in a process.
+// New returns the guard of the libraries' variables. A process must have only one.
 func New() *Process {
 	return &Process{
 		gates:    utilfeature.DefaultMutableFeatureGate,
@@ -50,17 +51,17 @@ func New() *Process {
 	}
 }
 
-// settings are versions, and the gates that are on.
+// settings are versions and gates.
 type settings struct {
 	emulated, compatible *version.Version
 	on                   map[featuregate.Feature]bool
-	// given are the gates that flags or options name.
+	// given are the gates that flags or options name explicitly.
 	given map[string]bool
 }
 
 func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecompatibility.EffectiveVersion) settings {
 	s := settings{versions.EmulationVersion(), versions.MinCompatibilityVersion(), map[featuregate.Feature]bool{}, map[string]bool{}}
-	// A query of each gate would count as its use, and the library warns of changes after the first use.
+	// This list doesn't count as a use of the gates. After a use, the library would warn of each change.
 	for name, spec := range gates.GetAll() {
 		s.on[name] = spec.Default
 	}
@@ -75,12 +76,12 @@ func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecomp
 		}
 	}
 	for _, stage := range []featuregate.Feature{"AllAlpha", "AllBeta"} {
-		delete(s.on, stage) // the gates that they stand for are in the list
+		delete(s.on, stage) // AllAlpha and AllBeta stand for other gates of the list
 	}
 	return s
 }
 
-// newGates returns gates for one server: those of the process without servers, with miniapi's defaults.
+// newGates returns the gates of one server: those that the libraries have without servers, with miniapi's defaults.
 func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +90,7 @@ func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 		before = settingsOf(p.gates, p.versions())
 	}
 	gates := p.gates.DeepCopyAndReset()
-	// New gates accept everything that the process's gates have accepted.
+	// The libraries' gates have accepted the same values, so there can't be an error.
 	utilruntime.Must(gates.SetEmulationVersionAndMinCompatibilityVersion(before.emulated, before.compatible))
 	if dependencies := p.gates.Dependencies(); len(dependencies) > 0 {
 		utilruntime.Must(gates.AddDependencies(dependencies))
@@ -103,8 +104,8 @@ func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	return gates
 }
 
-// enter gives the process the gates and versions of a server, or returns the reason why the server can't run beside
-// others. Without an error, the caller must call leave when the server no longer needs them.
+// enter gives the process the settings of a server. If running servers have other settings, it returns an error with
+// the differences. Without an error, the caller must call leave when the server has stopped.
 func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +121,7 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	return sync.OnceValue(p.leave), nil
 }
 
-// leave restores the process's own settings after the last server has left.
+// leave restores the libraries' own settings after the last server has left.
 func (p *Process) leave() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +132,8 @@ func (p *Process) leave() error {
 	return p.restore()
 }
 
-// change gives the process the versions and gates that a server wants. The server may have further gates.
+// change gives the libraries the versions and gates of a server. Gates that the libraries don't know stay with the
+// server.
 func (p *Process) change(wanted settings) error {
 	p.before = settingsOf(p.gates, p.versions())
 	p.now = settings{emulated: wanted.emulated, compatible: wanted.compatible, on: map[featuregate.Feature]bool{}}
@@ -155,7 +157,7 @@ func (p *Process) change(wanted settings) error {
 	return p.gates.SetFromMap(p.changed)
 }
 
-// restore undoes change.
+// restore takes the changes of change back.
 func (p *Process) restore() error {
 	for name := range p.changed {
 		if err := p.gates.ResetFeatureValueToDefault(featuregate.Feature(name)); err != nil {
@@ -178,7 +180,8 @@ func (p *Process) setVersions(s settings) error {
 	versions.SetEmulationVersion(s.emulated)
 	versions.SetMinCompatibilityVersion(s.compatible)
 	if gates, ok := p.gates.(featuregate.MutableVersionedFeatureGateWithLogger); ok {
-		// The library logs each gate that changes after its use. No server uses the gate now.
+		// Without a logger, the library doesn't log each gate that changes after its use. At this moment, no server
+		// uses the gates.
 		return gates.SetEmulationVersionAndMinCompatibilityVersionWithLogger(klog.Logger{}, s.emulated, s.compatible)
 	}
 	return p.gates.SetEmulationVersionAndMinCompatibilityVersion(s.emulated, s.compatible)
@@ -188,7 +191,8 @@ func (s settings) sameVersions(other settings) bool {
 	return s.emulated.EqualTo(other.emulated) && s.compatible.EqualTo(other.compatible)
 }
 
-// differences returns the versions, or else the gates, that differ between two settings, with both values.
+// differences returns the versions that differ between two settings, with both values. If the versions are equal, it
+// returns the gates that differ.
 func (s settings) differences(others settings) (own, theirs []string) {
 	compare := func(name string, mine, other any) {
 		if mine != other {

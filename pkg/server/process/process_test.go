@@ -9,8 +9,8 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// newProcess returns a process of Kubernetes 1.37 with gates of its own: one that is new in 1.36, one with another
-// default, and one that is locked.
+// newProcess returns the guard of made-up gates for Kubernetes 1.37: one is new in 1.36, one has another default in
+// servers, and one is locked.
 func newProcess(t *testing.T) *Process {
 	t.Helper()
 	gates := featuregate.NewVersionedFeatureGate(version.MustParse("1.37"))
@@ -31,13 +31,13 @@ func newProcess(t *testing.T) *Process {
 	return &Process{gates: gates, versions: func() basecompatibility.MutableEffectiveVersion { return versions }}
 }
 
-// wants has the flags and options of a server in a test.
+// wants has the flags and options of a server.
 type wants struct {
 	emulated string
 	gates    map[string]bool
 }
 
-// enter takes the steps of a server's start.
+// enter does the steps of a server's start that concern gates and versions.
 func (w wants) enter(p *Process) (leave func() error, err error) {
 	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
 	if w.emulated != "" {
@@ -53,8 +53,8 @@ func (w wants) enter(p *Process) (leave func() error, err error) {
 	return g.Enter()
 }
 
-// Servers that run at the same time must agree on the settings of the process. A later server that differs gets an
-// error. After the last one has stopped, the process has its own settings again.
+// Servers that run at the same time must have the same gates and versions. A later server with others gets an error.
+// After the last server has stopped, the libraries have their own settings again.
 func TestSharedProcess(t *testing.T) {
 	t.Parallel()
 	on, off := wants{gates: map[string]bool{"Colours": true}}, wants{gates: map[string]bool{"Colours": false}}
@@ -64,7 +64,7 @@ func TestSharedProcess(t *testing.T) {
 		process         map[string]bool
 		first, second   wants
 		err             string
-		colours, shapes bool // while the first server runs
+		colours, shapes bool // the values of two gates while the first server runs
 	}{
 		{name: "alike", reason: "both have what they want", first: on, second: on, colours: true, shapes: true},
 		{name: "defaults", reason: "most servers want nothing", shapes: true},
@@ -108,7 +108,7 @@ func TestSharedProcess(t *testing.T) {
 			}
 			check("the second server came", test.colours, test.shapes)
 			if err == nil {
-				for range 2 { // the second time changes nothing
+				for range 2 { // the second start and stop must have the same effect as the first
 					if err := second(); err != nil {
 						t.Error(err)
 					}

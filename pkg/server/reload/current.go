@@ -14,11 +14,12 @@ type Current[T any] struct {
 type generation[T any] struct {
 	value T
 	end   func()
-	// users counts the users of the value; being the current value counts as one.
+	// users is the number of callers that use the value. It includes one for being the current value.
 	users atomic.Int64
 }
 
-// NewCurrent starts with a value. It calls end when the value has been replaced and is no longer in use.
+// NewCurrent returns a Current with a first value. The function end is called when the value has been replaced and no
+// caller uses it any more.
 func NewCurrent[T any](value T, end func()) *Current[T] {
 	c := &Current[T]{}
 	c.Replace(value, end)

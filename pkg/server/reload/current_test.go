@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A replaced value ends once, when its last user is done.
+// The function end of a replaced value is called once: when the last caller is done.
 func TestCurrent(t *testing.T) {
 	t.Parallel()
 	var ended []string
@@ -30,7 +30,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// A value that is in use has not ended, even if it is replaced at the same time.
+// A value doesn't end while a caller uses it, even if another goroutine replaces it at that moment.
 func TestCurrentAtOnce(t *testing.T) {
 	t.Parallel()
 	type value struct{ ended atomic.Bool }

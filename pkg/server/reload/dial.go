@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Dial returns a function that makes connections, which end with open. Without it, idle connections and those that are
-// being made would stay for a while.
+// Dial returns a function that makes network connections. At the end of open, it closes them, including idle ones and
+// those that are being made.
 func Dial(open context.Context) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := open.Err(); err != nil { // on loopback, a connection can be made before AfterFunc runs
+		// On loopback, a connection may be complete before AfterFunc runs, so look at open first.
+		if err := open.Err(); err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(open, cancel)()
-		dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // the same as client-go's
+		dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second} // the values of client-go
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -25,7 +26,7 @@ func Dial(open context.Context) func(ctx context.Context, network, address strin
 	}
 }
 
-// connection removes its AfterFunc when it is closed.
+// connection is a connection that Dial has made. After Close, the end of open doesn't close it again.
 type connection struct {
 	net.Conn
 	forget func() bool

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// settling is the pause between a change and the reading of the file: most programs truncate a file before they
-	// write it.
+	// settling is the pause between a change of the file and reading it. Most programs truncate a file before they
+	// write it, and the pause skips the empty state.
 	settling = 10 * time.Millisecond
-	// patience is the time limit for applying the content of a file, as in kube-apiserver.
+	// patience limits the time for applying the content of a file. kube-apiserver has the same limit.
 	patience = time.Minute
 )
 
@@ -22,19 +22,19 @@ const (
 type File struct {
 	// Flag is the flag that names the file, for logs. Path is the file's path.
 	Flag, Path string
-	// Seen is the file's content when it was read last.
+	// Seen is the content of the file when it was last read.
 	Seen []byte
-	// Apply puts the data in force, or fails and leaves the old configuration in force. It must return when ctx ends.
-	// Ctx also ends when the file changes again.
+	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must
+	// return when ctx ends. The end of ctx also means that the file has changed again.
 	Apply func(ctx context.Context, data []byte) error
-	// Succeeded and Failed count the reloads.
+	// Succeeded and Failed are called after each reload, for metrics.
 	Succeeded func(data string)
 	Failed    func()
 
-	unreadable string // the last error of reading the file
+	unreadable string // the error of the last read, so that it counts only once
 }
 
-// application is a call of Apply. No call is in progress if done is nil.
+// application is a call of Apply. If done is nil, there is no call in progress.
 type application struct {
 	data []byte
 	done chan error
@@ -87,8 +87,8 @@ func (f *File) Follow(ctx context.Context) {
 	}
 }
 
-// read returns the file's content and whether it has changed. A file that can't be read counts as one failure until the
-// error changes.
+// read returns the file's content, and whether the content has changed. If the file can't be read, that counts as one
+// failure until the error changes.
 func (f *File) read(ctx context.Context) (data []byte, changed bool) {
 	data, err := os.ReadFile(f.Path)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *File) apply(ctx context.Context, data []byte) application {
 	return application{data, done, end}
 }
 
-// stop cancels the call and returns its error.
+// stop cancels the call of Apply, and returns its error.
 func (a application) stop() error {
 	if a.done == nil {
 		return nil
@@ -122,7 +122,7 @@ func (a application) stop() error {
 	return <-a.done
 }
 
-// applied counts and logs a reload, unless it was canceled for another.
+// applied counts and logs a call of Apply, unless the call was canceled for newer content.
 func (f *File) applied(ctx context.Context, data []byte, err error) {
 	switch {
 	case err == nil:
@@ -132,7 +132,7 @@ func (f *File) applied(ctx context.Context, data []byte, err error) {
 		klog.FromContext(ctx).Error(err, "not reloaded: the earlier configuration stays in force")
 		f.Failed()
 		if errors.Is(err, context.DeadlineExceeded) {
-			f.Seen = nil // the next try may succeed
+			f.Seen = nil // with an empty Seen, the next read of the same content applies it again
 		}
 	}
 }

@@ -17,18 +17,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is far below the interval of checks for changes that aren't reported.
+// limit is the time that a test waits for a change. It is shorter than the interval unnoticed, so a test fails if the
+// change isn't reported.
 const limit = 30 * time.Second
 
-// followed is a file that a test follows.
+// followed is a file that a test has a File follow.
 type followed struct {
 	*File
 	stop    func()
-	applied chan string // the contents that were applied
-	counted chan string // the results
+	applied chan string // the contents that Apply has been called with
+	counted chan string // the calls of Succeeded and Failed
 }
 
-// follow follows a file from its present content on. The content "wrong" can't be applied.
+// follow follows a file, beginning with its present content. Apply fails for the content "wrong".
 func follow(t *testing.T, path string, apply func(ctx context.Context, data string) error) *followed {
 	t.Helper()
 	seen, err := os.ReadFile(path)
@@ -56,7 +57,7 @@ func follow(t *testing.T, path string, apply func(ctx context.Context, data stri
 	return f
 }
 
-// await receives contents until the wanted one.
+// await receives values until the wanted one arrives.
 func await(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	var got []string
@@ -81,7 +82,7 @@ func refuseWrong(_ context.Context, data string) error {
 	return nil
 }
 
-// do fails a test at the first error.
+// do fails a test if one of the errors isn't nil.
 func do(t *testing.T, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
@@ -99,7 +100,7 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		// path makes a file with the content "first".
+		// path creates a file with the content "first", and returns its path.
 		path   func(t *testing.T, dir string) string
 		change func(t *testing.T, dir, path string)
 	}{
@@ -139,7 +140,7 @@ func TestFollow(t *testing.T) {
 			f := follow(t, path, refuseWrong)
 			test.change(t, dir, path)
 			await(t, f.counted, "second")
-			// The file is still followed.
+			// After that, the file is still followed.
 			do(t, put(path, "third"))
 			await(t, f.counted, "third")
 			f.stop()
@@ -188,13 +189,13 @@ func inLinkedFolder(t *testing.T, dir string) string {
 	return filepath.Join(dir, "current", "config")
 }
 
-// Wrong content, or a missing file, is one failure. Later content is applied.
+// Wrong content, or a missing file, counts as one failure. Right content after that is applied.
 func TestFollowFailures(t *testing.T) {
 	t.Parallel()
 	path := plain(t, t.TempDir())
 	f := follow(t, path, refuseWrong)
 	steps := []struct {
-		change func() error // in one step, so that no intermediate state exists
+		change func() error // the change has one step, so that the file has no state in between
 		want   string
 	}{
 		{func() error { return replace(path, "wrong") }, "failure"},
@@ -219,7 +220,7 @@ func TestFollowFailures(t *testing.T) {
 	}
 }
 
-// Content that can't be applied yet, such as that of an issuer that doesn't answer, gives way to later content.
+// If Apply waits, for example for an issuer that doesn't answer, newer content of the file ends the call.
 func TestFollowGivesWay(t *testing.T) {
 	t.Parallel()
 	path := plain(t, t.TempDir())
@@ -242,7 +243,7 @@ func TestFollowGivesWay(t *testing.T) {
 	}
 }
 
-// A pipe isn't read again: the reader would wait for a writer.
+// A pipe isn't followed: reading it again would wait for a writer.
 func TestFollowNoPipe(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -13,23 +13,24 @@ import (
 )
 
 const (
-	// unnoticed is the interval of looking at a watched file: some changes aren't reported, for example in a network's
-	// file system.
+	// unnoticed is the interval for reading a file whose folders are watched. Some changes aren't reported, for example
+	// in a network file system.
 	unnoticed = time.Minute
-	// unwatched is the interval of looking at a file while one of its folders can't be watched, for example because it
-	// is gone.
+	// unwatched is the interval for reading a file while one of its folders can't be watched, for example because the
+	// folder is missing.
 	unwatched = time.Second
-	// longest is the number of links that a path may have, as in Linux.
+	// longest is the largest number of symbolic links that a path may lead through. Linux has the same limit.
 	longest = 40
 )
 
-// watch reports changes in the folders that contain the file, or a link on the way to it. Watching the file itself is
-// no use: most editors replace the file, and Kubernetes changes a link.
+// watch reports changes in the folders of a path: in the folder of the file, and in the folder of each symbolic link of
+// the path. Watching the file itself isn't enough: most editors replace the file, and Kubernetes replaces a link to a
+// folder.
 type watch struct {
 	path    string
 	changes <-chan fsnotify.Event
-	missed  <-chan error      // errors, such as too many changes to report
-	watcher *fsnotify.Watcher // nil if no watcher could be made
+	missed  <-chan error      // errors of the watcher: some changes may not have been reported
+	watcher *fsnotify.Watcher // nil if the system allows no watcher
 }
 
 func newWatch(ctx context.Context, path string) *watch {
@@ -47,15 +48,15 @@ func (w *watch) close() {
 	}
 }
 
-// renew watches the folders of the file's present path. It returns the time after which to call it again if nothing
-// changes.
+// renew watches the folders of the path as they are now. It returns the time after which the caller must read the file
+// and call renew again if no change is reported.
 func (w *watch) renew() time.Duration {
 	if w.watcher == nil {
 		return unwatched
 	}
 	wanted := folders(w.path)
 	next := w.watchOnly(wanted)
-	// A link may have changed before its folder was watched: then look again at once.
+	// A link that has changed before its folder was watched isn't reported, so the caller must read the file at once.
 	if !slices.Equal(wanted, folders(w.path)) {
 		return 0
 	}
@@ -77,7 +78,7 @@ func (w *watch) watchOnly(wanted []string) (next time.Duration) {
 	return next
 }
 
-// folders returns the folders in which a change can make the path lead to another file.
+// folders returns the folders in which a change can make the path refer to another file.
 func folders(path string) []string {
 	var found []string
 	path, err := filepath.Abs(path)
@@ -95,8 +96,8 @@ func folders(path string) []string {
 	return found
 }
 
-// firstLink returns the folder of the first link in a path, and the path that the link leads to. Without a link, it
-// returns the folder of the path, and "".
+// firstLink returns the folder of the first symbolic link in a path, and the path with the link replaced by its target.
+// For a path without links, it returns the folder of the path, and "".
 func firstLink(path string) (folder, leads string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {

@@ -1,5 +1,5 @@
-// Package requestlog reports each request of a client when it has been answered. Don't use it to find out what a
-// request changed: see package audit.
+// Package requestlog reports each request of a client after its answer, for a log. Don't use the package to learn what
+// a request has changed: see package audit.
 package requestlog
 
 import (
@@ -18,32 +18,32 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// Request is a request that was answered.
+// Request is an answered request.
 type Request struct {
-	// Received is the time when the request came. Took is the time until its response, or the end of its watch.
+	// Received is the time when the server received the request. Took is the time until the end of the response, or
+	// until the end of a watch.
 	Received time.Time
 	Took     time.Duration
-	// Verb is the verb of the API, such as list, or the HTTP method for a path that isn't a resource's.
+	// Verb is the verb of the API, such as list. For a path that isn't a resource's, it is the HTTP method.
 	Verb string
 	// URI is the path and the query.
 	URI string
 	// Code is the HTTP status of the response, 101 for an upgraded connection.
 	Code int
-	// User is the name of the authenticated user, or "". As is the name of the user that the request impersonates, or
-	// "".
+	// User is the name of the authenticated user, or "". As is the name of the impersonated user, or "".
 	User, As string
 	// UserAgent is the client's User-Agent.
 	UserAgent string
 }
 
-// authenticatedName is the name of a request's user. It is atomic because the authenticator may run in another
-// goroutine when the request has timed out.
+// authenticatedName is the name of a request's user. It is atomic because the authenticator may still run in another
+// goroutine after a timeout of the request.
 type authenticatedName struct{ atomic.Pointer[string] }
 
 type authenticatedNameKey struct{}
 
-// Handler returns a handler that calls log for each request of a client, but not for the server's own. If log is nil,
-// it returns the chain. The chain must authenticate with an Authenticator.
+// Handler returns a handler that calls log after each request of a client. It doesn't call log for the server's own
+// requests. If log is nil, it returns chain. The authenticator of chain must be an Authenticator.
 func Handler(chain http.Handler, config *genericapiserver.Config, log func(Request)) http.Handler {
 	if log == nil {
 		return chain
@@ -59,7 +59,7 @@ func Handler(chain http.Handler, config *genericapiserver.Config, log func(Reque
 		if info, err := config.RequestInfoResolver.NewRequestInfo(req); err == nil {
 			told.Verb = info.Verb
 		}
-		defer func() { // even if the handler panics to cut the connection
+		defer func() { // log the request even if the handler panics to break the response off
 			told.Took, told.Code = time.Since(told.Received), recorded.code
 			if user := name.Load(); user != nil {
 				told.User = *user
@@ -82,7 +82,7 @@ func (a Authenticator) AuthenticateRequest(req *http.Request) (*authenticator.Re
 	return response, ok, err
 }
 
-// codeRecorder records the status of the response.
+// codeRecorder is a response that records its status code.
 type codeRecorder struct {
 	http.ResponseWriter
 	code int

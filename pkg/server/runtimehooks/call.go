@@ -13,12 +13,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// CallPath is the path at which a client that isn't built with pkg/runtimehooks calls hooks: the body is a client.Call,
-// and the answer a client.Result.
+// CallPath is the path at which clients call hooks without using the Go package pkg/runtimehooks. The body is a
+// client.Call, and the answer is a client.Result.
 const CallPath = "/miniapi/v1/runtimehooks/call"
 
-// serveCall calls a hook for a client. A call that is wrong is answered by 400, and one that the server isn't ready for by
-// 503. What extensions answer is in the result.
+// serveCall calls a hook for a client. The status is 400 for an invalid call, and 503 if the server doesn't know all
+// extensions yet. Errors of extensions are in the result.
 func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -42,11 +42,11 @@ func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// refuse answers with a Status, which clients of the API know.
+// refuse answers with a Status, as the API does for errors.
 func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	status := err.Status()
 	status.APIVersion, status.Kind = "v1", "Status"
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status) // the client may be gone
+	_ = json.NewEncoder(w).Encode(status) // an error means that the client is gone
 }

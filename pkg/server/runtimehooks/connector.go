@@ -14,11 +14,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// connector reaches extensions as webhooks of admission are reached: by the library's manager of their clients, with the
-// server's resolver of services and trust in certificates.
+// connector makes the connections to extensions, in the same way as those to admission webhooks: by the library's
+// manager of webhook clients, with the server's resolver of services and its trusted authorities.
 type connector struct {
 	config      Config
-	certificate *client.Certificate // nil if extensions are shown none
+	certificate *client.Certificate // the client certificate for extensions, or nil without one
 
 	mu      sync.Mutex
 	manager *utilwebhook.ClientManager
@@ -37,7 +37,8 @@ func newConnector(config Config) (*connector, error) {
 	return c, c.newManager()
 }
 
-// newManager forgets all clients, which keep the certificate with which they were made.
+// newManager makes a new manager without clients. Clients keep the certificate that they were made with, so a new
+// certificate needs a new manager.
 func (c *connector) newManager() error {
 	manager, err := utilwebhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *connector) newManager() error {
 	return nil
 }
 
-// authenticating shows extensions the client certificate, if there is one.
+// authenticating adds the client certificate for extensions, if there is one.
 func (c *connector) authenticating(delegate utilwebhook.AuthenticationInfoResolver) utilwebhook.AuthenticationInfoResolver {
 	if c.certificate == nil {
 		return c.config.WebhookAuth(delegate)
@@ -97,7 +98,7 @@ func (c *connector) Connect(config runtimev1.ClientConfig) (client.Connection, e
 	return client.Connection{URL: reached.Post().URL(), HTTP: client.NoRedirects(&http.Client{Transport: reached.Client.Transport})}, nil
 }
 
-// current returns the manager of clients that show the certificate as it is now.
+// current returns the manager whose clients have the present certificate.
 func (c *connector) current() (*utilwebhook.ClientManager, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

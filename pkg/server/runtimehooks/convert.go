@@ -12,10 +12,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
 )
 
-// conversionPath is the path at which the server converts ExtensionConfigs for itself.
+// conversionPath is the path at which the server converts ExtensionConfigs between versions. Only the server itself
+// requests it.
 const conversionPath = "/miniapi/v1/extensionconfigs/convert"
 
-// maxReviewBytes bounds a review. A list is one review.
+// maxReviewBytes is the largest size of a ConversionReview. A list of ExtensionConfigs is converted by one review.
 const maxReviewBytes = 100 << 20
 
 // convert answers a ConversionReview.
@@ -41,5 +42,5 @@ func convert(w http.ResponseWriter, req *http.Request) {
 
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the client may be gone
+	_ = json.NewEncoder(w).Encode(value) // an error means that the client is gone
 }

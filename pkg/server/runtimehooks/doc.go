@@ -1,10 +1,11 @@
-// Package runtimehooks gives a server the hooks of pkg/runtimehooks: it serves ExtensionConfigs, discovers their
-// extensions, and calls hooks for clients that ask.
+// Package runtimehooks adds the runtime hooks of pkg/runtimehooks to a server: the server serves ExtensionConfigs,
+// discovers the extensions that they name, and calls hooks for clients.
 //
-// ExtensionConfig is a custom resource, whose definition the server brings. So a server without --runtime-hooks has
-// nothing of it: no kind in the table, no route, no goroutine. The server itself converts between the two versions, as a
-// webhook that the loopback reaches. Extensions are reached as webhooks of admission are.
+// ExtensionConfig is a custom resource, and the server applies its definition at the start. So a server without
+// --runtime-hooks has no kind, route or goroutine for hooks. The server converts ExtensionConfigs between their two
+// versions itself: it is the conversion webhook of the definition, and calls itself without a connection. Connections
+// to extensions are made as those to admission webhooks.
 //
-// [New] is the way in. Don't use the package for hooks against another API server: pkg/runtimehooks/discovery and client
-// do that by client-go alone.
+// [New] is the constructor. Don't use the package for hooks with another API server: pkg/runtimehooks/discovery and
+// pkg/runtimehooks/client need only client-go.
 package runtimehooks

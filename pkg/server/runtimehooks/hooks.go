@@ -23,26 +23,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// fieldManager is the manager of the definition's fields. A definition of another manager stays as it is.
+// fieldManager is the manager of the fields of ExtensionConfig's definition. A definition of another field manager
+// stays unchanged.
 const fieldManager = "miniapi-runtime-hooks"
 
-// Config is what the hooks of a server need.
+// Config has the parts of a server that hooks need.
 type Config struct {
 	Options *Options
 	// Dynamic and Kubernetes are clients of the server itself.
 	Dynamic    dynamic.Interface
 	Kubernetes kubernetes.Interface
-	// Services and WebhookAuth reach extensions as they reach webhooks.
+	// Services and WebhookAuth find extensions and authenticate the server to them, as for admission webhooks.
 	Services    utilwebhook.ServiceResolver
 	WebhookAuth utilwebhook.AuthenticationInfoResolverWrapper
-	// Observe is told of each call: see NewMetrics.
+	// Observe is called after each call of an extension: see NewMetrics.
 	Observe func(client.Outcome)
 }
 
-// Outcome is what a call of a handler came to.
+// Outcome is the result of a call of an extension's handler.
 type Outcome = client.Outcome
 
-// Hooks are the hooks of a server.
+// Hooks are the runtime hooks of a server.
 type Hooks struct {
 	config     Config
 	catalog    *catalog.Catalog
@@ -52,14 +53,14 @@ type Hooks struct {
 	running    sync.WaitGroup
 }
 
-// NewMetrics registers metrics of calls at the registry of the process, and returns how they are told of a call.
+// NewMetrics registers the metrics of calls in the process, and returns the function that records a call in them.
 func NewMetrics() func(client.Outcome) {
 	calls := metrics.NewCalls()
 	legacyregistry.MustRegister(calls.Metrics()...)
 	return calls.Observe
 }
 
-// New returns hooks that Start starts.
+// New returns hooks. They do nothing before Start.
 func New(config Config) (*Hooks, error) {
 	h := &Hooks{config: config, catalog: catalog.New(), registry: registry.New()}
 	for _, add := range config.Options.AddToCatalog {
@@ -84,7 +85,8 @@ func New(config Config) (*Hooks, error) {
 	return h, err
 }
 
-// namespaceLabels reads the labels of a namespace from the server, so that a change counts for the next call.
+// namespaceLabels requests the labels of a namespace from the server at each call, so that a change is effective at
+// once.
 func (h *Hooks) namespaceLabels(ctx context.Context, name string) (map[string]string, error) {
 	namespace, err := h.config.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -93,7 +95,7 @@ func (h *Hooks) namespaceLabels(ctx context.Context, name string) (map[string]st
 	return namespace.Labels, nil
 }
 
-// Handlers returns the server's own handlers, by path.
+// Handlers returns the handlers of the package's paths.
 func (h *Hooks) Handlers() map[string]http.Handler {
 	return map[string]http.Handler{
 		conversionPath: http.HandlerFunc(convert),
@@ -103,8 +105,9 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Start defines ExtensionConfig, and discovers extensions until discovering ends. It returns when requests for
-// ExtensionConfigs are served, and the stored ones are listed: hooks wait for these, and not for later ones.
+// Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
+// requests for ExtensionConfigs are served and the stored ones are known. Calls of hooks wait until the extensions of
+// those have been discovered, but not for ExtensionConfigs that are created later.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)
@@ -125,7 +128,8 @@ func (h *Hooks) Start(ctx, discovering context.Context) error {
 // Wait returns when the discovery has ended.
 func (h *Hooks) Wait() { h.running.Wait() }
 
-// define applies the definition, unless there is one of another origin, such as Cluster API's.
+// define applies the definition of ExtensionConfig, unless a definition from another source, such as Cluster API,
+// exists.
 func (h *Hooks) define(ctx context.Context) error {
 	own, err := definition.Converted(map[string]any{
 		"service": map[string]any{"namespace": metav1.NamespaceDefault, "name": "kubernetes", "path": conversionPath},

@@ -12,24 +12,24 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
 )
 
-// Options say whether a server has hooks, and which.
+// Options configure the runtime hooks of a server.
 type Options struct {
-	// Enabled serves ExtensionConfigs and calls hooks.
+	// Enabled turns runtime hooks on: ExtensionConfigs are served, and hooks can be called.
 	Enabled bool
-	// Period is the time until a discovered extension is asked again.
+	// Period is the interval of the discovery of each extension.
 	Period time.Duration
-	// CertFile and KeyFile have a client certificate that extensions are shown.
+	// CertFile and KeyFile are the client certificate for extensions, and its key.
 	CertFile, KeyFile string
-	// AddToCatalog adds hooks. The default is those of Cluster API.
+	// AddToCatalog adds the known hooks to a catalog. By default, these are the hooks of Cluster API.
 	AddToCatalog []func(*catalog.Catalog) error
 }
 
-// NewOptions returns options without hooks.
+// NewOptions returns options with runtime hooks off.
 func NewOptions() *Options {
 	return &Options{Period: discovery.DefaultPeriod, AddToCatalog: []func(*catalog.Catalog) error{clusterapi.AddToCatalog}}
 }
 
-// AddFlags adds the flags, none of which kube-apiserver has.
+// AddFlags adds the flags. kube-apiserver has none of them.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "runtime-hooks", o.Enabled, "Serve ExtensionConfigs (runtime.cluster.x-k8s.io), discover their extensions, and call runtime hooks.")
 	fs.DurationVar(&o.Period, "runtime-hooks-period", o.Period, "The time until an extension that was discovered is asked for its handlers again.")

@@ -14,19 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Copies has objects in two forms: as given and as stored. The zero value is ready for use. The objects of every
-// cluster are the same for most servers, so a server can copy the objects that another one has prepared and
-// validated.
+// Copies caches objects of every cluster, each as given and as stored. Most servers store the same objects, so a later
+// server can copy the objects that an earlier one has defaulted and validated. The zero value is ready for use.
 type Copies struct{ byKey sync.Map }
 
-// copyKey identifies an object among servers with the same settings: with another emulated version or feature gate,
-// an object may have other fields.
+// copyKey is the key of an object in Copies. It includes the settings (emulated version and feature gates), because
+// with other settings an object may have other fields.
 type copyKey struct {
 	settings string
 	place
 }
 
-// place returns the key of an object.
+// place is the kind, the namespace and the name of an object.
 type place struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
@@ -39,16 +38,17 @@ func (p place) resource() schema.GroupVersionResource {
 
 type seeded struct{ given, stored runtime.Object }
 
-// equal compares objects except for times.
+// equal compares objects, but not the times in them.
 var equal = conversion.EqualitiesOrDie(func(metav1.Time, metav1.Time) bool { return true })
 
-// add stores a copy of an object. The object must not come with others: for example, a Service comes with an object
-// for its address.
+// add stores a copy of an object. The creation of the object must not create others, as a Service does with its
+// address.
 func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
 
-// get returns a copy of an object as it would be stored now, or nil.
+// get returns a copy of an object in the form in which it would be stored now. It returns nil if there is no copy, or
+// if the given object differs.
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {
@@ -71,7 +71,8 @@ func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	return object
 }
 
-// copyStatus copies the status of objects whose status a create would drop. It returns false for other objects.
+// copyStatus copies the status of the kinds whose create requests drop the status. It returns false for objects of
+// other kinds.
 func copyStatus(from, to runtime.Object) bool {
 	switch to := to.(type) {
 	case *flowcontrolv1.FlowSchema:

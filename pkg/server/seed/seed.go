@@ -1,7 +1,7 @@
 // Package seed stores the objects of every cluster in an empty etcd, while the rest of the server is built. It also
-// writes objects of the server itself without filters and admission. [Seeder] and [NewWriter] are the way in. Don't
-// use the package for requests of users, which need admission, nor for an etcd that may have objects: package
-// bootstrap creates the objects of every cluster by requests.
+// writes objects of the server itself directly to the storages, without the handler chain and admission. [Seeder] and
+// [NewWriter] are the entry points. Don't use the package for requests of users, which need admission. Don't use it for
+// an etcd that may have objects: package bootstrap creates the objects of every cluster by requests.
 package seed
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// workers is the number of objects that are prepared at the same time, which is work for the processors.
+// workers is the number of objects that are prepared at the same time. Preparing needs processor time only.
 const workers = 8
 
 // Seeder stores the objects of every cluster.
@@ -26,17 +26,17 @@ type Seeder struct {
 	Writer *Writer
 	// Member is the embedded etcd. There is no Seeder for an external etcd, which may have objects.
 	Member *storage.Member
-	// Copies are shared with other servers of the process. The Seeder uses the copies of servers with the same
-	// Settings, which are feature gates and versions.
+	// Copies are shared with other servers of the process. The Seeder uses the copies of servers with the same Settings
+	// (feature gates and versions).
 	Copies   *Copies
 	Settings string
-	// Unreadable is called with the error if stored objects can't be read.
+	// Unreadable wraps the error if stored objects can't be read.
 	Unreadable func(error) error
 }
 
-// Seed stores the objects of every cluster, except for its Service, if the etcd is empty. Informers start later and
-// find the objects in their first lists. Seed returns false if it leaves the objects to requests, because the etcd
-// has objects or because an object is refused. Requests report the reason of a refusal.
+// Seed stores the objects of every cluster, except for its Service, if the etcd is empty. Informers start after Seed
+// and find the objects in their first lists. Seed returns false and stores nothing if the etcd has objects, or if an
+// object is refused. Then the caller must create the objects by requests, which return the reason of a refusal.
 func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error) {
 	namespaces := s.Member.Feed(corev1.Resource("namespaces"))
 	if namespaces == nil {
@@ -44,7 +44,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	}
 	stored, _, err := namespaces.List(ctx)
 	if err != nil && s.Member.Healthy(ctx) == nil {
-		return false, s.Unreadable(err) // etcd answers now now
+		return false, s.Unreadable(err) // etcd has just answered, so the error is about the content
 	}
 	if err != nil || len(stored) > 0 {
 		return false, err
@@ -56,7 +56,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	records := make([]storage.Record, len(objects))
 	group, recordCtx := errgroup.WithContext(ctx)
 	for first := range workers {
-		// A separate goroutine for each object would first have to grow its stack.
+		// Each worker prepares several objects: a goroutine for each object would have to grow its stack each time.
 		group.Go(func() (err error) {
 			for i := first; i < len(objects) && err == nil; i += workers {
 				records[i], err = s.record(recordCtx, objects[i])
@@ -77,7 +77,8 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	return true, nil
 }
 
-// record returns an object as it would be stored: a copy of another server's object, or the result of a dry run.
+// record returns an object in the form in which it is stored: a copy from Copies, or the result of a create as a dry
+// run.
 func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
 	where, err := s.Writer.placeOf(given)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 // FieldManager is the field manager of the server's own writes.
 const FieldManager = "kube-apiserver"
 
-// Writer writes objects like requests, including managed fields, but without filters and admission. It doesn't
-// change its arguments.
+// Writer writes objects as requests do, including managed fields, but without the handler chain and admission. It
+// doesn't change its arguments.
 type Writer struct {
 	table     *registry.Table
 	converter managedfields.TypeConverter
@@ -68,7 +68,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	if err != nil {
 		return nil, err
 	}
-	// A create drops the status.
+	// A create request drops the status, so the status needs an update.
 	updated := created.DeepCopyObject()
 	if !copyStatus(given, updated) {
 		return created, nil
@@ -80,7 +80,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
 }
 
-// Update replaces a live object.
+// Update replaces the live object by updated.
 func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error {
 	where, err := c.placeOf(updated)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name 
 	return err
 }
 
-// asServer returns the context of a request of the server itself.
+// asServer returns the context of a request that the server itself makes.
 func asServer(ctx context.Context, verb string, where place) context.Context {
 	resource := where.resource()
 	ctx = request.WithNamespace(ctx, where.namespace)
@@ -123,7 +123,7 @@ func asServer(ctx context.Context, verb string, where place) context.Context {
 	})
 }
 
-// managed returns an object in which the server manages the fields that differ from the live object.
+// managed returns the object with managed fields: the server manages the fields that differ from the live object.
 func (c *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
 	fields, err := c.fieldManager(kind, store)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Writer) managed(kind managedKind, store any, live, object runtime.Objec
 	return fields.UpdateNoErrors(live, object, FieldManager), nil
 }
 
-// preferredKind returns the kind of a Go type of the hub.
+// preferredKind returns the kind of an object in its group's preferred version.
 func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kinds, _, err := c.table.Scheme().ObjectKinds(obj)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, err
 	return kinds[i], nil
 }
 
-// storageOf returns the storage that serves a path of a resource.
+// storageOf returns the storage that serves a path, such as pods/status, of a resource.
 func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResource, path string) (T, error) {
 	for _, group := range groups {
 		if group.Name != gvr.Group {
@@ -159,7 +159,7 @@ func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResourc
 	return none, fmt.Errorf("%s of %s isn't served", path, gvr.GroupVersion())
 }
 
-// managedKind has the managed fields of a kind, or of a subresource of it.
+// managedKind is a kind, or a subresource of a kind, that has managed fields of its own.
 type managedKind struct {
 	schema.GroupVersionKind
 	subresource string

@@ -1,5 +1,5 @@
 // Package snapshot takes snapshots of the stored objects of a server with an embedded etcd, and restores them.
-// [Snapshots] is the way in. Don't use the package for a backup that outlives the process: a data folder is one.
+// [Snapshots] has both. A snapshot is in memory: to keep objects longer than the process, use a data folder.
 package snapshot
 
 import (
@@ -19,25 +19,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// rounds limits how often Restore checks for changes by other writers.
+// rounds is the number of times that Restore looks for differences. Other clients may write during a restore, so one
+// time isn't enough.
 const rounds = 10
 
-// Snapshot has the stored objects of a server at a moment.
+// Snapshot is a copy of all stored objects at one moment.
 type Snapshot struct {
 	of     *Snapshots
 	stored *storage.Snapshot
 }
 
-// CustomResources are restored with their definitions.
+// CustomResources prepares custom resource definitions for a restore, and waits until restored definitions are in
+// effect.
 type CustomResources interface {
 	// EndDeletions waits until definitions that are being deleted are gone.
 	EndDeletions(ctx context.Context)
-	// Restored waits until the server serves a definition as it was written at a revision. If deleted is true, Restored
-	// waits until the definition, which was deleted at the revision, is no longer served.
+	// Restored waits until the server serves a definition as it was written at an etcd revision. If deleted is true,
+	// the definition was deleted at the revision, and Restored waits until the server doesn't serve it.
 	Restored(name string, revision int64, deleted bool)
 }
 
-// Barrier waits until informers have seen a write.
+// Barrier waits until informers have seen a write: see admission.Barrier.
 type Barrier interface {
 	Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object)
 }
@@ -48,9 +50,9 @@ type Snapshots struct {
 	Member          *storage.Member
 	CustomResources CustomResources
 	Barrier         Barrier
-	// Hold prevents writes of the results of other servers' checks, until release is called.
+	// Hold stops the writes of controllers, and of checks of other servers, until release is called.
 	Hold func() (release func())
-	// Root is the prefix of all keys, without the slash.
+	// Root is the prefix of all etcd keys, without the slash at its end.
 	Root string
 }
 
@@ -63,9 +65,9 @@ func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
 	return &Snapshot{of: s, stored: stored}, nil
 }
 
-// Restore brings back the objects of the snapshot. It deletes new objects, and writes changed or deleted objects as
-// they were, with a new resourceVersion. It bypasses admission and finalizers; watches see each change. As after
-// any write, the next request sees the effect.
+// Restore brings back the objects of the snapshot. It deletes objects that the snapshot lacks, and writes changed or
+// deleted objects as they were, with a new resourceVersion. It bypasses admission and finalizers; watches get an event
+// for each change. As after any write, the next request sees the effect.
 func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	if snapshot.of != s {
 		return errors.New("the snapshot is another server's")
@@ -91,9 +93,9 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	return fmt.Errorf("another client writes meanwhile: after %d rounds, the stored objects still differ from the snapshot", rounds)
 }
 
-// steps are the changes in an order in which a watch can decode each of them. Custom resources whose definitions
-// change are deleted first, because their watches know only the versions of the old definition. They are restored
-// in the next round.
+// steps splits the changes into steps, whose order allows every watch to decode its events. If a definition changes,
+// its custom resources are deleted first, because their watches know only the versions of the old definition. The next
+// round restores these custom resources.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change
@@ -122,7 +124,7 @@ func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
-// await waits until the changes are in effect, as with requests.
+// await waits until the changes are in effect, as the answer to a request does.
 func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {
@@ -141,7 +143,7 @@ func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate 
 	}
 }
 
-// locations map keys of etcd to resources.
+// locations maps etcd keys to resources.
 type locations struct {
 	root        string
 	byPrefix    map[string][]schema.GroupResource
@@ -159,7 +161,7 @@ func (s *Snapshots) locate() locations {
 	return l
 }
 
-// resources are stored at the prefix of the key.
+// resources returns the resources that are stored at the prefix of the key.
 func (l locations) resources(key string) []schema.GroupResource {
 	for prefix := path.Dir(key); prefix != "/" && prefix != "."; prefix = path.Dir(prefix) {
 		if resources := l.byPrefix[prefix]; resources != nil {
@@ -169,8 +171,8 @@ func (l locations) resources(key string) []schema.GroupResource {
 	return []schema.GroupResource{l.customResource(key)}
 }
 
-// customResource returns the resource of a key that doesn't belong to a built-in resource:
-// ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME.
+// customResource returns the custom resource of a key. The key has the form ROOT/GROUP/RESOURCE/[NAMESPACE/]NAME, and
+// doesn't belong to a built-in resource.
 func (l locations) customResource(key string) schema.GroupResource {
 	group, rest, _ := strings.Cut(strings.TrimPrefix(key, l.root+"/"), "/")
 	resource, _, _ := strings.Cut(rest, "/")
@@ -179,5 +181,5 @@ func (l locations) customResource(key string) schema.GroupResource {
 
 func (l locations) defines(key string) bool { return strings.HasPrefix(key, l.definitions+"/") }
 
-// definedBy returns the custom resource of a definition, whose key ends in RESOURCE.GROUP.
+// definedBy returns the custom resource that a definition defines. The definition's key ends in RESOURCE.GROUP.
 func definedBy(key string) schema.GroupResource { return schema.ParseGroupResource(path.Base(key)) }

@@ -14,12 +14,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// protobufPrefix begins a value in protobuf, and a runtime.Unknown follows:
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. Other values are JSON.
+// protobufPrefix is the beginning of a stored value in protobuf. A runtime.Unknown follows it: see
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. All other values are JSON.
 var protobufPrefix = []byte("k8s\x00")
 
-// metadata is what an objects.Object is made of. The rest of a value isn't decoded: most of it are the managed fields, and
-// every write of the server is decoded.
+// metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded, because every
+// write passes through here, and most of a value are managed fields.
 type metadata struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -43,7 +43,7 @@ func decode(value []byte) (objects.Object, error) {
 	} else if err := json.Unmarshal(value, &stored); err != nil {
 		return objects.Object{}, fmt.Errorf("as JSON: %w", err)
 	}
-	// The kinds are few, and the objects many.
+	// Objects share the strings of their kind in memory, because there are many objects and few kinds.
 	kind := schema.FromAPIVersionAndKind(unique.Make(stored.APIVersion).Value(), unique.Make(stored.Kind).Value())
 	meta := metav1.ObjectMeta{
 		Name: stored.Object.Name, Namespace: stored.Object.Namespace, UID: stored.Object.UID,
@@ -52,7 +52,7 @@ func decode(value []byte) (objects.Object, error) {
 	return objects.New(kind, &meta), nil
 }
 
-// unmarshalUnknown reads a runtime.Unknown: field 1 is the type, and field 2 the object.
+// unmarshalUnknown decodes a runtime.Unknown: its field 1 has the type, and its field 2 the object.
 func (m *metadata) unmarshalUnknown(data []byte) error {
 	return eachField(data, func(number protowire.Number, value []byte) error {
 		switch number {
@@ -65,7 +65,7 @@ func (m *metadata) unmarshalUnknown(data []byte) error {
 	})
 }
 
-// setType sets a field of a runtime.TypeMeta.
+// setType sets the field of metadata for a field of a runtime.TypeMeta.
 func (m *metadata) setType(number protowire.Number, value []byte) error {
 	switch number {
 	case 1:
@@ -76,7 +76,7 @@ func (m *metadata) setType(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// setObject sets the metadata of an object, which are the first field of all kinds.
+// setObject decodes the metadata of an object, which is field 1 of all kinds.
 func (m *metadata) setObject(number protowire.Number, value []byte) error {
 	if number == 1 {
 		return eachField(value, m.setMetadata)
@@ -84,7 +84,7 @@ func (m *metadata) setObject(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// setMetadata sets a field of a metav1.ObjectMeta.
+// setMetadata sets the field of metadata for a field of a metav1.ObjectMeta.
 func (m *metadata) setMetadata(number protowire.Number, value []byte) error {
 	switch number {
 	case 1:
@@ -108,7 +108,7 @@ func (m *metadata) setMetadata(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// eachField calls f with the fields of a message that are strings, bytes or messages.
+// eachField calls f with each field of a message that is a string, bytes or a message.
 func eachField(message []byte, f func(protowire.Number, []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)

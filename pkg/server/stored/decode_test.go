@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// storedPod returns a pod with all that an objects.Object has, and much else.
+// storedPod returns a pod with all fields that an objects.Object needs, and many others.
 func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 	blocks, isController := true, true
 	pod := &corev1.Pod{
@@ -37,7 +37,7 @@ func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// What is decoded is the same as what the types of the API decode, in both encodings.
+// decode returns the same metadata as the types of the API, in both encodings.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -74,7 +74,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A value that ends early is an error, wherever it ends in the metadata.
+// A value that breaks off within the metadata is an error.
 func TestDecodeBroken(t *testing.T) {
 	t.Parallel()
 	var value bytes.Buffer

@@ -1,5 +1,5 @@
-// Package stored tells controllers of the metadata of all objects that the embedded etcd has, and counts them.
+// Package stored passes the metadata of all objects of the embedded etcd to controllers, and counts stored objects.
 //
-// [New] is the way in. Don't use the package for an external etcd, nor where values are encrypted: an
-// objects.Informers of pkg/controllers reads both through the API.
+// [New] is the constructor. Don't use the package with an external etcd or with encrypted values: objects.Informers of
+// pkg/controllers reads those through the API.
 package stored

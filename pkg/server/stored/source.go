@@ -18,13 +18,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// relistPeriod is the wait before everything is listed again.
+// relistPeriod is the pause after an error. Then all objects are listed again.
 const relistPeriod = time.Second
 
-// eventsPrefix has the events below the root. Nothing owns an event, and an event owns nothing.
+// eventsPrefix is the key prefix of events, which Source leaves out: an event has no owner and owns nothing.
 const eventsPrefix = "/events/"
 
-// Source tells of the metadata of all objects. It has a goroutine only while there are changes.
+// Source calls a handler with the metadata of every stored object, and with every change. It has a goroutine only while
+// there are changes.
 type Source struct {
 	member   *storage.Member
 	stream   *storage.Stream
@@ -34,22 +35,22 @@ type Source struct {
 	handler objects.Handler
 	synced  func()
 	ctx     context.Context
-	ended   chan struct{} // closed when the handler gets no more events
+	ended   chan struct{} // closed after the last call of the handler
 
-	watch *storage.StreamWatch // used by the working goroutine
-	// reached is the revision up to which the handler has been told of everything.
+	watch *storage.StreamWatch // used only by the goroutine that handles changes
+	// reached is an etcd revision. The handler has been called with all changes up to it.
 	reached condition.Variable[int64]
 
 	mu      sync.Mutex
-	working bool // a goroutine is handling changes
-	again   bool // there are further changes
+	working bool // true while a goroutine handles changes
+	again   bool // true if more changes have arrived in the meantime
 	reach   func() int64
 }
 
 var _ objects.Source = &Source{}
 
-// New returns the source of a member's objects below a root. Prefixes are the paths of resources below it; other
-// resources are below their group and name.
+// New returns a source of the member's objects whose keys are below root. The argument prefixes has the key prefixes of
+// resources below root. The key prefix of any other resource is its group and name.
 func New(member *storage.Member, root string, prefixes map[schema.GroupResource]string) *Source {
 	return &Source{member: member, stream: member.Stream(root + "/"), root: root, prefixes: prefixes, ended: make(chan struct{})}
 }
@@ -63,7 +64,7 @@ func (s *Source) Count(ctx context.Context, resource schema.GroupResource, names
 	return s.member.Count(ctx, s.root+path.Join("/", prefix, namespace)+"/")
 }
 
-// Follow implements objects.Source. It is called once.
+// Follow implements objects.Source. It must be called once.
 func (s *Source) Follow(ctx context.Context, handler objects.Handler, synced func()) {
 	s.mu.Lock()
 	s.ctx, s.handler, s.synced = ctx, handler, sync.OnceFunc(synced)
@@ -72,7 +73,7 @@ func (s *Source) Follow(ctx context.Context, handler objects.Handler, synced fun
 	s.notify()
 }
 
-// notify makes a goroutine handle new changes.
+// notify starts a goroutine that handles new changes, unless one is running.
 func (s *Source) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *Source) work() {
 	}
 }
 
-// stop leaves working true: nothing is handled any more.
+// stop ends the source. It doesn't reset working, so that no other goroutine starts.
 func (s *Source) stop() {
 	if s.watch != nil {
 		s.watch.Stop()
@@ -109,7 +110,7 @@ func (s *Source) stop() {
 	close(s.ended)
 }
 
-// Wait returns when the handler gets no more events, soon after the end of Follow's context.
+// Wait returns after the last call of the handler, soon after the end of Follow's context.
 func (s *Source) Wait() {
 	s.mu.Lock()
 	followed := s.handler != nil
@@ -119,7 +120,7 @@ func (s *Source) Wait() {
 	}
 }
 
-// follow lists if it must, else it handles the changes that there are.
+// follow lists all objects at first and after an error. Otherwise, it handles the changes since the last call.
 func (s *Source) follow() (err error) {
 	if s.watch == nil {
 		return s.list()
@@ -159,7 +160,8 @@ func (s *Source) list() error {
 	return nil
 }
 
-// tell tells the handler of an object and returns its UID, or "" if there is none.
+// tell calls the handler with a stored value, and returns the UID of the object. It returns "" for a deletion, and for
+// a value that isn't an object.
 func (s *Source) tell(stored storage.Stored) types.UID {
 	if strings.HasPrefix(stored.Key[len(s.root):], eventsPrefix) {
 		return ""
@@ -168,7 +170,7 @@ func (s *Source) tell(stored storage.Stored) types.UID {
 	switch {
 	case err != nil:
 		utilruntime.HandleErrorWithContext(s.ctx, err, "the metadata of an object can't be decoded", "key", stored.Key)
-	case object.UID == "": // it is no object of the API
+	case object.UID == "": // the value isn't an object of the API
 	case stored.Deleted:
 		s.handler.Deleted(object)
 	default:

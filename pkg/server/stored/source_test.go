@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// told has the events that a handler got.
+// told records the calls of a handler.
 type told struct {
 	mu  sync.Mutex
 	all []string
@@ -78,7 +78,7 @@ func configMap(t *testing.T, name string, owners ...string) string {
 
 const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"ns","name":"widget","uid":"uid-widget","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`
 
-// The source tells of everything that is stored, whatever its encoding, and of changes in their order.
+// The source calls the handler with every stored object, whatever its encoding, and with changes in their order.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	member, err := storage.Start(t.Context(), storage.Options{TempDir: t.TempDir()})

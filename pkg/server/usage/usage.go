@@ -1,6 +1,7 @@
-// Package usage measures what namespaces use of quotas, for the controller of quotas.
+// Package usage measures how much of each quota the objects of a namespace use, for the controller of ResourceQuotas.
 //
-// [NewMeter] is the way in. Admission has the same rules and measures requests: see pkg/admission/plugins/resourcequota.
+// [NewMeter] is the constructor. Don't use the package for admission: pkg/admission/plugins/resourcequota measures
+// single requests by the same rules.
 package usage
 
 import (
@@ -26,10 +27,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 )
 
-// countPrefix begins the names of resources that count objects: count/RESOURCE.GROUP.
+// countPrefix begins the names of quota resources that count objects: count/RESOURCE.GROUP.
 const countPrefix = "count/"
 
-// Meter measures usage by requests.
+// Meter measures the use of quotas by list requests.
 type Meter struct {
 	Core     corev1client.CoreV1Interface
 	Claims   resourcev1client.ResourceV1Interface
@@ -37,7 +38,7 @@ type Meter struct {
 	Mapper   meta.RESTMapper
 }
 
-// NewMeter returns a meter for a client configuration.
+// NewMeter returns a meter that makes its requests by a client configuration.
 func NewMeter(config *rest.Config, mapper meta.RESTMapper) (*Meter, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -51,8 +52,8 @@ func NewMeter(config *rest.Config, mapper meta.RESTMapper) (*Meter, error) {
 	return &Meter{core, claims, partial, mapper}, err
 }
 
-// Measure returns what the namespace of a quota uses of the quota's resources. With an error, the result has those that
-// could be measured.
+// Measure returns how much of a quota its namespace uses. If some resources can't be measured, it returns an error and
+// the use of the others.
 func (m *Meter) Measure(ctx context.Context, q *corev1.ResourceQuota) (corev1.ResourceList, error) {
 	lister := func(resource schema.GroupVersionResource) (cache.GenericLister, error) {
 		return lister{ctx: ctx, meter: m, resource: resource}, nil
@@ -70,14 +71,14 @@ func (m *Meter) Measure(ctx context.Context, q *corev1.ResourceQuota) (corev1.Re
 		}
 		mapped, err := m.Mapper.ResourceFor(resource.WithVersion(""))
 		if err != nil || mapped.GroupResource() != resource {
-			continue // nothing has the name
+			continue // the quota counts objects of a resource that isn't served
 		}
 		registry.Add(generic.NewObjectCountEvaluator(resource, generic.ListResourceUsingListerFunc(lister, mapped), ""))
 	}
 	return quota.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, registry, q.Spec.ScopeSelector)
 }
 
-// lister lists a resource by a request.
+// lister lists the objects of a resource by a request.
 type lister struct {
 	ctx       context.Context
 	meter     *Meter
@@ -93,13 +94,13 @@ func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
 	return l
 }
 
-// Get implements cache.GenericLister. Usage isn't measured by it.
+// Get implements cache.GenericLister, and always fails: measuring uses only lists.
 func (l lister) Get(string) (runtime.Object, error) {
 	return nil, fmt.Errorf("%s are listed, not read one by one", l.resource.GroupResource())
 }
 
-// List implements cache.GenericLister. The objects have the types that the rules of their resource need; those that are
-// only counted have their metadata.
+// List implements cache.GenericLister. Objects that a rule looks into have their Go type. Objects that are only counted
+// have only their metadata.
 func (l lister) List(labels.Selector) ([]runtime.Object, error) {
 	clients := map[schema.GroupVersionResource]rest.Interface{
 		corev1.SchemeGroupVersion.WithResource("pods"):                   l.meter.Core.RESTClient(),

@@ -1,5 +1,5 @@
-// Package version has the Kubernetes version that a server serves, and the version of the build. Don't use the
-// package for the version that a server emulates: see package process.
+// Package version returns the Kubernetes version of the served API, and the version of the build. Don't use the package
+// for the version that a server emulates: see package process.
 package version
 
 import (
@@ -13,20 +13,22 @@ import (
 )
 
 // Get returns the version that /version and "miniapi version" show: the Kubernetes version of the served API, with
-// "+miniapi" and the known facts about this build.
+// "+miniapi" and the facts about the build.
 func Get() apimachineryversion.Info {
 	info := baseversion.Get()
 	if strings.Contains(info.GitVersion, "+miniapi") {
 		return info
 	}
-	// The Makefile has not built the program: it is from "go install", or a test of another module.
+	// Without a version from the Makefile's linker flags, the program is from "go install", or is a test of another
+	// module.
 	info.GitVersion = builtVersion()
 	info.Major, info.Minor = majorMinor(info.GitVersion)
 	info.GitCommit, info.GitTreeState, info.BuildDate = "", "", "1970-01-01T00:00:00Z"
 	return info
 }
 
-// builtVersion derives the version from the module of the API. It is computed once in a process.
+// builtVersion returns a version that is derived from the version of module k8s.io/api in the build. A process computes
+// it once.
 var builtVersion = sync.OnceValue(func() string {
 	const module, fallback = "k8s.io/apiserver", "v1.37.0"
 	version, revision := fallback, ""
@@ -53,7 +55,7 @@ func majorMinor(version string) (major, minor string) {
 	return parts[0], parts[1]
 }
 
-// Effective has the emulated version of a server, with the build of Get.
+// Effective is the emulated version of a server. Its Info has the build of Get.
 type Effective struct {
 	basecompatibility.EffectiveVersion
 }
@@ -65,7 +67,7 @@ func (v Effective) Info() *apimachineryversion.Info {
 	if info == nil {
 		return &own
 	}
-	// The library's Info has the emulated version, but not this build.
+	// Info of the library has the emulated version, but not the facts about this build.
 	own.EmulationMajor, own.EmulationMinor = info.EmulationMajor, info.EmulationMinor
 	own.MinCompatibilityMajor, own.MinCompatibilityMinor = info.MinCompatibilityMajor, info.MinCompatibilityMinor
 	return &own

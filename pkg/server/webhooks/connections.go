@@ -1,5 +1,5 @@
-// Package webhooks connects a server to webhooks, and has the warnings about their configurations. Don't use it for the
-// selection of webhooks or for their responses: pkg/admission/webhook has those.
+// Package webhooks has the connections of a server to webhooks, and the warnings about their configurations. Don't use
+// the package to select webhooks or to read their responses: pkg/admission/webhook does that.
 package webhooks
 
 import (
@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// Connections are a server's connections to webhooks, and to the servers of APIServices. Close ends them.
+// Connections are a server's connections to webhooks, and to the other servers that APIServices name. Close ends all of
+// them.
 type Connections struct {
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	Close context.CancelFunc

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// No connection to a webhook outlives its server, and none is made after its end.
+// When a server stops, its connections to webhooks end, and no new ones can be made.
 func TestWebhookConnections(t *testing.T) {
 	t.Parallel()
 	webhook, err := net.Listen("tcp", "127.0.0.1:0")

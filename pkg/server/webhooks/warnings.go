@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 )
 
-// ServiceWarning returns the reason why webhooks of a service can't be called, if the service or its port is
-// missing.
+// ServiceWarning returns a warning if the service of a webhook, or its port, is missing, so that the webhook can't be
+// called. Otherwise it returns "".
 func ServiceWarning(services webhook.ServiceResolver, namespace, name string, port int32) string {
 	_, err := services.ResolveEndpoint(namespace, name, port)
 	const later = "the webhook can't be called until there is one, or --webhook-service says where it is"
