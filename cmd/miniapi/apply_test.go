@@ -46,8 +46,8 @@ func widget(name string) string {
 	return "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: " + name + "}\n---\n"
 }
 
-// --apply accepts objects before their definitions, as in files that are read in the order of their names. With
-// --apply-skip-unknown, objects without a definition are skipped.
+// --apply accepts a custom resource before its definition, because files are read in the order of their names. With
+// --apply-skip-unknown, objects of kinds without a definition are skipped.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const (
@@ -59,7 +59,7 @@ func TestApply(t *testing.T) {
 		manifests    string
 		args         []string
 		widgets      []string
-		stderr       string // FILE stands for the file's path
+		stderr       string // the expected output; FILE stands for the path of the file
 	}{
 		{"definition first", "it is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
 		{"definition later", "objects wait for it", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
@@ -106,8 +106,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A server has the definitions at the beginning of --apply from its start. The last definition of a name is the
-// one that counts.
+// The definitions at the beginning of --apply exist from the server's start. If two of them have the same name, the
+// later one counts.
 func TestApplyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)

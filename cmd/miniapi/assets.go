@@ -32,8 +32,8 @@ the one on the PATH. Projects that are tested with envtest then run unchanged:
 	}
 }
 
-// oneFolder refuses arguments that aren't one path. An empty path, from a script's unset variable, would mean the current
-// folder.
+// oneFolder requires one path as the argument. It refuses an empty path, such as that of an unset variable in a script,
+// because that would mean the current folder.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return fmt.Errorf("arguments %q: %s takes one argument, the folder to make, as in %[2]s bin/assets", args, cmd.CommandPath())
@@ -41,7 +41,7 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// makeAssets makes the folder and prints the shell command that sets KUBEBUILDER_ASSETS.
+// makeAssets fills the folder with links, and prints the shell command that sets KUBEBUILDER_ASSETS to the folder.
 func makeAssets(dir string, out, errOut io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -72,7 +72,8 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 	return err
 }
 
-// ownBinary returns the path of this program. A program built by "go run" is refused: it is deleted when it ends.
+// ownBinary returns the path of this program. A program that "go run" has built is refused, because its file is deleted
+// when it ends.
 func ownBinary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -87,7 +88,7 @@ func ownBinary() (string, error) {
 	return self, nil
 }
 
-// findKubectl returns the kubectl of the PATH that isn't in dir.
+// findKubectl returns the first kubectl in the folders of PATH, without dir.
 func findKubectl(dir string) string {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		found, err := exec.LookPath(filepath.Join(folder, "kubectl"))
@@ -104,7 +105,8 @@ func findKubectl(dir string) string {
 	return ""
 }
 
-// link makes a link, and replaces an existing link. An existing file is an error: a user put it there.
+// link makes a symbolic link, and replaces an existing link. It returns an error for an existing file, which a user
+// must have put there.
 func link(target, name string) error {
 	info, err := os.Lstat(name)
 	switch {
@@ -121,7 +123,7 @@ func link(target, name string) error {
 	return os.Symlink(target, name)
 }
 
-// removeDangling removes a link whose target is missing: envtest would report the missing target instead of the missing
+// removeDangling removes a link whose target is missing. Otherwise the error of envtest would name the target, and not
 // kubectl.
 func removeDangling(name string) error {
 	info, err := os.Lstat(name)

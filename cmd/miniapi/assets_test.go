@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// The folder can be made again, unless it has a file in the place of a link.
+// "miniapi assets" can be run again for the same folder. It fails if a file has the name of one of its links.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -39,7 +39,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// findKubectl finds the kubectl of the PATH and no link of miniapi.
+// findKubectl finds the kubectl in PATH, and not a link that "miniapi assets" has made.
 func TestFindKubectl(t *testing.T) {
 	assets, tools := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", assets+string(filepath.ListSeparator)+tools)
@@ -60,7 +60,7 @@ func TestFindKubectl(t *testing.T) {
 	}
 }
 
-// Without a kubectl, a link of an earlier call is removed.
+// If there is no kubectl, "miniapi assets" removes the link that an earlier run has made.
 func TestAssetsWithoutKubectl(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)
@@ -68,7 +68,7 @@ func TestAssetsWithoutKubectl(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		make   func(kubectl string) error
-		want   bool // the file exists afterwards
+		want   bool // whether the file exists afterwards
 		reason string
 	}{
 		{"nothing", func(string) error { return nil }, false, "there is none to link to"},

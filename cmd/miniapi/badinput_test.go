@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// With wrong input the program ends within seconds, with one line that names the error and its place.
+// With wrong input, the program ends within seconds and prints one line. The line names the error and the flag or file.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +67,7 @@ plugins:
 		name   string
 		args   []string
 		code   int
-		want   []string // parts of the line
+		want   []string // parts of the printed line
 		reason string
 	}{
 		{"command", []string{"sevre"}, cli.ExitUsage, []string{`"sevre"`, "serve"}, "it looks like serve"},
@@ -176,7 +176,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 	for _, test := range []struct {
 		flag   string
-		others []string // the flag needs these flags
+		others []string // further flags that the flag requires
 	}{
 		{"client-ca-file", nil},
 		{"requestheader-client-ca-file", nil},
@@ -204,7 +204,7 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// The error for another encryption key than that of the data names the flag.
+// If the stored data was encrypted with another key, the error names the flag of the encryption.
 func TestOtherEncryptionKey(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -40,7 +40,7 @@ func TestCBOR(t *testing.T) {
 	}
 }
 
-// Requests in CBOR that change nothing write nothing.
+// A request in CBOR that doesn't change the object writes nothing to etcd.
 func TestUnchangedInCBOR(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t, "--feature-gates=CBORServingAndStorage=true")

@@ -26,7 +26,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// Files of a webhook's certificate. controller-runtime reads the first two.
+// The files of a webhook's certificate. controller-runtime reads tls.crt and tls.key.
 const (
 	webhookCert = "tls.crt"
 	webhookKey  = "tls.key"
@@ -67,7 +67,7 @@ that is kept there issues it, whether a server runs or not:
 	return cmd
 }
 
-// someNames refuses an empty list of names.
+// someNames requires at least one name as an argument.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s needs the names for the certificate, as in %[1]s default/my-webhook", cmd.CommandPath())
@@ -109,8 +109,8 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	return err
 }
 
-// certNames returns the names by which clients call services and hosts, and localhost, where webhooks under development are
-// tried.
+// certNames returns the host names and addresses of the arguments, and localhost. A service gets all names by which
+// clients call it. Developers call a webhook on their machine by localhost.
 func certNames(args []string) (pki.Names, error) {
 	names := pki.Names{}
 	for _, arg := range args {
@@ -135,7 +135,8 @@ func certNames(args []string) (pki.Names, error) {
 	return names, nil
 }
 
-// issue has the authority that the flags name issue the certificate. The chain ends with the authority.
+// issue returns a certificate for the request. The authority is that of the data folder, or of the running server,
+// which the flags name. The chain ends with the certificate of the authority.
 func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, err error) {
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)
@@ -150,7 +151,7 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 	return authority.ServingFor(request)
 }
 
-// ask has the running server issue the certificate.
+// ask requests the certificate from the running server.
 func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	file := o.kubeconfig.Name()
 	config, err := o.kubeconfig.ClientConfig()
@@ -162,7 +163,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
 	}
 	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
-	err = answer.Error() // unlike the error of Raw, with the message of the server
+	err = answer.Error() // Error has the server's message, and the error of Raw doesn't
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version", config.Host, file)
 	}
@@ -172,8 +173,8 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	return answer.Raw()
 }
 
-// checkReplaceable returns an error if the folder has a certificate or key, unless the certificate's issuer has the name of
-// the new certificate's issuer: other files aren't miniapi's.
+// checkReplaceable returns an error if the folder has a certificate or key that miniapi hasn't made. A certificate is
+// miniapi's if its issuer has the same name as that of the new certificate.
 func (o *certOptions) checkReplaceable(issued *x509.Certificate) error {
 	text, err := os.ReadFile(filepath.Join(o.dir, webhookCert))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
-// runMiniapi runs the program to its end and returns its output. An error ends the test.
+// runMiniapi runs the program to its end and returns its standard output. If the program fails, the test fails.
 func runMiniapi(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := start(t, "miniapi", args...).exit(t)
@@ -40,12 +40,12 @@ func (p *process) kubeconfig(t *testing.T) string {
 	return ""
 }
 
-// "miniapi cert" issues a certificate by the server's authority, whether the server runs or not.
+// "miniapi cert" issues a certificate by the server's authority, while the server runs and while it doesn't.
 func TestCert(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		flags        func(t *testing.T, kept string) []string // of "miniapi cert"
+		flags        func(t *testing.T, kept string) []string // the flags of "miniapi cert"
 
 	}{
 		{"of a running server", "it is asked", func(t *testing.T, kept string) []string {
@@ -99,7 +99,7 @@ func TestCert(t *testing.T) {
 	}
 }
 
-// If "miniapi cert" makes an authority in a data folder, a server that starts there later uses it.
+// "miniapi cert" can make the authority in a data folder. A server that starts there later uses that authority.
 func TestCertBeforeServer(t *testing.T) {
 	t.Parallel()
 	data, dir := filepath.Join(t.TempDir(), "data"), t.TempDir()
@@ -115,7 +115,7 @@ func TestCertBeforeServer(t *testing.T) {
 	}
 }
 
-// Only the admin can issue certificates, and they are no client certificates.
+// Only the admin can issue serving certificates. They don't work as client certificates.
 func TestCertificatePermissions(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t)

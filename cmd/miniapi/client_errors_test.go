@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The log has no errors for requests that are invalid.
+// Invalid requests cause no errors in the server's log.
 func TestClientErrorsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	p, config := serve(t)
@@ -49,7 +49,7 @@ func TestClientErrorsAreNotLogged(t *testing.T) {
 	}
 }
 
-// manager returns the field manager, which apply patches alone must have.
+// manager returns the field manager of a patch. Only an apply patch must have one.
 func manager(kind types.PatchType) string {
 	if kind == types.ApplyYAMLPatchType {
 		return "test"

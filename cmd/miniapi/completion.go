@@ -11,7 +11,7 @@ func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {
-		return // cobra adds none to a program without subcommands
+		return // cobra adds the command only to a program with subcommands
 	}
 	completion.Args = cli.UsageArgs(cli.KnownSubcommand)
 	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }

@@ -36,7 +36,7 @@ func newConformanceCommand() *cobra.Command {
 	return cmd
 }
 
-// conformanceOptions are the flags of every suite.
+// conformanceOptions are the flags that all subcommands of "miniapi conformance" share.
 type conformanceOptions struct {
 	run     conformance.Options
 	list    bool
@@ -54,7 +54,7 @@ func (o *conformanceOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.reports, "report", nil, "Also write a report to a file, by `FORMAT=FILE` as in junit=conformance.xml. May be repeated.")
 }
 
-// validate returns everything that is wrong with the flags.
+// validate returns all errors in the flags.
 func (o *conformanceOptions) validate() error {
 	errs := []error{o.run.Validate()}
 	if !slices.Contains(report.Formats(), o.output) {
@@ -97,7 +97,7 @@ reached. docs/conformance.md has the promises and the permissions that the cases
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process
+			context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process at once
 			return o.runCommand(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -145,7 +145,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
 }
 
-// judge runs the cases and writes the reports.
+// judge runs the cases of a suite, and writes the reports.
 func (o *conformanceOptions) judge(ctx context.Context, suite string, cases []conformance.Case, out, progress io.Writer) error {
 	o.run.Progress = func(p conformance.Progress) {
 		fmt.Fprintf(progress, "[%d/%d] %-7s %s (%v; about %v left)\n", p.Done, p.All, p.Last.Status, p.Last.ID,
@@ -179,8 +179,7 @@ func writeReport(file, format string, run *report.Run) error {
 	return errors.Join(report.Write(f, format, run), f.Close())
 }
 
-// listCases lists the cases that are selected: as a table of a document for the format markdown, and for a person
-// otherwise.
+// listCases prints the selected cases: as a table for a document if the format is markdown, and as text otherwise.
 func (o *conformanceOptions) listCases(out io.Writer, all []conformance.Case) error {
 	cases := o.run.Selection.Of(all)
 	if o.output == "markdown" {

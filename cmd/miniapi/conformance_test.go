@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 )
 
-// The lists of promises in the documentation are those of the suites.
+// The tables of promises in docs/conformance.md and the suites have the same cases.
 func TestConformanceDocument(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/conformance.md")
@@ -37,7 +37,7 @@ func TestConformanceDocument(t *testing.T) {
 	}
 }
 
-// The exit code is 0 if no case fails, and 2 if no case can run.
+// The exit code is 0 if no case fails, and 2 if the suite can't run.
 func TestConformanceExitCodes(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)

@@ -84,7 +84,7 @@ docs/conformance.md has the cases.`,
 	return cmd
 }
 
-// validate returns everything that is wrong with the flags.
+// validate returns all errors in the flags.
 func (o *conformanceWebhookOptions) validate() error {
 	errs := []error{o.conformanceOptions.validate()}
 	switch {
@@ -124,14 +124,14 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 	})
 }
 
-// given is what the flags name.
+// given is the input that the flags name: webhooks to judge, objects for their requests, and objects to apply before.
 type given struct {
 	hooks   []webhook.Hook
 	objects []*unstructured.Unstructured
 	applied []manifests.Object
 }
 
-// load reads the files of the flags, and what a cluster has.
+// load reads the files of the flags, and a configuration of webhooks from the cluster if a flag names one.
 func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 	g := &given{}
 	var err error
@@ -167,7 +167,8 @@ func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 	return g, err
 }
 
-// configurations reads those of the files, or of the cluster with the definitions that their rules name.
+// configurations reads the configurations of webhooks from the files of -f. With --configuration, it reads the
+// configuration of that name in the cluster, and the custom resource definitions that its rules need.
 func (o *conformanceWebhookOptions) configurations(ctx context.Context, g *given, at *places) ([]*webhook.Configuration, error) {
 	if o.name == "" {
 		objects, err := loadAll(o.files)
@@ -203,18 +204,18 @@ func loadAll(paths []string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// places are where webhooks are called.
+// places has the settings that decide at which address a webhook is called.
 type places struct {
 	url     string
 	roots   *x509.CertPool
 	cluster *cluster.Found
 }
 
-// of returns where a webhook of a client configuration is called.
+// of returns the address and the TLS settings for calls of a webhook.
 func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook.Endpoint, error) {
 	path, err := webhook.Path(client)
 	if err != nil {
-		return webhook.Endpoint{URL: p.url}, nil //nolint:nilerr // config.clientConfig reports it
+		return webhook.Endpoint{URL: p.url}, nil //nolint:nilerr // the case config.clientConfig reports this error
 	}
 	config := &tls.Config{RootCAs: p.roots, ServerName: webhook.ServiceName(client)}
 	if p.roots == nil && len(client.CABundle) > 0 {
@@ -239,7 +240,7 @@ func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook
 	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: --url must say where the webhook is called", client.Service.Namespace, client.Service.Name)
 }
 
-// judgeAll has a server make the requests, and runs the cases.
+// judgeAll starts a server that makes the requests, and runs the cases of the suite.
 func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.Config, g *given, out, progress io.Writer) error {
 	fuzzed := o.fuzzed
 	if fuzzed == 0 {
@@ -269,7 +270,7 @@ func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.C
 	return err
 }
 
-// title names what is judged.
+// title returns the names of the judged webhooks, for the reports.
 func (g *given) title() string {
 	if len(g.hooks) == 1 {
 		return g.hooks[0].Name

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// allowing is a webhook that allows everything, but without a uid for requests of one operation.
+// allowing returns a webhook that allows every request. For requests of the operation without, its response has no uid.
 func allowing(without string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -35,7 +35,7 @@ func allowing(without string) http.Handler {
 	})
 }
 
-// The exit code is 0 if no case fails, 1 if a case fails, and 2 if no webhook is named.
+// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags name no webhook.
 func TestConformanceWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,7 +86,8 @@ func TestConformanceWebhook(t *testing.T) {
 	}
 }
 
-// A configuration in a cluster is judged with the definitions there, and its service is called through the API server.
+// A webhook configuration in a cluster is judged with the custom resource definitions of the cluster. The webhook is
+// called through the API server, by its service.
 func TestConformanceWebhookInCluster(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// kindOf is a kind of the objects that a namespace is filled with.
+// kindOf is a kind of the objects that a test creates in a namespace.
 type kindOf struct {
 	schema.GroupVersionResource
 	name string
@@ -33,7 +33,7 @@ type kindOf struct {
 
 const customKinds = 24
 
-// kindsOfContent are thirty kinds: a few of the API's own, and custom ones.
+// kindsOfContent returns thirty kinds: a few built-in ones, and custom ones.
 func kindsOfContent() []kindOf {
 	core := func(resource, kind string) kindOf {
 		return kindOf{corev1.SchemeGroupVersion.WithResource(resource), kind}
@@ -73,7 +73,7 @@ func defineKinds(t *testing.T, config *rest.Config) {
 	}
 }
 
-// content has the objects of a namespace on a server, which may be another one after each start.
+// content is a namespace with objects. The server may be another process after each start.
 type content struct {
 	namespace string
 	typed     kubernetes.Interface
@@ -89,7 +89,7 @@ func contentOf(t *testing.T, config *rest.Config, namespace string) *content {
 	return &content{namespace, client(t, config), d}
 }
 
-// create makes the namespace with ten objects of each kind. A third of them are owned by one of the others.
+// create makes the namespace, with ten objects of each kind. A third of the objects have another one as their owner.
 func (c *content) create(t *testing.T) {
 	t.Helper()
 	if _, err := c.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, metav1.CreateOptions{}); err != nil {
@@ -136,7 +136,7 @@ func (c *content) objects(ctx context.Context) (map[types.UID]string, error) {
 	return all, nil
 }
 
-// onDeletions calls f once, when n of the objects have been deleted.
+// onDeletions calls f once, after the nth deletion of an object.
 func (c *content) onDeletions(t *testing.T, n int32, f func()) {
 	t.Helper()
 	var deleted atomic.Int32
@@ -156,8 +156,8 @@ func (c *content) onDeletions(t *testing.T, n int32, f func()) {
 	}
 }
 
-// The server is killed while it deletes a namespace, after some of the objects are gone. After the restart, it deletes the
-// rest, and nothing else.
+// The server is killed while it deletes a namespace, when some of the objects are deleted. After the restart, the
+// server deletes the rest of the namespace, and nothing else.
 func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
@@ -180,7 +180,8 @@ func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := make(chan struct{})
-		after := 1 + rand.Int32N(int32(len(before)*3/4)) //nolint:gosec // a moment needs no cryptography
+		// A random moment, for which a weak random number is enough.
+		after := 1 + rand.Int32N(int32(len(before)*3/4)) //nolint:gosec
 		goes.onDeletions(t, after, func() {
 			_ = p.cmd.Process.Signal(syscall.SIGKILL)
 			close(killed)
@@ -224,7 +225,8 @@ func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 	}
 }
 
-// Of two servers with one etcd, the controllers of one work. When it ends, those of the other finish what has begun.
+// Of two servers with one etcd, only one runs its controllers. When that server ends, the controllers of the other one
+// finish the work.
 func TestLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

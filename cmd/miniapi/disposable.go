@@ -16,15 +16,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 )
 
-// disposable is a server that runs for one command alone, on a free port. It serves every version of every API, and any
-// user may do anything.
+// disposable is a server for the time of one command. It listens on a free port, serves every version of every API, and
+// allows every request.
 type disposable struct {
 	controllers controllers.Selection
-	// objects are there before the command's work.
+	// objects are applied before the command's work begins.
 	objects []manifests.Object
 }
 
-// do runs the server while work runs. A signal ends both, and is an error.
+// do runs the server while the function work runs. A signal ends both, and do returns an error.
 func (d disposable) do(ctx context.Context, errOut io.Writer, work func(context.Context, *rest.Config) error) error {
 	run := launch.NewOptions(server.NewOptions())
 	run.Server.Controllers = d.controllers

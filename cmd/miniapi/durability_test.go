@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// The server is killed several times while clients write. After the restart, it has every write that was answered.
+// The server is killed several times while clients write. After each restart, it has every write whose answer was sent.
 func TestKill(t *testing.T) {
 	t.Parallel()
 
@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 					name := fmt.Sprintf("round-%d-writer-%d-%d", round, writer, i)
 					_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 					if err != nil {
-						return // killed
+						return // an error means that the server is killed
 					}
 					mu.Lock()
 					answered = append(answered, name)
@@ -67,8 +67,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The folder of etcd's log is removed, in which etcd makes the next segment. As after a full disk, etcd can't continue,
-// and the server ends: otherwise it would answer nothing, without a reason.
+// The test removes the folder in which etcd makes the next segment of its log, so that etcd fails, as with a full disk.
+// The server must then end with an error. If it didn't, requests would never be answered.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "data")
@@ -78,9 +78,9 @@ func TestUnwritable(t *testing.T) {
 	}
 	configMaps := client(t, config).CoreV1().ConfigMaps(metav1.NamespaceDefault)
 	large := map[string]string{"a": strings.Repeat("a", 900_000)}
-	for i := range 10 { // a segment of the log has room for two
+	for i := range 10 { // a segment of the log has room for two of these objects
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		// The error isn't checked: after etcd has failed, no request is answered.
+		// The create may fail: after the failure of etcd, no request is answered.
 		_, _ = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
 		cancel()
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Each command serves the emulated version of Kubernetes.
+// Every command that runs a server has --emulated-version.
 func TestEmulatedVersion(t *testing.T) {
 	t.Parallel()
 

@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdmain"
 )
 
-// newEtcdCommand returns the command with etcd's own main, for projects that start etcd beside their kube-apiserver. The
-// main parses its own flags and exits by itself.
+// newEtcdCommand returns the command that runs etcd's own main function, for projects that start an etcd for their
+// kube-apiserver. The function parses the flags and ends the process by itself.
 func newEtcdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "etcd [flags]",
@@ -22,17 +22,18 @@ func newEtcdCommand() *cobra.Command {
 	}
 }
 
-// ownPace are the flags of etcd that give a member peers, which need a slower pace, or a pace of its own.
+// ownPace are flags of etcd. With one of them, electAtOnce changes nothing: the flag sets the pace (the interval of
+// heartbeats and the timeout of elections), or gives the member peers, which need etcd's default pace.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",
 }
 
-// electAtOnce adds a fast pace to the flags of a member without peers: at etcd's default pace the member would take most
-// of a second to elect itself.
+// electAtOnce adds a fast pace (see ownPace) to the flags of a member without peers. With the default pace, the member
+// needs most of a second to elect itself.
 func electAtOnce(args []string, getenv func(string) string) []string {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args // another command of etcd
+		return args // the arguments are those of another command of etcd
 	}
 	given := func(name string) bool {
 		return getenv("ETCD_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))) != "" ||

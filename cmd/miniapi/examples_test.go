@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The example webhooks in other languages run as their comments say, with a certificate of "miniapi cert" and no
-// caBundle in their configuration.
+// The example webhooks in other languages run as their comments say: with a certificate of "miniapi cert", and without
+// a caBundle in their configuration.
 func TestExamplesInOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, program, source, debian string }{
@@ -60,7 +60,7 @@ func TestExamplesInOtherLanguages(t *testing.T) {
 	}
 }
 
-// answerRecords returns in how many records of TLS a webhook answers a review.
+// answerRecords returns the number of TLS records in which a webhook sends its response to a review.
 func answerRecords(t *testing.T, address, ca string) int {
 	t.Helper()
 	pem, err := os.ReadFile(ca)
@@ -75,7 +75,7 @@ func answerRecords(t *testing.T, address, ca string) int {
 	}
 	defer plain.Close()
 	read := &readingConn{Conn: plain}
-	// TLS 1.3 encrypts the types of records.
+	// With TLS 1.3, the types of records are encrypted and can't be told apart, so the client uses TLS 1.2.
 	conn := tls.Client(read, &tls.Config{RootCAs: authorities, ServerName: "localhost", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/validate?timeout=10s", strings.NewReader(
 		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","object":{"metadata":{"labels":{"owner":"me"}}}}}`))
@@ -103,7 +103,7 @@ func answerRecords(t *testing.T, address, ca string) int {
 	return records
 }
 
-// readingConn keeps what it receives.
+// readingConn is a connection that keeps a copy of the received bytes.
 type readingConn struct {
 	net.Conn
 	received []byte
@@ -116,7 +116,7 @@ func (c *readingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// listening returns the address that the process prints.
+// listening returns the address that the process prints when it listens.
 func (p *process) listening(t *testing.T) string {
 	t.Helper()
 	select {
@@ -135,8 +135,9 @@ func (p *process) listening(t *testing.T) string {
 	}
 }
 
-// The example of a runtime extension runs as its comment says: by the service in its ExtensionConfig, with a certificate of
-// "miniapi cert" and no caBundle. The tutorial shows what "miniapi hooks" then prints.
+// The example of a runtime extension runs as its comment says: the server finds it by the service in its
+// ExtensionConfig, with a certificate of "miniapi cert", and without a caBundle. "miniapi hooks" prints what the
+// tutorial in docs/runtime-hooks.md shows.
 func TestRuntimeExtensionExample(t *testing.T) {
 	t.Parallel()
 	example, err := filepath.Abs("../../examples/runtime-extension")
@@ -172,10 +173,10 @@ func TestRuntimeExtensionExample(t *testing.T) {
 	}
 }
 
-// consoleStep is a command of a page of the documentation, with its output.
+// consoleStep is a command in a page of the documentation, and the output that the page shows for it.
 type consoleStep struct{ command, output string }
 
-// consoleSteps returns the commands of a page that begin with a prefix.
+// consoleSteps returns the steps of a page whose commands begin with prefix.
 func consoleSteps(page, prefix string) []consoleStep {
 	var steps []consoleStep
 	for _, block := range strings.Split(page, "```console\n")[1:] {

@@ -60,7 +60,7 @@ The subcommands add and remove faults; docs/faults.md has all of them.`,
 	return cmd
 }
 
-// client returns a client of the server.
+// client returns a REST client of the server that the flags name.
 func (o *faultsOptions) client() (rest.Interface, error) {
 	config, err := o.kubeconfig.ClientConfig()
 	if err != nil {
@@ -73,10 +73,10 @@ func (o *faultsOptions) client() (rest.Interface, error) {
 	return client.Discovery().RESTClient(), nil
 }
 
-// do sends a request and returns the faults of the response.
+// do sends a request to the server, and returns the faults in the response.
 func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults.State, error) {
 	answer := request.Do(ctx)
-	err := answer.Error() // unlike the error of Raw, with the message of the server
+	err := answer.Error() // Error has the server's message, and the error of Raw doesn't
 	if apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == "NotFound" && !isFault(err) {
 		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", o.kubeconfig.Name())
 	}
@@ -91,7 +91,7 @@ func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults
 	return list.Faults, json.Unmarshal(body, &list)
 }
 
-// isFault tells whether an error is about a fault, rather than about the path.
+// isFault tells whether an error is about one fault. Otherwise the server doesn't have the path of faults.
 func isFault(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "faults"
@@ -109,7 +109,7 @@ func (o *faultsOptions) list(ctx context.Context, out io.Writer) error {
 	return printFaults(out, states)
 }
 
-// printFaults prints a table.
+// printFaults prints faults as a table.
 func printFaults(out io.Writer, states []faults.State) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSOURCE\tMATCHED\tINJECTED\tFAULT")

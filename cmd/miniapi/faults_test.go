@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// "miniapi faults" lists, adds and removes the faults of a running server. The objects of --apply meet none.
+// "miniapi faults" lists, adds and removes the faults of a running server. The requests of --apply meet no faults.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	manifest := file(t, "manifest.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied, namespace: default}\n")
@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// words returns the lines of a table, with one space between words.
+// words returns the lines of a table, with one space between two words.
 func words(table string) []string {
 	var lines []string
 	for line := range strings.Lines(table) {

@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// usual are the flags of kube-apiserver in the short help of serve. Each has a usage of one line: kube-apiserver's own
-// usage of a flag may list all plugins.
+// usual are the flags of kube-apiserver in the short help of serve. Each has a usage of one line, because
+// kube-apiserver's own usage may be a page long.
 var usual = []struct{ name, usage string }{
 	{"audit-log-path", "Write the audit log to this `file`; - is standard output."},
 	{"audit-policy-file", "Audit what the policy in this `file` says."},
@@ -27,7 +27,7 @@ var usual = []struct{ name, usage string }{
 	{"v", "Log more, from the start: the `level` is a number, 1 or greater."},
 }
 
-// columns returns the width of the terminal, 0 if there is none.
+// columns returns the width of the terminal in characters, or 0 without a terminal.
 func columns() int {
 	width, _, _ := term.TerminalSize(os.Stdout)
 	return width

@@ -22,7 +22,7 @@ func flagsIn(help string) map[string]bool {
 	return flags
 }
 
-// The help of serve is one page: the purpose, examples, and the flags that matter.
+// The short help of serve fits on one page: the purpose, examples, and the most important flags.
 func TestHelpOfServe(t *testing.T) {
 	t.Parallel()
 	code, help, stderr := start(t, "miniapi", "serve", "--help").exit(t)
@@ -55,7 +55,7 @@ func TestHelpOfServe(t *testing.T) {
 	}
 }
 
-// Every flag that isn't hidden is in the help of all flags.
+// --help-all prints every flag that isn't hidden.
 func TestHelpAll(t *testing.T) {
 	t.Parallel()
 	code, help, stderr := start(t, "miniapi", "serve", "--help-all").exit(t)
@@ -73,7 +73,7 @@ func TestHelpAll(t *testing.T) {
 	}
 }
 
-// Help fits into the terminal.
+// No line of the help is longer than the terminal is wide.
 func TestHelpIsWrapped(t *testing.T) {
 	t.Parallel()
 	for _, columns := range []int{80, 120} {

@@ -105,7 +105,7 @@ command make the call.`,
 	return cmd
 }
 
-// oneHook refuses anything but the name of a hook.
+// oneHook requires the name of a hook as the only argument.
 func oneHook(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes the name of one hook, as in %[1]s BeforeClusterCreate", cmd.CommandPath())
@@ -142,7 +142,8 @@ func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, o
 	return err
 }
 
-// result has the server make the call, or makes it.
+// result calls the hook and returns the result. The running server makes the call if it is miniapi with runtime hooks.
+// Otherwise this process makes the call.
 func (o *hooksCallOptions) result(ctx context.Context, config *rest.Config, call hookclient.Call) (*hookclient.Result, error) {
 	if len(o.services) == 0 {
 		result, served, err := hooks.CallByServer(ctx, config, call)
@@ -169,7 +170,7 @@ func (o *hooksCallOptions) result(ctx context.Context, config *rest.Config, call
 	return result, nil
 }
 
-// call returns the call that the flags describe.
+// call returns the call of the hook that the flags describe.
 func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, error) {
 	call := hookclient.Call{Hook: hook, Handler: o.handler, Namespace: o.namespace, Settings: o.settings, Fields: map[string]json.RawMessage{}}
 	for _, field := range o.fields {
@@ -226,7 +227,7 @@ func newHooksOpenAPICommand() *cobra.Command {
 	return cmd
 }
 
-// openAPIText returns the document in a format.
+// openAPIText returns the OpenAPI document of the hooks in a format.
 func openAPIText(format string) ([]byte, error) {
 	if format != "json" && format != "yaml" {
 		return nil, cli.UsageError{Err: fmt.Errorf("--output %q: must be json or yaml", format)}

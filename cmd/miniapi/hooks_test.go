@@ -28,7 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// quotaExtension is an extension whose handler names the version of an upgrade, and fails for the version "no".
+// quotaExtension starts an extension. The response of its handler has the version of the upgrade. For the version "no",
+// the response is a failure.
 func quotaExtension(t *testing.T) *httptest.Server {
 	t.Helper()
 	c := catalog.New()
@@ -51,7 +52,7 @@ func quotaExtension(t *testing.T) *httptest.Server {
 	return server
 }
 
-// "miniapi hooks" lists and calls the extensions of a server.
+// "miniapi hooks" lists the extensions of a server, and calls them.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	p, _ := serve(t, "--runtime-hooks")
@@ -96,7 +97,7 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig, "-f", file, "--setting=region=eu"}
-	// A broken ExtensionConfig keeps none of the others from being called after the start of the server.
+	// After the start of the server, the other extensions can be called although one ExtensionConfig is broken.
 	out := awaitOutput(t, "waiting for quota", append(call, "--field=toKubernetesVersion=v1.37.2")...)
 	here := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "--webhook-service=none/none=127.0.0.1:1")...)
 	if withoutTimes(out) != withoutTimes(here) {
@@ -140,7 +141,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// awaitOutput runs the program until its output has a text.
+// awaitOutput runs the program again and again until its output contains a text.
 func awaitOutput(t *testing.T, text string, args ...string) (stdout string) {
 	t.Helper()
 	var last string
@@ -154,7 +155,7 @@ func awaitOutput(t *testing.T, text string, args ...string) (stdout string) {
 	return stdout
 }
 
-// withoutTimes removes how long calls took.
+// withoutTimes removes the durations of calls from an output.
 func withoutTimes(output string) string {
 	return regexp.MustCompile(`\s+[\d.]+(µs|ms|s)\s+`).ReplaceAllString(output, " ")
 }
@@ -168,7 +169,7 @@ func TestHooksNeedAServerThatHasThem(t *testing.T) {
 	}
 }
 
-// "miniapi hooks openapi" prints one document in two formats. It needs no server.
+// "miniapi hooks openapi" prints one document in two formats, and needs no running server.
 func TestHooksOpenAPI(t *testing.T) {
 	t.Parallel()
 	var documents [2]struct {

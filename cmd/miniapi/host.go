@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newHostCommand returns the command by which package miniapitest runs servers. It is hidden: it talks to a test
-// process, and to no person.
+// newHostCommand returns the command that package miniapitest starts as a child process, to run servers for tests. The
+// command is hidden, because people don't use it.
 func newHostCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "host",
@@ -23,22 +23,23 @@ func newHostCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The end of standard input ends the process. A signal that is sent to all processes of a terminal doesn't,
-			// and neither does a write to a test process that is gone: files are to be removed first.
+			// The process ends at the end of its standard input, when the test process has ended. It must not end
+			// earlier, without removing its files: neither by a signal that a terminal sends to all processes, nor by a
+			// write to a closed pipe.
 			signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
 			replies := os.Stdout
-			os.Stdout = os.Stderr // a library that prints must not disturb the replies
+			os.Stdout = os.Stderr // standard output has the replies to the test process, so a library must not print there
 			return host.Serve(ctx, &ending{os.Stdin}, replies, &local.Engine{}, server.Version().GitVersion)
 		},
 	}
 }
 
-// endTimeout bounds the end of a process whose test process is gone.
+// endTimeout limits the time for which the process continues after the end of the test process.
 const endTimeout = 10 * time.Second
 
-// ending is an input whose end ends the process, at the latest after endTimeout.
+// ending is standard input. After its end, the process ends within endTimeout.
 type ending struct{ *os.File }
 
 // Read implements io.Reader.

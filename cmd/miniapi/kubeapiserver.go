@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newKubeAPIServerCommand stands in for the kube-apiserver binary: the command has its flags and its defaults, and needs an
-// etcd that runs already.
+// newKubeAPIServerCommand returns the command that replaces the program kube-apiserver: it has the flags and the
+// defaults of kube-apiserver, and needs a running etcd.
 func newKubeAPIServerCommand() *cobra.Command {
 	o := launch.NewOptions(server.NewKubeAPIServerOptions())
 	cmd := &cobra.Command{

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
-	_ "time/tzdata" // CronJobs name time zones, and some machines have no database of them
+	_ "time/tzdata" // CronJobs name time zones, and some machines have no database of time zones
 
 	"github.com/spf13/cobra"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -19,7 +19,7 @@ func main() { os.Exit(run(os.Args)) }
 
 // run runs the program with arguments and returns the exit code.
 func run(args []string) int {
-	// Each main adds the gates of logging: libraries must not.
+	// The main function adds the feature gates of logging to the process. A library must not do that.
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return cli.Report(err, os.Stderr)
 	}
@@ -28,8 +28,8 @@ func run(args []string) int {
 	return cli.Report(root.Execute(), os.Stderr)
 }
 
-// subcommandByName returns the arguments after the program's name. If the name is that of a link to the program, the
-// link's name is the first argument.
+// subcommandByName returns the arguments after the program's name. If the program was started by a link with the name
+// of a subcommand, it puts that name before them.
 func subcommandByName(args []string) []string {
 	switch name := filepath.Base(args[0]); name {
 	case "kube-apiserver", "etcd":

@@ -23,13 +23,13 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// asProgram is the environment variable that makes the test's binary run as the program.
+// asProgram is an environment variable. If it is set, the test's binary runs as miniapi.
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
-// deadline bounds the waits of tests. It is much longer than any of them.
+// deadline limits every wait of the tests. No wait takes nearly as long.
 const deadline = time.Minute
 
-// programs is a folder with this binary under each of its names.
+// programs is a folder with links to this binary, one for each name of the program.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ type process struct {
 	done   chan struct{}
 }
 
-// start starts the program by one of its names, in a new folder.
+// start starts the program by one of its names, in a new working folder.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, name), args...)
@@ -72,7 +72,7 @@ func start(t *testing.T, name string, args ...string) *process {
 	return startCommand(t, cmd)
 }
 
-// startCommand starts a program in a new folder.
+// startCommand starts a command in a new working folder.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, lines: make(chan string, 1000), done: make(chan struct{})}
@@ -103,7 +103,7 @@ func (p *process) wait(stdout io.Reader) {
 	close(p.done)
 }
 
-// rest waits for the end, and returns the lines of stdout that nothing has read.
+// rest waits for the end of the program, and returns the lines of standard output that the test hasn't read.
 func (p *process) rest() []string {
 	var lines []string
 	for line := range p.lines {
@@ -120,10 +120,11 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// exit waits for the end. It returns the exit code, the unread part of stdout, and stderr.
+// exit waits for the end of the program. It returns the exit code, the lines of standard output that the test hasn't
+// read, and standard error.
 func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 	t.Helper()
-	// Nothing else reads the lines, and the program doesn't end while one of them waits for a reader.
+	// The program can't end while a line waits for a reader, so read the remaining lines.
 	ended := make(chan []string, 1)
 	go func() { ended <- p.rest() }()
 	select {
@@ -139,7 +140,7 @@ func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 
 var readyLine = regexp.MustCompile(`^miniapi is ready on (https://\S+): export KUBECONFIG=(\S+)$`)
 
-// serve runs "miniapi serve" on a free port until it is ready, and returns a client configuration.
+// serve runs "miniapi serve" on a free port, and returns when the server is ready, with a client configuration.
 func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -164,7 +165,7 @@ func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	return p, config
 }
 
-// The ready line can be pasted into a shell, like the line of "miniapi assets".
+// A user can paste the ready line of serve, and the line of "miniapi assets", into a shell.
 func TestReadyLineIsQuoted(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "my kubeconfig")
@@ -191,7 +192,7 @@ func TestReadyLineHasAbsolutePath(t *testing.T) {
 	p.exit(t)
 }
 
-// If the kubeconfig can't be written, the program ends before it makes anything.
+// If the kubeconfig can't be written, the program ends before it creates any other file.
 func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -205,14 +206,15 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	}
 }
 
-// Only the owner can read the kubeconfig, with the admin's key, even if the file existed with another mode.
+// Only the owner can read the kubeconfig, because it has the admin's key. That is so even if the file existed with
+// another mode.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(kubeconfig, 0o644); err != nil { // regardless of the umask
+	if err := os.Chmod(kubeconfig, 0o644); err != nil { // WriteFile applies the umask, so set the mode again
 		t.Fatal(err)
 	}
 	p := start(t, "miniapi", "serve", "--secure-port=0", "--write-kubeconfig="+kubeconfig)
@@ -224,7 +226,7 @@ func TestKubeconfigIsForItsOwner(t *testing.T) {
 	p.exit(t)
 }
 
-// A failed start writes no kubeconfig, and doesn't change the kubeconfig of another server.
+// If the start fails, the program writes no kubeconfig. An existing kubeconfig of another server stays unchanged.
 func TestFailedApplyWritesNoKubeconfig(t *testing.T) {
 	t.Parallel()
 	refused := file(t, "refused.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The program registers metrics that libraries must not register.
+// The program serves metrics that only a main function may register in the process.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t, "--feature-gates=WatchList=false")

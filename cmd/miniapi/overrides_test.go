@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// With --etcd-servers-overrides, config maps are in one etcd and all other objects in another.
+// With --etcd-servers-overrides for config maps, one etcd has the config maps, and another etcd has all other objects.
 func TestEtcdServersOverrides(t *testing.T) {
 	t.Parallel()
 	usual, own := startEtcd(t), startEtcd(t)
@@ -47,7 +47,7 @@ func TestEtcdServersOverrides(t *testing.T) {
 	}
 }
 
-// The error for an override whose servers don't answer names the override.
+// If the etcd servers of an override don't answer, the error names the override.
 func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	t.Parallel()
 	const override = "/configmaps#http://127.0.0.1:1"
@@ -58,7 +58,7 @@ func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	}
 }
 
-// found checks whether a request found an object.
+// found checks whether a request has found an object. The argument err is the error of the request.
 func found(t *testing.T, what string, err error, want bool, reason string) {
 	t.Helper()
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -78,7 +78,7 @@ func startEtcd(t *testing.T) string {
 	return address
 }
 
-// startKubeAPIServer runs a kube-apiserver on the loopback until it is healthy, and returns a client of it.
+// startKubeAPIServer runs "miniapi kube-apiserver" on the loopback address until it is healthy, and returns a client.
 func startKubeAPIServer(t *testing.T, args ...string) kubernetes.Interface {
 	t.Helper()
 	certificates, address := t.TempDir(), freeAddress(t)

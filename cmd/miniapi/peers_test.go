@@ -33,11 +33,11 @@ type peer struct {
 	kubernetes.Interface
 }
 
-// startPeers runs servers with one etcd until they are healthy, each with its own arguments. They trust each other by
-// one self-signed certificate.
+// startPeers runs servers with one etcd, each with its own arguments, and returns when they are healthy. All of them
+// trust one self-signed certificate.
 func startPeers(t *testing.T, servers ...[]string) []*peer {
 	t.Helper()
-	// The certificate is for a server on the loopback, and is a client certificate too.
+	// The certificate is both a serving certificate for the loopback address and a client certificate.
 	cert, key := keyPairFiles(t, x509.Certificate{
 		Subject: pkix.Name{CommonName: "peer"}, DNSNames: []string{"kubernetes.default.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -68,7 +68,7 @@ func startPeers(t *testing.T, servers ...[]string) []*peer {
 	return peers
 }
 
-// groups returns the groups in aggregated discovery. accept is the Accept header.
+// groups returns the groups in aggregated discovery, by a request with the given Accept header.
 func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	document, err := p.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", accept).DoRaw(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	return groups, nil
 }
 
-// awaitGroups waits until discovery has some groups and lacks others.
+// awaitGroups waits until discovery has the groups of have and none of lack.
 func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 	t.Helper()
 	p.await(t, func() error {
@@ -99,8 +99,8 @@ func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 	})
 }
 
-// If a server lacks a resource, another server with the same etcd answers the request, with the client's permissions.
-// Discovery has the resources of all servers, unless the client asks for those of one.
+// If a server lacks the resource of a request, another server of the same etcd answers, with the permissions of the
+// client. Discovery has the resources of all servers, unless the Accept header asks for those of one server.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, []string{"--runtime-config=apps/v1=false"}, []string{"--runtime-config=batch/v1=false"})
@@ -126,7 +126,7 @@ func TestPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A client has the same permissions on both servers.
+	// The token of a client is valid on both servers, with the same permissions.
 	config := rest.CopyConfig(withApps.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
 	if _, err := client(t, config).BatchV1().Jobs(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
@@ -143,7 +143,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Each server serves custom resources itself, and none lists those of a deleted definition.
+// Each server answers requests for custom resources itself. After a definition is deleted, no server lists its
+// resources.
 func TestPeersOfDefinitions(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, nil)
@@ -173,7 +174,7 @@ func TestPeersOfDefinitions(t *testing.T) {
 	}
 }
 
-// A server announces its address to its peers while it runs. Without flags about peers, it announces nothing.
+// While a server runs, etcd has its address for its peers. A server without flags about peers stores no address.
 func TestPeerIdentity(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, []string{"--peer-advertise-ip=192.0.2.1", "--peer-advertise-port=6443"})

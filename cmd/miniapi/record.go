@@ -78,7 +78,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	})
 }
 
-// record writes the reviews of a request.
+// record writes the reviews of a request to files.
 func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Writer) error {
 	if request.Stripped {
 		fmt.Fprintf(errOut, "Warning: %s is too large to be recorded\n", request.Subject())
@@ -111,7 +111,7 @@ func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Write
 	return nil
 }
 
-// pathOf returns the path of a webhook's address, which is a URL, or a service and a path behind a space.
+// pathOf returns the path in a webhook's address. The address is a URL, or the name of a service, a blank and a path.
 func pathOf(address string) string {
 	if service, ok := strings.CutPrefix(address, "service "); ok {
 		_, path, _ := strings.Cut(service, " ")

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// labelling is a webhook that adds a label.
+// labelling returns a webhook that adds a label with the value.
 func labelling(t testing.TB, value string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		review := admissionv1.AdmissionReview{}
@@ -42,7 +42,7 @@ func labelling(t testing.TB, value string) http.Handler {
 	})
 }
 
-// recordOnce records the creations of two objects with a server of its own.
+// recordOnce starts a server, records the reviews of the creations of two objects, and stops the server.
 func recordOnce(t *testing.T, dir string) {
 	t.Helper()
 	webhook := httptest.NewTLSServer(labelling(t, "blue"))
@@ -78,7 +78,7 @@ func recordOnce(t *testing.T, dir string) {
 	}
 }
 
-// awaitLine reads standard output until a line with a text.
+// awaitLine reads lines of standard output until one of them contains the text.
 func (p *process) awaitLine(t *testing.T, text string) {
 	t.Helper()
 	timeout := time.After(deadline)
@@ -98,7 +98,7 @@ func (p *process) awaitLine(t *testing.T, text string) {
 	}
 }
 
-// contents returns the files of a folder.
+// contents returns the contents of the files in a folder, by their names.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -116,7 +116,8 @@ func contents(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// Two recordings are the same, have no secrets, and replay without a difference against the same webhook alone.
+// Two recordings of the same requests are equal, and have no secrets. A replay against the same webhook without a
+// server gets the recorded responses.
 func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()

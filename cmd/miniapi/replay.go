@@ -80,7 +80,7 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 	return nil
 }
 
-// trustOptions say how the certificate of a webhook is verified.
+// trustOptions are the flags that say how the certificate of a webhook is verified.
 type trustOptions struct {
 	ca       string
 	insecure bool
@@ -91,10 +91,10 @@ func (o *trustOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Accept any certificate of the webhook.")
 }
 
-// callTimeout bounds a call of a webhook: no server waits longer for one.
+// callTimeout limits a call of a webhook. API servers allow no longer timeout.
 const callTimeout = 30 * time.Second
 
-// client returns a client of the webhook.
+// client returns an HTTP client that verifies the webhook's certificate by the flags.
 func (o *trustOptions) client() (*http.Client, error) {
 	config := &tls.Config{InsecureSkipVerify: o.insecure}
 	if o.ca != "" {

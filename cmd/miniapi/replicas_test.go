@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// replicas starts two servers with one etcd.
+// replicas starts two servers with one etcd, and returns a client configuration of each.
 func replicas(t *testing.T, args ...string) (here, there *rest.Config) {
 	t.Helper()
 	args = append(args, "--etcd-servers="+startEtcd(t))
@@ -34,7 +34,7 @@ func replicas(t *testing.T, args ...string) (here, there *rest.Config) {
 	return here, there
 }
 
-// comesTrue waits until one server has seen a write of the other.
+// comesTrue repeats try until it returns no error, because a server may see a write of the other one later.
 func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	last := errors.New("not tried")
@@ -46,8 +46,7 @@ func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	}
 }
 
-// Objects and configuration are written through one of two servers. The other serves the objects and follows the
-// configuration.
+// A write through one server, of an object or of configuration, is in effect on the other server soon.
 func TestReplicasServeTheSame(t *testing.T) {
 	t.Parallel()
 	configHere, configThere := replicas(t)
@@ -149,17 +148,17 @@ func TestReplicasServeTheSame(t *testing.T) {
 	})
 }
 
-// With writes through two servers at the same time, no update is lost, no cluster IP is allocated twice, and a quota
-// holds.
+// Two servers get writes at the same time. No update is lost, no cluster IP is allocated twice, and a quota is not
+// exceeded.
 func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	t.Parallel()
-	// Most of the 126 addresses are allocated, so both servers try the same ones.
+	// The range has 126 addresses, and the test uses most of them. So the servers often try to allocate the same one.
 	configHere, configThere := replicas(t, "--service-cluster-ip-range=10.0.0.0/25")
 	clients := []kubernetes.Interface{client(t, configHere), client(t, configThere)}
 	core := clients[0].CoreV1()
-	const writers, writes = 4, 10 // on each server, and of each writer
+	const writers, writes = 4, 10 // writers on each server, and writes of each writer
 
-	// together runs all writers at the same time and returns their errors.
+	// together runs all writers on both servers at the same time, and returns their errors.
 	together := func(write func(ctx context.Context, c kubernetes.Interface, name string) error) (failures []error) {
 		var mu sync.Mutex
 		var writing sync.WaitGroup
@@ -220,7 +219,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	for i := range services.Items {
 		addresses.Insert(services.Items[i].Spec.ClusterIP)
 	}
-	if want := all + 1; len(services.Items) != want || len(addresses) != want { // including the service of the API
+	if want := all + 1; len(services.Items) != want || len(addresses) != want { // one more service is that of the API
 		t.Errorf("want %d services with an address each, got %d with %d addresses", want, len(services.Items), len(addresses))
 	}
 
@@ -233,7 +232,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The quota's controller would write this status.
+	// In a cluster, the controller of quotas writes this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: none}
 	if _, err := core.ResourceQuotas(metav1.NamespaceDefault).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -245,7 +244,8 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 		}
 		return nil
 	})
-	// A server that loses several races for the quota's status answers with a conflict. The client retries.
+	// If other writers change the quota's status several times, a server answers with a conflict. The writer then tries
+	// again.
 	again := wait.Backoff{Steps: 50, Duration: 5 * time.Millisecond, Factor: 1.2, Jitter: 0.5, Cap: 200 * time.Millisecond}
 	refused := together(func(ctx context.Context, c kubernetes.Interface, name string) error {
 		return retry.OnError(again, apierrors.IsConflict, func() error {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Each request of a client is one line, whatever its result. The server's own requests aren't logged.
+// With --log-requests, the log has a line for each request of a client, whether it succeeds or not. The log has no
+// requests of the server itself.
 func TestLogRequests(t *testing.T) {
 	t.Parallel()
 	p, config := serve(t, "--log-requests")
@@ -54,7 +55,7 @@ func TestLogRequests(t *testing.T) {
 	}
 }
 
-// With --logging-format=json, requests are logged as JSON too.
+// With --logging-format=json, the log has requests as JSON.
 func TestLogRequestsInJSON(t *testing.T) {
 	t.Parallel()
 	p, config := serve(t, "--log-requests", "--logging-format=json")

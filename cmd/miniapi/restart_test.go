@@ -16,14 +16,14 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// whoAmI returns the name of a client's user.
+// whoAmI returns the name of the user that a client is authenticated as.
 func whoAmI(t *testing.T, config *rest.Config) (string, error) {
 	t.Helper()
 	review, err := client(t, config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	return review.Status.UserInfo.Username, err
 }
 
-// token returns a client configuration of a service account.
+// token returns a client configuration with a new token of a service account.
 func token(t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	accounts := client(t, config).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
@@ -43,7 +43,7 @@ func withToken(config *rest.Config, token string) *rest.Config {
 	return of
 }
 
-// at returns a configuration for another server, with the same credentials and authorities.
+// at returns a client configuration for another server's address, with the same credentials and authorities.
 func at(config *rest.Config, host string) *rest.Config {
 	other := rest.CopyConfig(config)
 	other.Host = host
@@ -59,7 +59,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// externalEtcd runs an etcd and returns its address.
+// externalEtcd runs an etcd for the test, and returns its address.
 func externalEtcd(t *testing.T) string {
 	t.Helper()
 	address := "http://" + freeAddress(t)
@@ -69,13 +69,13 @@ func externalEtcd(t *testing.T) string {
 	return address
 }
 
-// After a restart, clients are still accepted if the keys are kept.
+// If a server keeps its keys, it accepts the clients from before a restart.
 func TestRestartKeepsClients(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
 		flags        func(t *testing.T, dir string) []string
-		keys         string // the folder of the keys
+		keys         string // the folder with the keys
 		kept, tokens bool
 	}{
 		{"data folder", "the keys are in it", func(_ *testing.T, dir string) []string {
@@ -133,7 +133,7 @@ func TestServersShareKeys(t *testing.T) {
 	}
 }
 
-// A server with a new name has a certificate for it, by the same authority.
+// If a server gets a new host name, its authority issues a new serving certificate with the name.
 func TestRestartElsewhere(t *testing.T) {
 	t.Parallel()
 	data := "--data-dir=" + filepath.Join(t.TempDir(), "data")
@@ -148,7 +148,7 @@ func TestRestartElsewhere(t *testing.T) {
 	}
 }
 
-// A kube-apiserver keeps its serving certificate in --cert-dir, and nothing else.
+// "miniapi kube-apiserver" stores its serving certificate in --cert-dir, and no other key.
 func TestStandInKeepsNoAuthority(t *testing.T) {
 	t.Parallel()
 	certificates, address := t.TempDir(), freeAddress(t)
@@ -172,7 +172,8 @@ func TestStandInKeepsNoAuthority(t *testing.T) {
 	}
 }
 
-// A damaged key ends the start. The error names the file and the effect of its removal.
+// A damaged key file prevents the start. The error names the file, and says which credentials end if the file is
+// removed.
 func TestDamagedKeys(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

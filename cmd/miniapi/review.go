@@ -151,7 +151,7 @@ func (o *reviewOptions) request() (request review.Request, webhook review.Webhoo
 	return request, webhook, request.Check()
 }
 
-// loadOne reads a file with one object that can be stored.
+// loadOne reads a file with one object of a kind that can be stored.
 func loadOne(flag, file string) (*unstructured.Unstructured, error) {
 	objects, err := manifests.Load(file)
 	if err != nil {
@@ -163,8 +163,8 @@ func loadOne(flag, file string) (*unstructured.Unstructured, error) {
 	return objects[0].Unstructured, nil
 }
 
-// loadRequest reads the file of -f with one object. It may be one that is never stored, such as a SubjectAccessReview or
-// PodExecOptions.
+// loadRequest reads the file of -f, with one object. The object may be of a kind that is never stored, such as a
+// SubjectAccessReview or PodExecOptions.
 func loadRequest(file string) (*unstructured.Unstructured, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -194,7 +194,7 @@ func loadRequest(file string) (*unstructured.Unstructured, error) {
 	return objects[0], nil
 }
 
-// made has a server make the request.
+// made runs a server, makes the request, and returns the result.
 func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
 	server := disposable{controllers: controllers.Selection{controllers.All}, objects: objects}
 	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
@@ -205,7 +205,7 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints JSON in the format of the flags, and anything else as it is.
+// print prints a body in the format of the flags if the body is JSON. Otherwise it prints the body unchanged.
 func (o *reviewOptions) print(out io.Writer, body []byte) error {
 	var text []byte
 	var indented bytes.Buffer

@@ -36,7 +36,7 @@ spec:
 	reviewedWidget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: one}\nspec: {}\n"
 )
 
-// "miniapi review" prints what the chain sends to a webhook.
+// "miniapi review" prints the review that the server's admission sends to a webhook.
 func TestReview(t *testing.T) {
 	t.Parallel()
 	pod, deployment := file(t, "pod.yaml", "%s", reviewedPod), file(t, "deployment.yaml", "%s", reviewedDeployment)
@@ -49,7 +49,7 @@ func TestReview(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		args         []string
-		// want are values in the review, by their paths.
+		// want has values of the review, by their paths.
 		want map[string]any
 	}{
 		{"create", "the object has its defaults, and what plugins add", []string{"-f", pod, "--as=jane", "--as-group=devs"}, map[string]any{
@@ -111,7 +111,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// valueAt returns a value in decoded JSON, or nil.
+// valueAt returns the value at a path in decoded JSON, or nil.
 func valueAt(value any, path ...string) any {
 	for _, key := range path {
 		switch v := value.(type) {
@@ -129,7 +129,7 @@ func valueAt(value any, path ...string) any {
 	return value
 }
 
-// "miniapi review --url" judges the response of a webhook as a server does.
+// "miniapi review --url" accepts and refuses the same responses of a webhook as a server does.
 func TestReviewJudges(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)
@@ -138,7 +138,7 @@ func TestReviewJudges(t *testing.T) {
 		name, reason string
 		change       func(*admissionv1.AdmissionReview)
 		code         int
-		want         string // in standard error
+		want         string // a part of standard error
 	}{
 		{"allowed", "nothing is wrong", func(*admissionv1.AdmissionReview) {}, 0, "allowed: the uid and the version are right, and the object is valid"},
 		{"patched", "nothing is wrong", func(r *admissionv1.AdmissionReview) {
@@ -180,7 +180,7 @@ func TestReviewJudges(t *testing.T) {
 	}
 }
 
-// Errors name the flag and what would be right.
+// Errors name the wrong flag, and say what would be right.
 func TestReviewFailures(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)

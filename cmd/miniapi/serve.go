@@ -19,12 +19,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
-// serveOptions are the options of a server and of this command.
+// serveOptions are the options of the server, and the flags that only this command has.
 type serveOptions struct {
 	*launch.Options
 	kubeconfig string
 	apply      []string
-	// skipUnknown skips manifests of kinds that the server lacks.
+	// skipUnknown is --apply-skip-unknown: the command skips manifests of kinds that the server lacks.
 	skipUnknown bool
 	helpAll     bool
 }
@@ -109,7 +109,8 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	})
 }
 
-// beginWith gives the server definitions from its start. Requests for the definitions would take three times as long.
+// beginWith gives the definitions to the server before its start. That takes a third of the time of applying them by
+// requests.
 func (o *serveOptions) beginWith(definitions []manifests.Object) error {
 	o.Server.Definitions.FieldManager = manifests.FieldManager
 	for _, definition := range definitions {
@@ -122,7 +123,7 @@ func (o *serveOptions) beginWith(definitions []manifests.Object) error {
 	return nil
 }
 
-// applyObjects applies the objects of --apply that the server doesn't have from its start.
+// applyObjects applies the objects of --apply, except for the definitions that the server already has from its start.
 func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objects []manifests.Object, errOut io.Writer) error {
 	config := s.AdminConfig()
 	config.Wrap(faults.Without)
@@ -134,7 +135,7 @@ func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objec
 			fmt.Fprintf(errOut, "Skipped: %s: %s %s: nothing serves the kind in %s\n", object.Source, object.GetKind(), object.GetName(), object.GetAPIVersion())
 		}
 	}
-	there := map[int]bool{} // the leading objects have the same index in beginWith
+	there := map[int]bool{} // an index of Installed is also an index of objects, which begin with the definitions
 	for _, installed := range s.Installed() {
 		applier.Tell(objects[installed.Index], installed.Warnings)
 		there[installed.Index] = true

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// A server with 50 open watches stops at once and leaves nothing.
+// A server with 50 open watches stops at once, and leaves no file behind.
 func TestStop(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +53,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// dataFiles returns the open files of the embedded etcd, if the system lists them.
+// dataFiles returns the files of the embedded etcd that the process has open. It returns none on a system without
+// /proc.
 func (p *process) dataFiles() []string {
 	var files []string
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
@@ -65,11 +66,11 @@ func (p *process) dataFiles() []string {
 	return files
 }
 
-// A server can be stopped at any point of its start: the test tries many of them.
+// A signal stops a server at any point of its start. The test tries many points.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 
-	stopped := 0 // during the start, without a kill
+	stopped := 0 // the number of processes that have ended cleanly before they were ready
 	for delay, ready := 10*time.Millisecond, false; !ready; delay += delay / 5 {
 		p := start(t, "miniapi", "serve", "--secure-port=0")
 		select {
@@ -78,7 +79,7 @@ func TestStopDuringStart(t *testing.T) {
 		}
 		p.signal(t, syscall.SIGTERM)
 		code, _, stderr := p.exit(t)
-		// Before the program runs, the system ends it.
+		// At an early point the process has no signal handler yet, and the system ends it with code -1.
 		if code != 0 && code != -1 || stderr != "" {
 			t.Errorf("after %s: exit code %d, and on stderr %q", delay, code, stderr)
 		}
@@ -96,7 +97,7 @@ func TestSecondSignal(t *testing.T) {
 
 	p, config := serve(t, "--shutdown-delay-duration=10m")
 	p.signal(t, syscall.SIGTERM)
-	// /readyz fails, so the first signal has arrived.
+	// When /readyz fails, the server has received the first signal.
 	request := client(t, config).Discovery().RESTClient()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {

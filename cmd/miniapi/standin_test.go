@@ -26,13 +26,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Links with the names etcd and kube-apiserver run with envtest's flags until they are healthy.
+// Links with the names etcd and kube-apiserver start the two programs with the flags that envtest uses.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
 		name   string
-		etcd   func(t *testing.T) string // returns its address
+		etcd   func(t *testing.T) string // starts an etcd and returns its address
 		reason string
 	}{
 		{"tcp", func(t *testing.T) string { return "http://" + freeAddress(t) }, "so does envtest"},
@@ -56,7 +56,7 @@ func TestStandIn(t *testing.T) {
 				"--token-auth-file="+file(t, "tokens.csv", `secret,admin,1,"system:masters"`))
 			server.awaitHealthy(t, "https://"+address+"/healthz")
 
-			// Requests right after the start succeed; see test.reason.
+			// Right after the server is healthy, requests must succeed.
 			c := client(t, &rest.Config{Host: address, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(certificates, "apiserver.crt")}})
 			if _, err := c.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceDefault, metav1.GetOptions{}); err != nil {
 				t.Errorf("namespace default: %v: %s", err, test.reason)
@@ -70,7 +70,8 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// A server that isn't ready because its etcd hangs can be stopped: envtest stops both in parallel after a timeout.
+// A server whose etcd hangs never becomes ready, but a signal stops it. envtest stops both at the same time after a
+// timeout.
 func TestStandInStopsWithoutEtcd(t *testing.T) {
 	t.Parallel()
 
@@ -113,7 +114,8 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 	}
 }
 
-// checkEndpoints checks the endpoints of the service kubernetes: the host's own address, even if nothing listens there.
+// checkEndpoints checks the address in the endpoints of the service kubernetes: it is the host's own address, even if
+// the server doesn't listen there.
 func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 	t.Helper()
 	var want []string
@@ -122,7 +124,7 @@ func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 		t.Fatal(err)
 	}
 	host, err := utilnet.ResolveBindAddress(net.ParseIP(bound))
-	if err == nil && !host.IsLoopback() && host.To4() != nil { // otherwise the machine has no network
+	if err == nil && !host.IsLoopback() && host.To4() != nil { // without a network, the host has no address of its own
 		want = []string{host.String()}
 		if conn, err := net.Dial("tcp", net.JoinHostPort(host.String(), port)); err == nil {
 			_ = conn.Close()
@@ -142,7 +144,7 @@ func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 	}
 }
 
-// awaitSocket waits until the process listens.
+// awaitSocket waits until a process accepts connections at the address.
 func (p *process) awaitSocket(t *testing.T, address string) {
 	t.Helper()
 	network, socket := "tcp", address[len("http://"):]
@@ -158,7 +160,7 @@ func (p *process) awaitSocket(t *testing.T, address string) {
 	})
 }
 
-// awaitHealthy waits until an address answers 200 without credentials.
+// awaitHealthy waits until requests without credentials get the status 200.
 func (p *process) awaitHealthy(t *testing.T, address string) {
 	t.Helper()
 	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -175,7 +177,7 @@ func (p *process) awaitHealthy(t *testing.T, address string) {
 	})
 }
 
-// await waits for a condition of the process.
+// await repeats condition until it returns no error, or until the process has ended.
 func (p *process) await(t *testing.T, condition func() error) {
 	t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -195,8 +197,8 @@ func (p *process) await(t *testing.T, condition func() error) {
 	}
 }
 
-// freeAddress returns a local address on which nothing listens. Its port is outside the range from which the system
-// chooses ports: otherwise another process could take it first.
+// freeAddress returns a local address on which nothing listens. Its port is not in the range from which the system
+// chooses ports for other processes, so that none of them takes the port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const from, to = 20000, 32768
@@ -213,7 +215,7 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// keyPairFiles writes a self-signed certificate and its key. They are valid for an hour.
+// keyPairFiles writes a self-signed certificate and its key to files. The certificate is valid for an hour.
 func keyPairFiles(t *testing.T, template x509.Certificate) (certificateFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -39,7 +39,7 @@ type traceOptions struct {
 	output     string
 }
 
-// traceOutputs are the values of --output. The empty one is the timeline.
+// traceOutputs are the values of --output. The empty one prints a timeline.
 var traceOutputs = []string{"", "wide", "json", "yaml"}
 
 // lastRequests is the default of --limit.
@@ -115,7 +115,7 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	return o.show(out, list.Requests)
 }
 
-// show prints requests in the format of the flags.
+// show prints recorded requests in the format of the flags.
 func (o *traceOptions) show(out io.Writer, requests []*trace.Request) error {
 	for _, request := range requests {
 		if err := o.showOne(out, request); err != nil {
@@ -148,7 +148,7 @@ func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 	return err
 }
 
-// stream prints requests as they come, until the command is interrupted or the server stops.
+// stream prints requests as they end, until a signal ends the command or the server stops.
 func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, request *rest.Request, out io.Writer) error {
 	ctx, cancel := launch.UntilSignal(ctx)
 	defer cancel()
@@ -163,8 +163,8 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 	})
 }
 
-// followed calls begun when the server follows, and each with the events of the stream, until the context ends or the
-// server stops.
+// followed requests a stream of recorded requests. It calls begun when the server has begun to send, and each for each
+// event. It returns when the context ends or the server stops.
 func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {
@@ -188,10 +188,10 @@ func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Requ
 	}
 }
 
-// ask decodes the answer of a server.
+// ask sends a request to a server, and decodes the answer.
 func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, into any) error {
 	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil { // unlike the error of Raw, with the message of the server
+	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
 		return explained(server, err)
 	}
 	body, err := answer.Raw()
@@ -205,7 +205,7 @@ func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, 
 	return nil
 }
 
-// explained names the server, and a server that lacks the path.
+// explained adds the server's address to an error. If the server has no path for traces, the error says why.
 func explained(server *kubeconfig.Server, err error) error {
 	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
 		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version", server.Host, server.Name)
@@ -232,8 +232,9 @@ func parseObject(text, namespace string) (tracedObject, error) {
 	return object, nil
 }
 
-// expand replaces a short name of a resource, such as po or deploy, by the name. The server tells the short names. A
-// resource that the server doesn't tell stays as it is: it may be a kind, or gone.
+// expand replaces a short name of a resource, such as po or deploy, by the full name, which it requests from the
+// server. If the server doesn't know the name, expand leaves it unchanged: the trace may have requests for a resource
+// that isn't served any more.
 func (o *tracedObject) expand(client rest.Interface) {
 	plain, subresource, hasSubresource := strings.Cut(o.resource, "/")
 	if plain == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 )
 
-// openPage prints a link that signs a browser in to the page of a server, and opens it in the user's browser.
+// openPage requests a sign-in link from the server, prints the link, and opens it in the user's browser.
 func openPage(ctx context.Context, server *kubeconfig.Server, out io.Writer) error {
 	var signIn decisions.SignIn
 	if err := ask(ctx, server, server.Client.Post().AbsPath(decisions.SignInPath), &signIn); err != nil {

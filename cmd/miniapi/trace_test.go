@@ -16,7 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// tracedManifests are applied before the requests of the tests: a webhook that is for updates of ConfigMaps.
+// tracedManifests has the objects that are applied before the tests' requests: a webhook whose rules select only
+// updates of ConfigMaps.
 const tracedManifests = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: my-webhook}
@@ -29,7 +30,7 @@ webhooks:
   admissionReviewVersions: [v1]
 `
 
-// traced is a server with a trace, in which a ConfigMap, a Pod and a Deployment were created.
+// traced starts a server that records requests, and creates a ConfigMap, a Pod and a Deployment.
 func traced(t *testing.T, flags ...string) *process {
 	t.Helper()
 	objects := file(t, "objects.yaml", "%s---\n%s---\n%s---\n%s", tracedManifests,
@@ -39,14 +40,14 @@ func traced(t *testing.T, flags ...string) *process {
 	return p
 }
 
-// "miniapi trace" selects requests by their objects, with the names that kubectl takes.
+// "miniapi trace --for" selects requests by their object. It accepts the names of resources that kubectl accepts.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	p := traced(t, "--trace-requests=100")
 	for _, test := range []struct {
 		name, reason string
 		args         []string
-		// want and without are texts in the output, and not in it.
+		// want is a text in the output. without is a text that isn't in the output.
 		want, without string
 	}{
 		{"name", "the object alone", []string{"--for=configmaps/settings"}, "of configmaps default/settings by system:admin ->", "of pods"},
@@ -67,7 +68,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The formats json and yaml have whole requests, which decode.
+// The output formats json and yaml have the complete requests.
 func TestTraceFormats(t *testing.T) {
 	t.Parallel()
 	p := traced(t, "--trace-requests=100")
@@ -98,7 +99,7 @@ func TestTraceFormats(t *testing.T) {
 	}
 }
 
-// "miniapi trace --follow" shows requests as they end, and needs no flag of the server.
+// "miniapi trace --follow" prints requests as they end. The server needs no flag for that.
 func TestTraceFollow(t *testing.T) {
 	t.Parallel()
 	p, config := serve(t)
@@ -107,7 +108,8 @@ func TestTraceFollow(t *testing.T) {
 	shown := make(chan struct{})
 	var maker sync.WaitGroup
 	maker.Go(func() {
-		for n := 0; ; n++ { // the follower doesn't say when it begins
+		// The command doesn't report when it begins to follow, so repeat the request until it is printed.
+		for n := 0; ; n++ {
 			select {
 			case <-shown:
 				return
@@ -129,7 +131,7 @@ func TestTraceFollow(t *testing.T) {
 	}
 }
 
-// "miniapi trace why" answers in a sentence, for requests that were made and that weren't.
+// "miniapi trace why" prints a sentence for recorded requests, and for requests that no client has made.
 func TestTraceWhy(t *testing.T) {
 	t.Parallel()
 	p := traced(t, "--trace-requests=100")
@@ -155,7 +157,7 @@ func TestTraceWhy(t *testing.T) {
 	}
 }
 
-// Errors name the flag or argument, and what would be right.
+// Errors name the wrong flag or argument, and say what would be right.
 func TestTraceFailures(t *testing.T) {
 	t.Parallel()
 	p, _ := serve(t)

@@ -118,7 +118,7 @@ func (o *whyOptions) check(args []string) error {
 	return errors.Join(errs...)
 }
 
-// evaluation returns the request of the flags.
+// evaluation returns the JSON of a decisions.Evaluation: the request that the flags describe.
 func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) ([]byte, error) {
 	var manifest []byte
 	var err error

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A ready server uses one processor. While more than eight watches are open, it uses all processors.
+// A ready server without simultaneous requests uses one processor. With more than eight open watches, it uses all
+// processors.
 func TestProcessorsOfServe(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {

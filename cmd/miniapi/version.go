@@ -30,12 +30,12 @@ func newVersionCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Print the details of the build, as `json or yaml`.")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	// RegisterFlagCompletionFunc fails for unknown flags alone.
+	// RegisterFlagCompletionFunc fails only for unknown flags.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// versionText returns the version in a format. The format "" is one line.
+// versionText returns the version in an output format. With the format "", the text is one line.
 func versionText(format string) (string, error) {
 	version := server.Version()
 	switch format {

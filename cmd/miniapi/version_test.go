@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Scripts read the version in a format that they know.
+// "miniapi version" prints the version in formats that scripts can parse.
 func TestVersionFormats(t *testing.T) {
 	t.Parallel()
 	for format, decode := range map[string]func([]byte, any) error{

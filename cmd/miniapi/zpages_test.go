@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The pages about a running server can be read.
+// The server serves the z-pages (/flagz, /statusz and others), which show the state of a running component.
 func TestZPages(t *testing.T) {
 	t.Parallel()
 
@@ -17,7 +17,7 @@ func TestZPages(t *testing.T) {
 	}
 	for _, test := range []struct {
 		path   string
-		want   string // a pattern: the space between name and value varies
+		want   string // a regular expression, because the space between name and value varies
 		reason string
 		args   []string
 	}{

@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 )
 
-// earlierVersion is the earlier version of websites.
+// earlierVersion is the older of the two API versions of websites.
 var earlierVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1alpha1"}
 
-// EarlierWebsite is a website of v1alpha1, which calls replicas copies.
+// EarlierWebsite is a website in version v1alpha1. Its field copies became replicas in v1.
 type EarlierWebsite struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ func (w *EarlierWebsite) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// Hub makes v1 the version through which the others are converted.
+// Hub marks v1 as the version through which controller-runtime converts all others.
 func (*Website) Hub() {}
 
 // ConvertTo implements conversion.Convertible.

@@ -22,7 +22,7 @@ func SetUp(mgr ctrl.Manager) error {
 
 type controller struct{ client.Client }
 
-// Reconcile creates or updates the website's deployment.
+// Reconcile creates or updates the deployment of a website.
 func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	website := &Website{}
 	if err := c.Get(ctx, request.NamespacedName, website); err != nil {
@@ -40,12 +40,12 @@ func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-// maxReplicas is the greatest number of replicas of a website.
+// maxReplicas is the largest number of replicas that the validating webhook allows.
 const maxReplicas = 10
 
 type webhooks struct{}
 
-// Default gives a website two replicas.
+// Default sets two replicas if a website has no number.
 func (webhooks) Default(_ context.Context, website *Website) error {
 	if website.Spec.Replicas == 0 {
 		website.Spec.Replicas = 2

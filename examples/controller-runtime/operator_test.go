@@ -19,10 +19,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// start runs the operator on its own server and returns a client.
+// start runs the operator on a server of the test, and returns a client.
 func start(t *testing.T) client.Client {
 	t.Helper()
-	// The manager's webhook server only collects handlers here: the fixture serves them.
+	// The manager registers the webhooks' handlers in mux, and the fixture serves them.
 	mux := http.NewServeMux()
 	srv := miniapitest.Start(t,
 		miniapitest.WithCRDs("config/crd"),
@@ -37,7 +37,7 @@ func start(t *testing.T) client.Client {
 		Scheme:        scheme,
 		Metrics:       metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Port: -1, WebhookMux: mux}),
-		// Names of controllers are unique in the process, and every test starts the controller.
+		// Names of controllers must be unique in a process, and every test starts a controller with the same name.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func start(t *testing.T) client.Client {
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
-	t.Cleanup(func() { // before the server is stopped
+	t.Cleanup(func() { // the manager must end before the server
 		stop()
 		if err := <-stopped; err != nil {
 			t.Error(err)
@@ -69,7 +69,7 @@ func website(name string, replicas int32) *Website {
 	}
 }
 
-// A website has a deployment, with the defaulter's replicas.
+// The controller makes a deployment for a website, with the default number of replicas.
 func TestDeployment(t *testing.T) {
 	t.Parallel()
 	c := start(t)
@@ -89,7 +89,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// The validator refuses too many replicas.
+// The validating webhook refuses too many replicas.
 func TestTooManyReplicas(t *testing.T) {
 	t.Parallel()
 	if err := start(t).Create(t.Context(), website("shop", 11)); !apierrors.IsForbidden(err) {
@@ -97,7 +97,7 @@ func TestTooManyReplicas(t *testing.T) {
 	}
 }
 
-// A website that is created in the earlier version can be read in the current one, with the defaulter's replicas.
+// A website that is created in version v1alpha1 can be read in v1, with the default number of replicas.
 func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	c := start(t)

@@ -1,5 +1,6 @@
-// Package operator runs websites: a custom resource, a controller and webhooks, built on controller-runtime. Its tests
-// are examples of package miniapitest. For a webhook alone, see package webhook.
+// Package operator is an example of an operator: a custom resource for websites, a controller and webhooks, built on
+// controller-runtime. Its tests are examples of package miniapitest. For a webhook without a controller, see package
+// webhook.
 package operator
 
 import (
@@ -25,7 +26,7 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Website is served by a Deployment of the same name.
+// Website is a custom resource. The controller makes a Deployment with the same name for it.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -50,7 +50,7 @@ func firstCall(b *testing.B, program, certs string, ca []byte, hooks *catalog.Ca
 	process := exec.CommandContext(ctx, program, "--certs="+certs, "--port=0")
 	defer func() {
 		cancel()
-		_ = process.Wait() // it is killed
+		_ = process.Wait() // the test kills the process, so it ends with an error
 	}()
 	out, err := process.StdoutPipe()
 	if err != nil {
@@ -87,7 +87,7 @@ func firstCall(b *testing.B, program, certs string, ca []byte, hooks *catalog.Ca
 	}
 }
 
-// writeCertificate writes a certificate for 127.0.0.1 and its key, and returns the certificate.
+// writeCertificate writes a certificate for 127.0.0.1 and its key to a folder, and returns the certificate.
 func writeCertificate(b *testing.B, dir string) []byte {
 	b.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,8 +1,9 @@
-// Command runtime-extension is an extension for Cluster API, and for any other caller of runtime hooks. It refuses Clusters
-// with too many workers, and keeps Clusters without a backup from being deleted.
+// Command runtime-extension is an example of a runtime extension for Cluster API. It refuses the creation of Clusters
+// with too many workers, and delays the deletion of Clusters until they have a backup. The commands start a server that
+// knows the extension, issue a certificate, start the extension, and call one of its hooks:
 //
 //	miniapi serve --runtime-hooks --data-dir data --apply examples/runtime-extension/config \
-//	  --webhook-service quota-system/quota-extension=127.0.0.1:9443
+//	 --webhook-service quota-system/quota-extension=127.0.0.1:9443
 //	miniapi cert quota-system/quota-extension --dir certs
 //	go run ./examples/runtime-extension --certs certs --port 9443
 //	miniapi hooks call BeforeClusterCreate -f examples/runtime-extension/cluster.yaml

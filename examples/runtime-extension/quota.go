@@ -42,7 +42,7 @@ type cluster struct {
 	} `json:"spec"`
 }
 
-// defaultMaxWorkers is the quota of an ExtensionConfig without the setting maxWorkers.
+// defaultMaxWorkers is the limit if the ExtensionConfig doesn't have the setting maxWorkers.
 const defaultMaxWorkers = 10
 
 // checkQuota refuses a Cluster with more workers than the setting maxWorkers allows.
@@ -72,10 +72,10 @@ func checkQuota(_ context.Context, request *clusterapi.BeforeClusterCreateReques
 	response.Status = hooksv1.ResponseStatusSuccess
 }
 
-// backupDone is the annotation by which a backup tool says that it has finished.
+// backupDone is the annotation that a backup tool sets on a Cluster when the backup has finished.
 const backupDone = "backup.example.com/done"
 
-// awaitBackup keeps a Cluster from being deleted until it has a backup.
+// awaitBackup delays the deletion of a Cluster until the Cluster has the annotation of a backup.
 func awaitBackup(_ context.Context, request *clusterapi.BeforeClusterDeleteRequest, response *clusterapi.BeforeClusterDeleteResponse) {
 	var c cluster
 	if err := json.Unmarshal(request.Cluster.Raw, &c); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
 )
 
-// A handler is a function: most of its tests need no server.
+// A handler is a Go function, so most of its tests need no server.
 func TestCheckQuota(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -45,7 +45,8 @@ func TestCheckQuota(t *testing.T) {
 	}
 }
 
-// The checker calls the extension as a caller does, and in all ways that a caller shouldn't.
+// Package checker judges the extension: it sends correct calls as a server does, and wrong calls that the extension
+// must refuse.
 func TestExtension(t *testing.T) {
 	t.Parallel()
 	handler, err := newExtension()

@@ -11,12 +11,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// srv is started once, before the tests.
+// srv is the server of all tests. TestMain starts it before the first test.
 var srv *miniapitest.Server
 
 func TestMain(m *testing.M) { os.Exit(miniapitest.Main(m, &srv)) }
 
-// reset resets the server and returns it. Tests that call reset can't run in parallel.
+// reset removes the objects of earlier tests from the server. Tests that call reset can't run in parallel.
 func reset(t *testing.T) *miniapitest.Server {
 	t.Helper()
 	if err := srv.Reset(); err != nil {
@@ -29,7 +29,7 @@ func TestOne(t *testing.T) { createSettings(t) }
 
 func TestTwo(t *testing.T) { createSettings(t) }
 
-// createSettings would fail in the second test without reset.
+// createSettings creates a config map of a fixed name. Without reset, the second test's create would fail.
 func createSettings(t *testing.T) {
 	t.Helper()
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}

@@ -30,7 +30,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// The handler keeps to the protocol, and the configuration to good practice.
+// The handler follows the protocol of admission webhooks, and its configuration follows good practice.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	conformance.Webhook(t, Handler(), conformance.Configuration("config/webhook.yaml"))

@@ -11,14 +11,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// measureDefinitions measures starts with the definitions of a large project, by turns with starts without, and
-// definitions that the running server gets by requests.
+// measureDefinitions measures two things: starts with and without the custom resource definitions of a large project,
+// by turns; and creating the definitions on a running server by requests.
 func measureDefinitions(ctx context.Context, t *table, server *miniapitest.Server, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(folder) //nolint:errcheck // the folder is temporary
 	with := miniapitest.WithCRDs(folder)
 	var first, later, without, more []float64
 	measure := func(figures *[]float64, options ...miniapitest.Option) error {

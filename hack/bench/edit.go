@@ -12,21 +12,22 @@ import (
 	"time"
 )
 
-// edit measures the time from an edit of a test to its result. The packages of hack/bench/edit have the same test.
+// edit runs a test after an edit of its file, to measure the time until the result. The packages below hack/bench/edit
+// have the same test.
 type edit struct {
-	folder string // of files that aren't in the checkout
+	folder string // the edited files, which aren't in the checkout
 	env    []string
 	edits  int
 }
 
-// measureEdit measures the test with the fixture, with the fake clientset of client-go, and with envtest if
-// KUBEBUILDER_ASSETS is set: by turns, because the machine's speed varies.
+// measureEdit measures the test with the fixture, with the fake clientset of client-go and, if KUBEBUILDER_ASSETS is
+// set, with envtest. It measures them by turns, because the speed of the machine varies.
 func measureEdit(ctx context.Context, t *table, binary string, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(folder) //nolint:errcheck // the folder is temporary
 	e := &edit{folder: folder, env: append(os.Environ(), "MINIAPI="+binary)}
 	packages := []string{"withfixture", "withfake"}
 	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
@@ -39,7 +40,7 @@ func measureEdit(ctx context.Context, t *table, binary string, rounds int) error
 			if err != nil {
 				return err
 			}
-			if round > 0 { // the first fills the build cache
+			if round > 0 { // the first round fills the build cache
 				took[name], processor[name] = append(took[name], result.took), append(processor[name], result.processor)
 			}
 		}
@@ -60,23 +61,24 @@ func measureEdit(ctx context.Context, t *table, binary string, rounds int) error
 	return nil
 }
 
-// editRounds is the number of edits of each test, which take seconds.
+// editRounds is the number of edits of each test. Each takes seconds.
 const editRounds = 7
 
-// result is the cost of a run of a test, in milliseconds.
+// result is the cost of one run of a test: the time and the processor time, in milliseconds.
 type result struct{ took, processor float64 }
 
 // test edits a test and runs it.
 func (e *edit) test(ctx context.Context, name string) (result, error) {
 	began := time.Now()
-	usage, err := e.run(ctx, name, "-count=1", "-timeout=1h") // the first test of a machine compiles the program
+	usage, err := e.run(ctx, name, "-count=1", "-timeout=1h") // on a new machine, the first run compiles all dependencies
 	if err != nil {
 		return result{}, err
 	}
 	return result{ms(time.Since(began)), float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Millisecond)}, nil
 }
 
-// link edits a test and returns the memory of the process that needs most to build it, which is the linker.
+// link edits a test and builds it. It returns the resident memory of the largest process of the build, which is the
+// linker.
 func (e *edit) link(ctx context.Context, name string) (float64, error) {
 	usage, err := e.run(ctx, name, "-c", "-o", filepath.Join(e.folder, "test"))
 	if err != nil {
@@ -85,7 +87,8 @@ func (e *edit) link(ctx context.Context, name string) (float64, error) {
 	return float64(usage.Maxrss) * 1024, nil
 }
 
-// run edits the test of a package and runs the go command. The edit is an overlay, so the checkout stays as it is.
+// run edits the test of a package and runs a go command. The edited file is given to the command as an overlay, so the
+// checkout stays unchanged.
 func (e *edit) run(ctx context.Context, name string, args ...string) (*syscall.Rusage, error) {
 	e.edits++
 	file, err := filepath.Abs(filepath.Join("hack", "bench", "edit", name, "edit_test.go"))

@@ -37,10 +37,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// extensionCalls is the number of calls of a hook, and of the plain HTTPS requests beside them.
+// extensionCalls is the number of calls of a hook, and of plain HTTPS requests for comparison.
 const extensionCalls = 2000
 
-// extensions starts the runtime extension of examples/runtime-extension, for a server that calls it.
+// extensions starts the runtime extension of examples/runtime-extension again and again.
 type extensions struct {
 	program, certs string
 	configs        dynamic.ResourceInterface
@@ -48,8 +48,8 @@ type extensions struct {
 	ca             []byte
 }
 
-// measureExtensions measures runtime hooks: a "miniapi serve" discovers and calls an extension that has just started, and
-// a client in this process calls one again and again.
+// measureExtensions measures runtime hooks in two ways: "miniapi serve" discovers and calls an extension that has just
+// started, and a client in this process calls one extension many times.
 func measureExtensions(ctx context.Context, t *table, binary string, rounds int) error {
 	p, err := startProcess(ctx, binary, "--runtime-hooks")
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *extensions) start(ctx context.Context) (address string, stop func(), er
 	}
 	stop = func() {
 		cancel()
-		_ = command.Wait() // it is killed
+		_ = command.Wait() // the process is killed, so it ends with an error
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -126,8 +126,8 @@ func (e *extensions) start(ctx context.Context) (address string, stop func(), er
 	return strings.TrimSpace(strings.TrimPrefix(line, "listening on ")), stop, nil
 }
 
-// firstCall returns the time from the start of an extension's process to the answer to a call that the server makes. The
-// server learns of the extension after its start, and discovers it.
+// firstCall starts an extension, creates its ExtensionConfig, and lets the server discover and call the extension. It
+// returns the time from the start of the process to the answer to the call.
 func (e *extensions) firstCall(ctx context.Context, name string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, activeTimeout)
 	defer cancel()
@@ -191,9 +191,9 @@ func awaitHandlers(name string, changes watch.Interface) error {
 	return fmt.Errorf("ExtensionConfig %q isn't discovered within %s: its status is %v", name, activeTimeout, last)
 }
 
-// overhead returns by how many milliseconds the median call of a hook is longer than the median HTTPS request with the
-// same bodies, to a handler that reads nothing and knows the answer. Both servers are in this process, and are called by
-// turns.
+// overhead returns the difference, in milliseconds, between the median call of a hook and the median of plain HTTPS
+// requests with the same bodies. The handler of the plain requests doesn't read the body and always sends the same
+// response. Both servers are in this process, and are called by turns.
 func overhead(ctx context.Context) (float64, error) {
 	hooks := catalog.New()
 	if err := clusterapi.AddToCatalog(hooks); err != nil {
@@ -267,7 +267,7 @@ func clientConfigOf(server *httptest.Server) runtimev1.ClientConfig {
 	return runtimev1.ClientConfig{URL: server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 }
 
-// post makes a request without looking at the answer.
+// post sends a request and ignores the content of the answer.
 func post(ctx context.Context, connection client.Connection, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, connection.URL.String(), bytes.NewReader(body))
 	if err != nil {

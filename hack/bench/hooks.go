@@ -18,15 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// activeTimeout bounds the time until a server calls a new webhook.
+// activeTimeout limits the wait until a server calls a new webhook.
 const activeTimeout = 30 * time.Second
 
 const mutatePath, validatePath = "/mutate", "/validate"
 
-// hooks are webhooks in this process. They allow everything, and the mutating ones add a datum.
+// hooks are webhooks in this process. They allow every request; the mutating ones also add a key to the data of
+// ConfigMaps.
 type hooks struct {
 	server                 *httptest.Server
-	mutations, validations atomic.Int64 // the numbers of calls
+	mutations, validations atomic.Int64 // the numbers of calls so far
 }
 
 func serveHooks() *hooks {
@@ -57,7 +58,7 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	review.Request = nil
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-	_ = json.NewEncoder(w).Encode(review) // the server reports an incomplete response
+	_ = json.NewEncoder(w).Encode(review) // if the response is incomplete, the server reports an error
 }
 
 // clientConfig returns the address of a webhook.
@@ -67,7 +68,7 @@ func (h *hooks) clientConfig(path string) admissionregistrationv1.WebhookClientC
 	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca}
 }
 
-// withHooks calls do while ConfigMaps are admitted by numbers of webhooks.
+// withHooks calls do while ConfigMaps have the given numbers of mutating and validating webhooks.
 func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int, do func() error) error {
 	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(10)
 	rules := []admissionregistrationv1.RuleWithOperations{{
@@ -76,7 +77,8 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	}}
 	if mutating > 0 {
 		rules := rules[:1:1]
-		rules[0].Operations = rules[0].Operations[:1] // a deletion can't be mutated
+		// Mutating webhooks for creates only, because a deleted object can't be changed.
+		rules[0].Operations = rules[0].Operations[:1]
 	}
 	mutatingConfig := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
 	for i := range mutating {
@@ -120,7 +122,7 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	return err
 }
 
-// awaitCall waits until the webhook is called for creates: a server may notice a new webhook later.
+// awaitCall creates objects until a webhook is called, because a server may notice a new webhook later.
 func (l *load) awaitCall(ctx context.Context, calls *atomic.Int64) error {
 	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, activeTimeout, true, func(ctx context.Context) (bool, error) {
 		before := calls.Load()

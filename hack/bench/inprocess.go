@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// firstRounds is the number of processes whose first server is measured.
+	// firstRounds is the number of processes that measure the start of their first server.
 	firstRounds = 7
 	// idleServers is the number of idle servers that are measured together.
 	idleServers = 4
@@ -30,13 +30,13 @@ const (
 	resetObjects = 100
 )
 
-// quietLogs drops the log of the servers in this process.
+// quietLogs drops the log of the servers that run in this process.
 func quietLogs() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 }
 
-// startServer starts a server. It returns after the first response, with the time until then.
+// startServer starts a server and sends it a request. It returns the time from the beginning to the response.
 func startServer(ctx context.Context, options ...miniapitest.Option) (*miniapitest.Server, time.Duration, error) {
 	began := time.Now()
 	server, err := miniapitest.New(ctx, append(options, inprocess.Engine())...)
@@ -47,7 +47,7 @@ func startServer(ctx context.Context, options ...miniapitest.Option) (*miniapite
 	return server, time.Since(began), err
 }
 
-// measureFirst prints the time of the process's first start.
+// measureFirst prints the time of the first start of a server in this process.
 func measureFirst(ctx context.Context) error {
 	server, took, err := startServer(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func firstStarts(ctx context.Context) ([]float64, error) {
 	return starts, nil
 }
 
-// measureInProcess measures servers in this process, as in a test.
+// measureInProcess measures servers in this process, as a test runs them.
 func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	starts, err := firstStarts(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	}
 	t.miniapi.set(&firstStart, median(starts))
 
-	// This server makes everything that a process makes once.
+	// The first server makes everything that all servers of a process share, so it isn't measured.
 	server, _, err := startServer(ctx)
 	if err != nil {
 		return err
@@ -138,12 +138,12 @@ func measureIdle(ctx context.Context, t *table) error {
 	return nil
 }
 
-// settled returns the heap of this process when it is idle, in bytes, and the number of goroutines.
+// settled waits until this process is idle. It returns the size of the heap in bytes, and the number of goroutines.
 func settled(ctx context.Context) (float64, int, error) {
 	if err := sleep(ctx, idleAfter); err != nil {
 		return 0, 0, err
 	}
-	for range 3 { // finalizers free memory for the next collection
+	for range 3 { // objects with finalizers are freed only by a later collection
 		runtime.GC()
 	}
 	var m runtime.MemStats

@@ -28,7 +28,7 @@ const (
 	hookedDeletes   = 500
 )
 
-// load puts load on a running server: ConfigMaps in a new namespace.
+// load sends requests to a running server, for ConfigMaps in a new namespace.
 type load struct {
 	client     kubernetes.Interface
 	configMaps typedcorev1.ConfigMapInterface
@@ -38,7 +38,7 @@ type load struct {
 // newLoad returns load on a running server.
 func newLoad(ctx context.Context, c column, config *rest.Config) (*load, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // without the client's own limit
+	config.QPS = -1 // no limit on the rate of the client's requests
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *load) create(ctx context.Context) error {
 	return err
 }
 
-// warmUp makes connections, and runs code for the first time. It isn't measured.
+// warmUp opens connections and runs code for the first time, so that the measured requests don't have to.
 func (l *load) warmUp(ctx context.Context) error {
 	for range 200 {
 		if err := l.create(ctx); err != nil {
@@ -145,14 +145,14 @@ func (l *load) parallel(ctx context.Context) error {
 	return nil
 }
 
-// watch measures the rate of events to many watchers. They come in bursts that fit a server's buffer of a watcher: a
-// watcher that falls further behind is disconnected.
+// watch measures the rate of events for many watchers. The objects are created in bursts that fit into the buffer that
+// a server has for each watcher, because a server disconnects a watcher whose buffer is full.
 func (l *load) watch(ctx context.Context) error {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
-	var pending sync.WaitGroup // events that are still to come
+	var pending sync.WaitGroup // counts the events that watchers haven't received yet
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range watchers {
 		events, err := l.configMaps.Watch(groupCtx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})

@@ -1,6 +1,6 @@
-// Command bench measures miniapi: in this process, as in a test, and as "miniapi serve". With KUBEBUILDER_ASSETS set,
-// it measures the kube-apiserver and etcd there with the same clients, and prints how many times as good miniapi is. To
-// measure a single function, use the packages' own benchmarks: "make benchmarks".
+// Command bench measures miniapi: in this process, as in a test, and as "miniapi serve". If KUBEBUILDER_ASSETS is set,
+// the command measures the kube-apiserver and etcd of that folder with the same clients, and prints the ratio of their
+// figures to miniapi's. To measure a single function, use the packages' own benchmarks: "make benchmarks".
 package main
 
 import (
@@ -46,12 +46,13 @@ func run(ctx context.Context) error {
 	}{
 		{"edits", func() error { return measureEdit(ctx, table, path, editRounds) }},
 		{"trace", func() error { return measureTrace(ctx, table, path) }},
-		// Servers in this process are last: the state that they leave would slow the clients.
+		// Servers in this process come last, because the memory that they leave would slow down the clients.
 		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }},
 		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }},
 		{"reference", func() error { return measureReference(ctx, table) }},
 		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }},
-		{"new", func() error { return measureNew(ctx, table) }}, // it compiles everything, for minutes
+		// This measurement compiles everything, which takes minutes.
+		{"new", func() error { return measureNew(ctx, table) }},
 	}
 	defer table.print(os.Stdout)
 	known := *only == ""

@@ -9,7 +9,8 @@ import (
 )
 
 // measureNew measures the first test on a new machine: the build cache is empty, and there is no miniapi program. The
-// module cache is full, and for envtest, the binaries in KUBEBUILDER_ASSETS are there: downloads depend on the network.
+// time doesn't include downloads, because these depend on the network: the module cache is full and, for envtest,
+// KUBEBUILDER_ASSETS has the programs.
 func measureNew(ctx context.Context, t *table) error {
 	for _, test := range []struct {
 		name   string
@@ -38,7 +39,7 @@ func measureNew(ctx context.Context, t *table) error {
 	return nil
 }
 
-// newMachine returns the environment with caches of its own below a folder.
+// newMachine returns an environment whose build cache and program cache are empty folders below folder.
 func newMachine(folder string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MINIAPI=") })
 	return append(env, "GOCACHE="+filepath.Join(folder, "build"), "XDG_CACHE_HOME="+filepath.Join(folder, "cache"))

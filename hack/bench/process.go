@@ -16,15 +16,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// process is a running "miniapi serve" in a new folder.
+// process is a running "miniapi serve" with a new data folder.
 type process struct {
 	command    *exec.Cmd
 	dir        string
 	kubeconfig string
-	started    time.Duration // from exec to the ready line
+	started    time.Duration // the time from exec to the ready line
 }
 
-// startProcess runs the binary on a free port, with further flags, and returns when it has printed its first line.
+// startProcess runs the binary on a free port, with further flags. It returns when the binary has printed its first
+// line.
 func startProcess(ctx context.Context, binary string, flags ...string) (*process, error) {
 	dir, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
@@ -45,7 +46,7 @@ func startProcess(ctx context.Context, binary string, flags ...string) (*process
 	if err := p.command.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	// A server that ends before it is ready closes its output.
+	// If the server ends before it is ready, its output ends, and there is no line.
 	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 		waitErr := p.command.Wait()
 		return nil, errors.Join(fmt.Errorf("%s is not ready: %w: %s", binary, waitErr, logs.String()), os.RemoveAll(dir))
@@ -54,7 +55,7 @@ func startProcess(ctx context.Context, binary string, flags ...string) (*process
 	return p, nil
 }
 
-// stop ends the server as a user does.
+// stop sends the signal to the server that a user's Ctrl-C sends, and waits for its end.
 func (p *process) stop() error {
 	err := p.command.Process.Signal(syscall.SIGTERM)
 	if err == nil {
@@ -101,7 +102,7 @@ func (p *process) measure(ctx context.Context, t *table) error {
 	return measureLoad(ctx, t.miniapi, config)
 }
 
-// residentMemory returns the resident memory of a process, in bytes. Linux only.
+// residentMemory returns the resident memory of a process in bytes. It works on Linux only.
 func residentMemory(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

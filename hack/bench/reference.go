@@ -15,10 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// referenceRounds is the number of starts of the reference, which take seconds.
+// referenceRounds is the number of starts of kube-apiserver and etcd. A start takes seconds.
 const referenceRounds = 5
 
-// measureReference measures the binaries in KUBEBUILDER_ASSETS, if it is set. envtest starts them.
+// measureReference measures the kube-apiserver and etcd in KUBEBUILDER_ASSETS, which envtest starts. It does nothing if
+// the variable isn't set.
 func measureReference(ctx context.Context, t *table) error {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil
@@ -35,7 +36,7 @@ func measureReference(ctx context.Context, t *table) error {
 		}
 		starts, stops = append(starts, ms(took)), append(stops, ms(time.Since(began)))
 	}
-	// For the reference, every server is the first of its process.
+	// kube-apiserver runs one server in a process, so every start is a first start.
 	for _, r := range []*row{&firstStart, &laterStart, &execReady} {
 		t.reference.set(r, median(starts))
 	}
@@ -77,7 +78,7 @@ func startReference(ctx context.Context) (*envtest.Environment, *rest.Config, ti
 	return environment, config, time.Since(began), nil
 }
 
-// childrensMemory returns the resident memory of this process's children: kube-apiserver and etcd.
+// childrensMemory returns the resident memory of the children of this process: kube-apiserver and etcd.
 func childrensMemory() (float64, error) {
 	files, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {

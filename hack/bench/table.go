@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// row is a figure.
+// row is a figure of the table, such as the time of a start.
 type row struct {
 	name   string
 	format func(float64) string
-	// higher is true if more is better.
+	// higher is true if a higher value is better.
 	higher bool
-	// target is the figure to reach. With ofReference, it is a multiple of the reference's figure.
+	// target is the value that miniapi should reach. With ofReference, it is a multiple of kube-apiserver's value.
 	target      float64
 	ofReference bool
 }
@@ -70,15 +70,15 @@ var (
 	}
 )
 
-// table has the figures of miniapi and of the reference.
+// table has the figures of miniapi, and those of kube-apiserver for comparison.
 type table struct{ miniapi, reference column }
 
-// column is one server's figures.
+// column has the figures of one of the two.
 type column map[*row]float64
 
 func newTable() *table { return &table{column{}, column{}} }
 
-// set prints a figure on standard error at once, and adds it to the table.
+// set adds a figure to the column, and prints it on standard error at once.
 func (c column) set(r *row, v float64) {
 	c[r] = v
 	fmt.Fprintf(os.Stderr, "%s: %s\n", r.name, r.format(v))
@@ -86,7 +86,7 @@ func (c column) set(r *row, v float64) {
 
 func (t *table) print(w io.Writer) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer func() { _ = out.Flush() }() // an error of standard output has no other place to go
+	defer func() { _ = out.Flush() }() // if standard output can't be written, there is no place to report it
 	header := "\nwhat\tminiapi\ttarget"
 	if len(t.reference) > 0 {
 		header += "\treference\ttimes as good"

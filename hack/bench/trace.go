@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// traceTurns is the number of turns of each server, and turnCreates the number of creates in one.
+	// traceTurns is the number of turns of each server. turnCreates is the number of creates in a turn.
 	traceTurns  = 20
 	turnCreates = 150
 	// turnHookedCreates is the number of creates in a turn with webhooks.
 	turnHookedCreates = 40
-	// traceFlag is the flag of the server that records.
+	// traceFlag is the flag that makes a server record all requests.
 	traceFlag = "--trace-requests=1000"
 )
 
-// measureTrace measures the processor time that a record of all requests takes. Two servers work by turns, because the
-// speed of the machine varies.
+// measureTrace measures the processor time of recording all requests. A server that records and one that doesn't work
+// by turns, because the speed of the machine varies.
 func measureTrace(ctx context.Context, t *table, binary string) (err error) {
 	hooks := serveHooks()
 	defer hooks.close()
@@ -46,11 +46,11 @@ func measureTrace(ctx context.Context, t *table, binary string) (err error) {
 	})
 }
 
-// traced is a server with load on it.
+// traced is a server that gets requests in turns.
 type traced struct {
 	*process
 	*load
-	// spent is the processor time of the turns.
+	// spent is the server's processor time in all its turns.
 	spent time.Duration
 }
 
@@ -70,7 +70,7 @@ func startTraced(ctx context.Context, t *table, binary string, flags ...string) 
 	return &traced{process: p, load: l}, nil
 }
 
-// byTurns sets a row to the processor time of one server, as a multiple of that of the other.
+// byTurns sets a row to the processor time of the server on, divided by that of the server off.
 func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int) error {
 	off.spent, on.spent = 0, 0
 	for turn := range traceTurns + 1 {
@@ -88,7 +88,7 @@ func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int
 			if err != nil {
 				return err
 			}
-			if turn > 0 { // the first turn warms up
+			if turn > 0 { // the first turn isn't measured: it opens connections and runs code for the first time
 				server.spent += after - before
 			}
 		}
@@ -97,22 +97,22 @@ func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int
 	return nil
 }
 
-// processorTime returns the processor time that a process has used. Linux only.
+// processorTime returns the processor time that a process has used so far. It works on Linux only.
 func processorTime(pid int) (time.Duration, error) {
-	const tick = 10 * time.Millisecond // of all machines that Go runs on
+	const tick = 10 * time.Millisecond // the unit of /proc/PID/stat, on every architecture that Go supports
 	path := fmt.Sprintf("/proc/%d/stat", pid)
 	stat, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	// The name of the program, in parentheses, may have spaces. Fields are counted after it.
+	// The name of the program may contain spaces, so count the fields after its closing parenthesis.
 	_, fields, _ := strings.Cut(string(stat), ") ")
 	all := strings.Fields(fields)
 	if len(all) < 13 {
 		return 0, fmt.Errorf("%s has %d fields", path, len(all))
 	}
 	var ticks int64
-	for _, field := range all[11:13] { // utime, stime
+	for _, field := range all[11:13] { // the fields utime and stime
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)

@@ -1,11 +1,11 @@
-// Package inprocess runs the fixture's servers in the test's own process. It is for those who debug the server or change
-// it by Go code. It links an API server into the test, which takes seconds and much memory, and the test's module gets
-// the versions in miniapi's go.mod. Other tests import package miniapitest alone.
+// Package inprocess makes the test fixture (package miniapitest) run its servers in the test's own process. Use it to
+// debug the server, or to change options by Go code. It links an API server into the test: that takes seconds and much
+// memory, and the test's module must use the versions in miniapi's go.mod. Other tests import only package miniapitest.
 //
 //	srv := miniapitest.Start(t, inprocess.Engine())
 //
-// Feature gates and the emulated version are state of the process. So servers that run in it at the same time must
-// agree: Start fails for a server with others.
+// Feature gates and the emulated version are state of the process. So all servers that run at the same time must have
+// the same ones. Otherwise Start fails.
 package inprocess
 
 import (
@@ -21,8 +21,8 @@ import (
 // Engine runs the server in the test's process.
 func Engine() miniapitest.Option { return with() }
 
-// WithServerOptions runs the server in the test's process, and changes options that flags of "miniapi serve" set. The
-// changes are made after all other options, in order.
+// WithServerOptions runs the server in the test's process, and lets change modify the options that the flags of
+// "miniapi serve" set. The functions are called in order, after all other options are applied.
 func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	if change == nil {
 		return miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) {
@@ -32,7 +32,7 @@ func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	return with(change)
 }
 
-// with adds changes to those of earlier options.
+// with returns an option with all functions that change the server's options, including those of earlier options.
 func with(changes ...func(*server.Options)) miniapitest.Option {
 	return miniapitest.WithEngine(func(earlier engine.Engine) (engine.Engine, error) {
 		e := &local.Engine{}

@@ -9,14 +9,15 @@ import (
 const (
 	// checkInterval is the time between two checks of the memory in use.
 	checkInterval = 5 * time.Second
-	// idleAllocation is more than an idle server allocates in that time, and less than any client makes it allocate.
+	// idleAllocation is the limit below which a server counts as idle: the bytes that it allocates within
+	// checkInterval. An idle server allocates less, and a server with a client more.
 	idleAllocation = 2 << 20
-	// worthGivingBack is the least growth of resident memory that is given back. Giving memory back takes time, and so
-	// does touching it again. If a quarter of the memory in need is more, that is the least.
+	// worthGivingBack is the smallest amount of memory that is given back to the system: giving back takes time, and so
+	// does getting memory again. For large processes, the smallest amount is a quarter of the needed memory.
 	worthGivingBack = 16 << 20
 )
 
-// memoryUse is the resident memory of the process and the total of its allocations, in bytes.
+// memoryUse is the resident memory of the process, and the sum of all its allocations so far, in bytes.
 type memoryUse struct{ resident, allocated uint64 }
 
 func readMemoryUse() memoryUse {
@@ -25,28 +26,30 @@ func readMemoryUse() memoryUse {
 	return memoryUse{resident: residentMemory(), allocated: sample[0].Value.Uint64()}
 }
 
-// heldByGo returns the memory that Go has taken from the system and not given back, in bytes.
+// heldByGo returns the number of bytes that the Go runtime has taken from the system and not given back.
 func heldByGo() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// idleMemory decides when an idle process gives memory back that only requests needed. Go keeps twice the heap until the
-// next collection: the OpenAPI documents, which the first kubectl apply requests, would take 130 MB for good.
+// idleMemory decides when the process gives memory back to the system: when no client uses the server, and earlier
+// requests have left unused memory. Go doesn't collect garbage until the heap has doubled. So the OpenAPI documents,
+// which the first kubectl apply requests, would occupy 130 MB forever.
 type idleMemory struct {
-	last memoryUse // at the last check
-	need uint64    // resident memory after the last time that memory was given back
+	last memoryUse // the value at the last check
+	need uint64    // the resident memory after memory was last given back
 }
 
-// due reports whether to give memory back now.
+// due reports whether the process should give memory back at this check.
 func (i *idleMemory) due(now memoryUse) bool {
 	idle := now.allocated-i.last.allocated < idleAllocation
 	i.last = now
 	return idle && now.resident > i.need+max(worthGivingBack, i.need/4)
 }
 
-// giveBackWhenIdle gives memory back when a check finds the process idle after use, until m is released.
+// giveBackWhenIdle makes a check at each value of checks, and gives memory back when it is due. It returns when m is
+// released.
 func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
 	for {
 		select {
@@ -61,7 +64,7 @@ func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
 	}
 }
 
-// giveBack gives back free memory of the heap, and the pages of the program's own file.
+// giveBack gives back unused memory of the heap, and the pages of the program's own file.
 func giveBack() {
 	debug.FreeOSMemory()
 	dropProgramPages()

@@ -37,7 +37,7 @@ func TestIdleMemoryIsDue(t *testing.T) {
 	}
 }
 
-// Memory that only requests needed isn't resident in an idle process. The test isn't parallel: other tests use memory.
+// An idle process gives back the memory that requests needed. The test isn't parallel, because other tests use memory.
 func TestIdleMemoryIsGivenBack(t *testing.T) {
 	const used = 128 << 20
 	giveBack()
@@ -52,7 +52,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 		m.release()
 		<-ended
 	}()
-	before := heldByGo() // the race detector keeps a part of resident memory
+	before := heldByGo() // with the race detector, a part of the resident memory is never given back
 	use(used)
 	if got := heldByGo(); got < before+used/2 {
 		t.Fatalf("%d bytes are held, want some %d more than %d", got, used, before)
@@ -66,7 +66,7 @@ func TestIdleMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// use touches memory of a size.
+// use allocates memory of a size, and writes to all of it.
 func use(size int) {
 	b := make([]byte, size)
 	for i := range b {

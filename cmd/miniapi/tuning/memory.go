@@ -7,33 +7,37 @@ import (
 )
 
 const (
-	// reserveSize is added to the size of the heap at which Go collects garbage. Without a reserve, a server with few
-	// objects would collect every few requests: a sixth of the work of 32 clients, a quarter of a start.
+	// reserveSize is the size of an unused allocation that makes the heap larger. Go collects garbage when the heap has
+	// doubled. Without the reserve, a server with few objects collects after every few requests: that is a sixth of the
+	// processor time with 32 clients, and a quarter of that of a start.
 	reserveSize = 32 << 20
-	// averageStack is the average stack of a ready server's goroutines, including the held stacks. Go gives a new
-	// goroutine the average, rounded up to a power of two. The goroutines of an idle server use next to nothing, and
-	// each goroutine of a request would have to grow its stack three times: a tenth of a small request.
+	// averageStack is the average stack size of the goroutines of a ready server, which holdStacks brings about. Go
+	// gives a new goroutine a stack of the average size, rounded up to a power of two. Without held stacks, the average
+	// is small, because goroutines of an idle server use almost none. Then each goroutine of a request must grow its
+	// stack three times, which takes a tenth of a small request.
 	averageStack = 20 << 10
 )
 
-// memory holds memory that is never touched, and so never resident, to influence Go's garbage collector.
+// memory holds memory that the program never touches, so that the memory isn't resident. Its size influences Go's
+// garbage collector.
 type memory struct {
-	// reserve counts as a part of the heap.
+	// reserve makes the heap larger: see reserveSize.
 	reserve  strings.Builder
 	released chan struct{}
 }
 
-// newMemory makes the reserve, unless GOGC in the environment sets the frequency of collections.
+// newMemory allocates the reserve. If the environment sets GOGC, the user has chosen the frequency of collections, and
+// there is no reserve.
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
-		m.reserve.Grow(reserveSize) // unlike make, Grow never clears the memory, which would touch it
+		m.reserve.Grow(reserveSize) // Grow doesn't clear the memory; make would, and so make the memory resident
 	}
 	return m
 }
 
-// settle is called when the server is ready: it holds stacks for the goroutines that there are, gives memory back that only
-// the start needed, and from then on memory that only requests needed.
+// settle must be called when the server is ready. It holds stacks, gives back the memory that only the start needed,
+// and starts a goroutine that gives back memory whenever the server is idle.
 func (m *memory) settle() {
 	m.holdStacks(runtime.NumGoroutine())
 	giveBack()
@@ -45,7 +49,8 @@ func (m *memory) settle() {
 	}()
 }
 
-// holdStacks holds as much stack as gives the average to a number of goroutines that use none.
+// holdStacks starts goroutines with large stacks. Their number makes the average stack size averageStack, if the other
+// goroutines use no stack.
 func (m *memory) holdStacks(goroutines int) {
 	const frameSize = len(frame{})
 	for range max(1, (goroutines*averageStack+frameSize/2)/frameSize) {
@@ -66,8 +71,8 @@ func (m *memory) release() {
 
 type frame [1 << 20]byte
 
-// holdStack calls hold with a frame on the stack. The frame is for the call of use, which never happens because use is
-// nil: the frame is never touched, and so never resident.
+// holdStack calls hold while a frame of the type frame is on the stack. The call of use reserves the frame, but never
+// happens because use is nil. So the frame is never written, and isn't resident.
 //
 //go:noinline
 func holdStack(hold func(), use func(frame)) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Goroutines start with the stack that a request uses, as long as the server runs.
+// While the server runs, new goroutines begin with a stack that is large enough for a request.
 func TestStacks(t *testing.T) {
 	sample := []metrics.Sample{{Name: "/gc/stack/starting-size:bytes"}}
 	startingSize := func() uint64 {
@@ -24,7 +24,7 @@ func TestStacks(t *testing.T) {
 	}
 	m.release()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		debug.FreeOSMemory() // a collection sets the starting size
+		debug.FreeOSMemory() // Go computes the initial stack size at a garbage collection
 		return startingSize() < averageStack/2, nil
 	})
 	if err != nil {

@@ -11,27 +11,29 @@ import (
 )
 
 const (
-	// patience is the duration after which a request counts as two: a long request has work for all processors.
+	// patience is the duration after which a request counts as two requests, so that the process uses all processors
+	// for it.
 	patience = 20 * time.Millisecond
-	// lull is the time for which requests must have come one at a time before the process is left one processor.
+	// lull is a time without simultaneous requests. After it, the process uses one processor.
 	lull = 50 * time.Millisecond
-	// fewWatches is the greatest number of watches for one processor: the work of an event grows with the watches.
+	// fewWatches is the largest number of open watches with which the process uses one processor. More watches make
+	// more work for each event.
 	fewWatches = 8
 )
 
-// processors leaves the process one processor (GOMAXPROCS) while requests come one at a time. A request passes through
-// some thirty goroutines, one after the other, and Go wakes an idle processor for each of them, which finds nothing to do.
-// Waking them takes a fifth of a small request.
+// processors limits the process to one processor (by GOMAXPROCS) while there is at most one request at a time. A
+// request passes through some thirty goroutines, one after the other. For each of them, Go would wake an idle processor
+// that finds nothing to do, and waking takes a fifth of the time of a small request.
 type processors struct {
-	one, all func() // set GOMAXPROCS
+	one, all func() // set GOMAXPROCS to one, or to the number of processors
 
-	requests, watches atomic.Int32 // being served
-	crowded           atomic.Bool  // requests were served at the same time since the last look
-	alone             atomic.Bool  // the process has one processor
+	requests, watches atomic.Int32 // requests and watches in progress
+	crowded           atomic.Bool  // whether there were simultaneous requests since the last call of look
+	alone             atomic.Bool  // whether the process uses one processor
 }
 
-// newProcessors returns nil if the machine has one processor, or GOMAXPROCS in the environment sets their number. All
-// methods accept nil.
+// newProcessors returns nil if the machine has one processor, or if the environment sets GOMAXPROCS. All methods accept
+// a nil receiver and do nothing.
 func newProcessors(environ func(string) string) *processors {
 	if environ("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {
 		return nil
@@ -39,15 +41,15 @@ func newProcessors(environ func(string) string) *processors {
 	return &processors{one: func() { runtime.GOMAXPROCS(1) }, all: runtime.SetDefaultGOMAXPROCS}
 }
 
-// regulate is called when the server is ready: a start has work for all processors.
+// regulate must be called when the server is ready. Before, a start uses all processors.
 func (p *processors) regulate() {
 	if p != nil {
 		time.AfterFunc(lull, p.look)
 	}
 }
 
-// look leaves the process one processor, or looks again later if several requests are served. After that, crowd starts the
-// next look.
+// look limits the process to one processor. If there were simultaneous requests, it looks again after lull. After the
+// limit is set, only crowd makes look run again.
 func (p *processors) look() {
 	if p.crowded.Swap(false) || p.requests.Load() > 1 || p.watches.Load() > fewWatches {
 		time.AfterFunc(lull, p.look)
@@ -55,25 +57,25 @@ func (p *processors) look() {
 	}
 	p.one()
 	p.alone.Store(true)
-	if p.crowded.Load() { // since the check above
+	if p.crowded.Load() { // a request may have come after the check above
 		p.crowd()
 	}
 }
 
-// crowd gives the process all processors.
+// crowd lets the process use all processors.
 func (p *processors) crowd() {
 	if !p.crowded.Load() {
 		p.crowded.Store(true)
 	}
 	if p.alone.CompareAndSwap(true, false) {
-		go func() { // setting GOMAXPROCS may wait for the garbage collector, and the request need not
+		go func() { // setting GOMAXPROCS may wait for the garbage collector, and the request must not wait
 			p.all()
 			time.AfterFunc(lull, p.look)
 		}()
 	}
 }
 
-// handler counts the requests that next serves, except the server's own.
+// handler returns a handler that counts the requests for next, except for those of the server itself.
 func (p *processors) handler(next http.Handler) http.Handler {
 	if p == nil {
 		return next
@@ -89,7 +91,7 @@ func (p *processors) handler(next http.Handler) http.Handler {
 		} else {
 			p.began(&p.requests, 1)
 			defer p.requests.Add(-1)
-			long := time.AfterFunc(patience, func() { p.began(&p.requests, 1) }) // counts twice
+			long := time.AfterFunc(patience, func() { p.began(&p.requests, 1) }) // a long request counts as two
 			defer func() {
 				if !long.Stop() {
 					p.requests.Add(-1)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// regulated has processors, and requests that last until they are released.
+// regulated has processors, and a handler whose requests last until the test releases them.
 type regulated struct {
 	*processors
-	now string // the number of processors, "one" or "all"
+	now string // the present setting of GOMAXPROCS, "one" or "all"
 }
 
 func newRegulated() *regulated {
@@ -23,7 +23,7 @@ func newRegulated() *regulated {
 	return r
 }
 
-// serve begins n requests, and returns a function that ends them.
+// serve begins n requests with a verb, and returns a function that ends them.
 func (r *regulated) serve(verb string, n int) (release func()) {
 	released := make(chan struct{})
 	ended := make(chan struct{})
@@ -45,7 +45,7 @@ func (r *regulated) serve(verb string, n int) (release func()) {
 	}
 }
 
-// pass lets the bubble's time pass, and runs everything that is due.
+// pass advances the fake clock of package synctest, and returns when all goroutines wait.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -91,7 +91,7 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// The start of a server uses all processors, however few requests there are.
+// Before the server is ready, the process uses all processors, even without simultaneous requests.
 func TestProcessorsBeforeTheServerIsReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// mapping is a part of the address space, as /proc/self/smaps describes it.
+// mapping is a part of the address space, as a section of /proc/self/smaps describes it.
 type mapping struct {
 	start, end  uintptr
 	permissions string
 	file        string
-	anonymous   bool // some pages differ from the file
+	anonymous   bool // whether some pages differ from the file
 }
 
 // dropProgramPages gives back the pages of the program's code and constants. After a start these are 80 MB, and an idle
-// server never touches most of them again. A page that the server does touch comes back from the page cache. An error
-// leaves the pages resident, which does no harm.
+// server needs few of them. When the program needs a page again, the kernel maps it from its page cache. If a call
+// fails, the pages stay resident, which does no harm.
 func dropProgramPages() {
 	program, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,8 @@ func dropProgramPages() {
 	}
 }
 
-// residentMemory returns the resident memory of the process, in bytes, or the memory held by Go if /proc can't be read.
+// residentMemory returns the resident memory of the process in bytes. If /proc can't be read, it returns the memory
+// held by Go.
 func residentMemory() uint64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -49,7 +50,7 @@ func residentMemory() uint64 {
 	return resident * uint64(os.Getpagesize())
 }
 
-// reads reports whether all pages of the mapping are those of the file, and can't change.
+// reads reports whether the mapping is a read-only mapping of the file, whose pages are all unchanged.
 func (m mapping) reads(file string) bool {
 	return m.file == file && !strings.Contains(m.permissions, "w") && !m.anonymous
 }

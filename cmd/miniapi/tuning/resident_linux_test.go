@@ -38,7 +38,7 @@ Anonymous:           100 kB
 	}
 }
 
-// Only pages that the kernel can read again from the file are given back.
+// Pages are given back only if the kernel can read them from the file again.
 func TestMappingReads(t *testing.T) {
 	t.Parallel()
 	const program = "/opt/miniapi"
@@ -60,7 +60,7 @@ func TestMappingReads(t *testing.T) {
 	}
 }
 
-// The program has such pages, and runs on after they are given back.
+// dropProgramPages finds pages of the test program, and the program continues to work without them.
 func TestDropProgramPages(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()

@@ -2,8 +2,8 @@
 
 package tuning
 
-// dropProgramPages does nothing: the system calls are those of Linux.
+// dropProgramPages does nothing, because its system calls exist only on Linux.
 func dropProgramPages() {}
 
-// residentMemory returns the memory held by Go, in bytes.
+// residentMemory returns the number of bytes that the Go runtime holds.
 func residentMemory() uint64 { return heldByGo() }

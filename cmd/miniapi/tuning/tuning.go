@@ -1,12 +1,12 @@
 // Package tuning sets the Go runtime for a process that runs one API server and nothing else. Each setting is for the
-// whole process, so a library must not import the package: a server in a test's process runs without it.
+// whole process, so a library must not import the package: a server in a test's process runs without these settings.
 //
-// Each setting serves figures of docs/performance.md:
+// Each setting improves figures of docs/performance.md:
 //
-//   - the reserve (memory.go): creates by 32 clients, and the time of a start;
-//   - held stacks (memory.go): creates by one client;
-//   - memory given back (idle.go): resident memory of an idle server;
-//   - processors (processors.go): creates by one client, with and without webhooks.
+// - the reserve (memory.go): creates by 32 clients, and the time of a start;
+// - held stacks (memory.go): creates by one client;
+// - memory given back (idle.go): resident memory of an idle server;
+// - processors (processors.go): creates by one client, with and without webhooks.
 //
 // A setting that doesn't improve its figure by 5 per cent is deleted.
 package tuning
@@ -19,20 +19,21 @@ type Runtime struct {
 	processors *processors
 }
 
-// Start is called before the server is built. A setting that the environment makes (GOGC, GOMAXPROCS) stays as it is.
+// Start must be called before the server is built. A setting that the environment already makes (GOGC, GOMAXPROCS)
+// stays unchanged.
 func Start(environ func(string) string) *Runtime {
 	return &Runtime{memory: newMemory(environ), processors: newProcessors(environ)}
 }
 
-// CountRequests wraps the handler of the server's requests. The number of requests decides how many processors the
+// CountRequests wraps the handler of the server. The number of requests in progress decides how many processors the
 // process uses.
 func (r *Runtime) CountRequests(next http.Handler) http.Handler { return r.processors.handler(next) }
 
-// Ready is called when the server is ready.
+// Ready must be called when the server is ready.
 func (r *Runtime) Ready() {
 	r.memory.settle()
 	r.processors.regulate()
 }
 
-// Stop is called when the server has stopped.
+// Stop must be called when the server has stopped.
 func (r *Runtime) Stop() { r.memory.release() }

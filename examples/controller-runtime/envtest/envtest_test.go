@@ -1,7 +1,7 @@
 // Package envtest_test tests the operator with envtest, as scaffolded projects do: with Ginkgo, envtest's own
-// installation of definitions and webhooks, and the manager's own webhook server. The only trace of miniapi is the
-// suite's KUBEBUILDER_ASSETS, which "miniapi assets" makes. A project that isn't bound to envtest starts a server with
-// package miniapitest instead, as the operator's own tests do.
+// installation of definitions and webhooks, and the manager's own webhook server. Only KUBEBUILDER_ASSETS differs: it
+// is a folder that "miniapi assets" makes. A project that doesn't have to use envtest starts a server with package
+// miniapitest instead, as the operator's own tests do.
 package envtest_test
 
 import (
@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2" //nolint:revive // as it is scaffolded
-	. "github.com/onsi/gomega"    //nolint:revive // as it is scaffolded
+	. "github.com/onsi/ginkgo/v2" //nolint:revive // scaffolded projects import it so
+	. "github.com/onsi/gomega"    //nolint:revive // scaffolded projects import it so
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +29,7 @@ import (
 	operator "github.com/miniapi-dev/miniapi/examples/controller-runtime"
 )
 
-// TestMain builds miniapi and makes its assets, unless KUBEBUILDER_ASSETS is set.
+// TestMain builds miniapi and runs "miniapi assets", unless KUBEBUILDER_ASSETS is set.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir) //nolint:errcheck // the folder is temporary
 	miniapi, assets := filepath.Join(dir, "miniapi"), filepath.Join(dir, "assets")
 	for _, args := range [][]string{
 		{"go", "build", "-o", miniapi, "github.com/miniapi-dev/miniapi/cmd/miniapi"},
@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	if err := os.Setenv("KUBEBUILDER_ASSETS", assets); err != nil { //nolint:forbidigo // what envtest reads
+	if err := os.Setenv("KUBEBUILDER_ASSETS", assets); err != nil { //nolint:forbidigo // envtest reads the variable
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -1,5 +1,5 @@
-// Package project writes custom resource definitions like those of a large project, for benchmarks. It isn't for tests of
-// what definitions do: these have small ones.
+// Package project writes custom resource definitions like those of a large project, for benchmarks. Don't use it in
+// tests of definitions, which need small ones.
 package project
 
 import (
@@ -14,18 +14,21 @@ import (
 )
 
 const (
-	// Definitions is the number of definitions of a project, as Cluster API and Kueue have them. They have 4.6 MB.
+	// Definitions is the number of definitions of a project. The project is like Cluster API together with Kueue, whose
+	// definitions have 4.6 MB.
 	Definitions = 54
-	// Median is the median size of a project's definitions in kB.
+	// Median is the median size of the definitions of the project, in kB.
 	Median = 14
-	// Mean is the mean size of a project's definitions in kB.
+	// Mean is the mean size of the definitions of the project, in kB.
 	Mean = 86
 )
 
-// large are the sizes of the definitions that have most of a project's content, in kB. Others have the median size.
+// large are the sizes of the largest definitions, in kB. They make up most of the project. All other definitions have
+// the median size.
 var large = [...]int{1400, 360, 360, 350, 310, 280, 240, 100, 100, 90, 90, 90, 90, 80, 80, 80}
 
-// Write writes a project into a folder, one file for each definition. Another text makes another content.
+// Write writes the definitions of a project into a folder, one file for each. The argument text is part of every
+// description, so a different text gives different definitions.
 func Write(folder, text string) error {
 	for n := range Definitions {
 		kB := Median
@@ -39,7 +42,7 @@ func Write(folder, text string) error {
 	return nil
 }
 
-// WriteOne writes a definition of about so many kB into a file of a folder, and returns the file.
+// WriteOne writes a definition of about kB kilobytes into a folder, and returns the path of its file.
 func WriteOne(folder, plural, text string, kB int) (string, error) {
 	data, err := json.Marshal(definition(plural, text, kB))
 	if err != nil {
@@ -89,8 +92,8 @@ func definition(plural, text string, kB int) *apiextensionsv1.CustomResourceDefi
 }
 
 const (
-	// groupSize is about the bytes of a group of fields.
+	// groupSize is the approximate size of a group of fields in bytes.
 	groupSize = 2600
-	// groupsPerRule is how many groups there are for one rule.
+	// groupsPerRule is the number of groups of fields for each validation rule.
 	groupsPerRule = 20
 )

@@ -1,5 +1,5 @@
-// Package operator is an operator that hack/test-compat.sh compiles and tests with each version of Kubernetes and
-// controller-runtime that the fixture supports. So it uses what all of these have.
+// Package operator is a small operator. hack/test-compat.sh compiles it and runs its tests with each version of
+// Kubernetes and controller-runtime that the fixture supports, so it uses only functions that all versions have.
 package operator
 
 import (
@@ -35,7 +35,7 @@ func (c *controller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, c.Patch(ctx, marked, client.MergeFrom(seen))
 }
 
-// Webhook refuses config maps that are called so.
+// Webhook refuses config maps with the name "forbidden".
 func Webhook() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
 		return admission.ValidationResponse(r.Name != "forbidden", "it is called so")

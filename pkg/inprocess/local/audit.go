@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// auditPolicy decodes the policy of a description. The result is nil if there is none.
+// auditPolicy decodes the audit policy of a server's description. The result is nil if the description has none.
 func auditPolicy(policy json.RawMessage) (*auditinternal.Policy, error) {
 	if len(policy) == 0 {
 		return nil, nil
@@ -21,7 +21,7 @@ func auditPolicy(policy json.RawMessage) (*auditinternal.Policy, error) {
 	if err := json.Unmarshal(policy, rules); err != nil {
 		return nil, fmt.Errorf("audit policy: %w", err)
 	}
-	if len(rules.Rules) == 0 { // --audit-policy-file refuses a policy without rules too
+	if len(rules.Rules) == 0 { // like --audit-policy-file, refuse a policy without rules
 		return nil, errors.New("audit policy: rules must be set, or nothing is recorded; a nil policy records everything")
 	}
 	audit.Scheme.Default(rules)
@@ -35,7 +35,7 @@ func auditPolicy(policy json.RawMessage) (*auditinternal.Policy, error) {
 	return internal, nil
 }
 
-// auditSink is an audit.Backend that encodes events.
+// auditSink is an audit backend that passes each event on in JSON.
 type auditSink func(event []byte)
 
 // ProcessEvents implements audit.Sink.

@@ -1,3 +1,4 @@
-// Package local is the engine that runs the fixture's servers in its own process. Any number of servers run at the same
-// time. A program that wants a server imports package server instead.
+// Package local is the engine of the test fixture that runs servers in its own process, several at a time if needed.
+// Both a test's process and "miniapi host" use it. Don't use it to run a server in another program: package server is
+// for that.
 package local

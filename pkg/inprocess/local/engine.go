@@ -12,12 +12,12 @@ import (
 
 // Engine is an engine.Engine. The zero value is ready for use.
 type Engine struct {
-	// Changes are called with the options of each server, in order, after the description is applied.
+	// Changes modify the options of each server. They are called in order, after the description is applied.
 	Changes []func(*server.Options)
 }
 
-// starts has a place for each server that is starting. A start is work for the processors of the process: more starts
-// at a time only take longer, until etcd's requests time out.
+// starts limits the number of servers that start at the same time. Starting needs processor time. With too many starts
+// at a time, each takes so long that requests to etcd time out.
 var starts = make(chan struct{}, 2*runtime.GOMAXPROCS(0))
 
 // Start implements engine.Engine.
@@ -40,7 +40,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 	return s, nil
 }
 
-// start starts a server. After an error, nothing is left.
+// start starts a server. If it returns an error, nothing of the server is left.
 func (e *Engine) start(ctx context.Context, d engine.Description, events engine.Events) (*runningServer, error) {
 	o, err := e.options(d)
 	if err != nil {

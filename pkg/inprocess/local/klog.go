@@ -13,12 +13,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// processKlog passes klog's output to the logs of the running servers, in place of standard error. It is a variable of
-// the package because klog has one output for the process.
+// processKlog passes klog's output to the logs of the running servers, instead of standard error. It is a package
+// variable because klog has one output for the whole process.
 var processKlog = &klogTap{logs: map[*log]struct{}{}}
 
-// klogTap is klog's output, unless the process has set another. Entries of other packages than the server's, and
-// entries while no server runs, go to standard error as before.
+// klogTap is klog's output, if the process hasn't set another. Entries that a server's packages write go to the logs of
+// the running servers. All other entries, and entries while no server runs, go to standard error.
 type klogTap struct {
 	once sync.Once
 
@@ -26,8 +26,8 @@ type klogTap struct {
 	logs map[*log]struct{}
 }
 
-// attach adds the log of a server that starts. The log also gets the entries of other servers: klog can't tell servers
-// apart.
+// attach adds the log of a starting server. The log also gets the entries of other servers, because klog's entries
+// don't say which server writes them.
 func (k *klogTap) attach(l *log) {
 	k.once.Do(k.replaceStderr)
 	k.mu.Lock()
@@ -35,30 +35,31 @@ func (k *klogTap) attach(l *log) {
 	k.logs[l] = struct{}{}
 }
 
-// detach removes the log of a server that has stopped.
+// detach removes the log of a stopped server.
 func (k *klogTap) detach(l *log) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.logs, l)
 }
 
-// replaceStderr makes k klog's output, if klog's output is standard error. The process can set another output later.
+// replaceStderr sets klog's output to k if the output is standard error. The process can still set another output
+// later.
 func (k *klogTap) replaceStderr() {
 	settings := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(settings)
 	if settings.Lookup("logtostderr").Value.String() != "true" {
 		return
 	}
-	// klog writes an entry to the outputs of its severity and of all lower ones.
+	// klog writes an entry to the outputs of its severity and of all lower severities, so only the lowest one needs k.
 	for severity, to := range map[string]io.Writer{"INFO": k, "WARNING": io.Discard, "ERROR": io.Discard, "FATAL": io.Discard} {
 		klog.SetOutputBySeverity(severity, to)
 	}
-	// Otherwise errors go to standard error too. Set fails for unknown flags and severities alone.
+	// By default, klog also writes errors to standard error. Set fails only for unknown flags and severities.
 	_ = settings.Set("stderrthreshold", "FATAL")
 	klog.LogToStderr(false)
 }
 
-// Write takes one entry.
+// Write handles one entry of klog.
 func (k *klogTap) Write(entry []byte) (int, error) {
 	k.mu.Lock()
 	logs := slices.Collect(maps.Keys(k.logs))
@@ -74,20 +75,20 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 }
 
 var (
-	// serving are the packages of a server. Clients use some of them too.
+	// serving are the packages of which a server consists. Clients use some of them, too.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/inprocess/", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",
 	}
-	// logging are the packages through which they log.
+	// logging are the packages whose functions the packages of serving call to log.
 	logging = []string{
 		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/inprocess/local.(*klogTap)",
 	}
 )
 
-// byServer reports whether a package of the server wrote the current entry.
+// byServer reports whether a package of a server wrote the entry that is being written. It looks at the call stack.
 func byServer() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

@@ -8,16 +8,16 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// log passes on the log of one server: the entries logged by the logger of its context, and those logged by klog, which
-// all servers of the process share.
+// log is the log of one server. It gets the entries of the logger in the server's context, and the entries of klog,
+// which all servers of the process share.
 type log struct{ add func(line string) }
 
-// context returns a context with the server's logger.
+// context returns a context with the logger of the server.
 func (l *log) context(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l))))
 }
 
-// Write takes one entry.
+// Write adds one entry to the log.
 func (l *log) Write(entry []byte) (int, error) {
 	l.add(strings.TrimSuffix(string(entry), "\n"))
 	return len(entry), nil

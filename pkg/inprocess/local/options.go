@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// options returns the options of a described server. The changes come last.
+// options returns the server options for a description. The functions of Changes are called last.
 func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	o := server.NewOptions()
 	if err := parseFlags(o, d.Flags); err != nil {
@@ -56,7 +56,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	return o, nil
 }
 
-// parseFlags sets options by flags of "miniapi serve".
+// parseFlags sets server options by flags of "miniapi serve".
 func parseFlags(o *server.Options, flags []string) error {
 	if len(flags) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func parseFlags(o *server.Options, flags []string) error {
 	var sections cliflag.NamedFlagSets
 	o.AddFlags(&sections)
 	all := pflag.NewFlagSet("miniapi", pflag.ContinueOnError)
-	all.SetOutput(io.Discard) // pflag warns of deprecated flags there
+	all.SetOutput(io.Discard) // pflag writes warnings about deprecated flags there
 	for _, section := range sections.FlagSets {
 		all.AddFlagSet(section)
 	}
@@ -74,7 +74,8 @@ func parseFlags(o *server.Options, flags []string) error {
 	return nil
 }
 
-// checkPlugins validates names as the server does. The error has the name of the fixture's option instead of the flag.
+// checkPlugins validates the names of admission plugins as the server does. Its error names the fixture's option; the
+// server's error would name a flag.
 func checkPlugins(option string, names []string) error {
 	plugins := admission.NewOptions()
 	plugins.Enable = names
@@ -84,7 +85,7 @@ func checkPlugins(option string, names []string) error {
 	return nil
 }
 
-// checkControllers is checkPlugins for controllers.
+// checkControllers validates the names of controllers, like checkPlugins.
 func checkControllers(names []string) error {
 	for _, err := range controllers.Selection(names).Validate() {
 		return fmt.Errorf("WithControllers: %s", strings.TrimPrefix(err.Error(), "--controllers: "))
@@ -92,7 +93,8 @@ func checkControllers(names []string) error {
 	return nil
 }
 
-// setGates sets feature gates. Gates that aren't a library's belong to the one server.
+// setGates sets the feature gates of a server. The library's gates are those of the process; all others belong to this
+// server.
 func setGates(o *server.Options, gates map[string]bool) error {
 	o.FeatureGates = map[string]bool{}
 	known := o.KnownFeatureGates()
@@ -108,10 +110,10 @@ func setGates(o *server.Options, gates map[string]bool) error {
 	return nil
 }
 
-// place gives services their addresses, except those that have another address in the options.
+// place adds the addresses of services to the options. An address that the options already have stays.
 func place(o *server.Options, services []engine.Place) {
 	addresses := admission.ServiceAddresses{}
-	maps.Copy(addresses, o.Admission.Services) // the map may be the test's own
+	maps.Copy(addresses, o.Admission.Services) // the test may own the map, so change a copy
 	placed := map[admission.ServicePort]bool{}
 	for port := range addresses {
 		placed[admission.ServicePort{Namespace: port.Namespace, Name: port.Name}] = true

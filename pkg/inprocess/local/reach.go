@@ -17,11 +17,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// reachPeriod is the time between two attempts.
+// reachPeriod is the pause between two attempts to reach a webhook.
 const reachPeriod = 10 * time.Millisecond
 
-// Reach implements engine.Server. It sends a request to a webhook as the server does. Any HTTP status means that the
-// webhook listens and is trusted. Only the fixture itself reports a missing handler.
+// Reach implements engine.Server. It calls a webhook's address as the server does. Any HTTP status means that the
+// webhook listens and that its certificate is trusted. If the path has no handler, only the fixture's own webhook
+// server reports it.
 func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
 	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {
@@ -32,13 +33,13 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 	var last error
 	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
 		err := request(ctx, client.Client, client.Get().URL().String())
-		// The end of the context is the reason only if there was no other. A dialer compares the deadline with the
-		// clock itself.
+		// The end of the context is the reason only if there was no other error. The dialer compares the deadline with
+		// the clock itself, and may return its error before the context ends.
 		if deadline, _ := ctx.Deadline(); last == nil || ctx.Err() == nil && time.Now().Before(deadline) {
 			last = err
 		}
 		if utilnet.IsConnectionRefused(err) {
-			return false, nil // the webhook may be starting
+			return false, nil // the webhook's process may still be starting
 		}
 		return true, err
 	})
@@ -48,7 +49,7 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 	return nil
 }
 
-// trust marks the error of a certificate that isn't trusted.
+// trust marks an error that says that the webhook's certificate isn't trusted.
 func trust(err error) error {
 	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 		return &engine.UntrustedError{Err: err}
@@ -56,7 +57,7 @@ func trust(err error) error {
 	return err
 }
 
-// clientConfig returns the library's form of a webhook.
+// clientConfig converts a webhook of the engine to the library's type.
 func clientConfig(w engine.Webhook) utilwebhook.ClientConfig {
 	c := utilwebhook.ClientConfig{Name: w.Name, URL: w.URL, CABundle: w.CABundle}
 	if s := w.Service; s != nil {
@@ -73,7 +74,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	r.Header.Set(engine.ReachHeader, engine.ReachRequest)
-	r.Close = true // the client makes no other request
+	r.Close = true // close the connection afterwards, because there is no second request
 	response, err := client.Do(r)
 	if broken := (*net.OpError)(nil); err != nil && connected && !errors.As(err, &broken) {
 		return fmt.Errorf("%w: the webhook must answer a GET without a body, with any status", err)

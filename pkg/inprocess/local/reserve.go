@@ -8,21 +8,24 @@ import (
 	"sync/atomic"
 )
 
-// firstReserve is added to the size of the heap at which Go collects garbage, in bytes, while a process's first server
-// starts. Without it, three collections of a growing heap would take a tenth of the start.
+// firstReserve is the size in bytes of an unused allocation that makes the heap larger while the first server of a
+// process starts. Go collects garbage when the heap has doubled. Without the reserve, there are three collections while
+// the heap grows, which take a tenth of the start.
 const firstReserve = 64 << 20
 
-// firstReserved is true when a server of this process has had the reserve. Later servers start with a heap that is
-// collected less often.
+// firstReserved is true after the first server of this process has had the reserve. For later servers, the heap is
+// already large.
 var firstReserved atomic.Bool
 
-// reserveHeap makes the reserve, unless once is set already or the process limits its memory. The reserve is never
-// touched, and so never resident. After release, the collector frees it.
+// reserveHeap allocates the reserve and sets once. It does nothing if once is already set, or if the process has a
+// memory limit. The program never touches the reserve, so the reserve isn't resident. After release, the garbage
+// collector frees it.
 func reserveHeap(once *atomic.Bool) (release func()) {
-	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 { // -1 returns the limit
+	// SetMemoryLimit(-1) returns the limit without changing it.
+	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}
-	var reserve strings.Builder // unlike make, Grow never clears memory that was used before, which would touch it
+	var reserve strings.Builder // Grow doesn't clear reused memory; make would, and so make the memory resident
 	reserve.Grow(firstReserve)
 	return func() { runtime.KeepAlive(&reserve) }
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The reserve is never touched: it takes no resident memory, and isn't cleared, even if the heap was used before.
+// The reserve takes no resident memory, even if the heap was used before: it is allocated without being cleared.
 func TestReserveIsNotTouched(t *testing.T) {
 	garbage := make([]byte, 2*firstReserve)
 	for i := 0; i < len(garbage); i += os.Getpagesize() {

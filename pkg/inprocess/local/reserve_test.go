@@ -15,7 +15,7 @@ func TestReserveHeap(t *testing.T) {
 	}
 	var once atomic.Bool
 	before := heap()
-	const some = firstReserve / 2 // other changes of the heap are much smaller
+	const some = firstReserve / 2 // other changes of the heap are much smaller than this
 	release := reserveHeap(&once)
 	if got := heap(); got < before+some {
 		t.Errorf("while a first server starts: want %d bytes more in a heap of %d, got %d", firstReserve, before, got)

@@ -14,8 +14,8 @@ type runningServer struct {
 	info   engine.Info
 	log    *log
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when the server has ended
-	err    error         // set before ended is closed
+	ended  chan struct{} // closed when the server has stopped
+	err    error         // has its value when ended is closed
 }
 
 func infoOf(s *server.Server, o *server.Options) engine.Info {
@@ -30,7 +30,7 @@ func infoOf(s *server.Server, o *server.Options) engine.Info {
 	return info
 }
 
-// installedOf tells which definitions of the description the server has.
+// installedOf returns the definitions of the description that the server has stored at its start.
 func installedOf(s *server.Server) []engine.Installed {
 	var installed []engine.Installed
 	for _, i := range s.Installed() {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// UsageArgs turns the error of a check of arguments into a UsageError.
+// UsageArgs wraps a check of arguments: its error becomes a UsageError.
 func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -17,8 +17,9 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// FlagsAlone refuses arguments that aren't empty, as kube-apiserver does: scripts leave an empty argument where a flag
-// is optional. The error explains the most frequent mistake, a boolean flag with its value as an argument.
+// FlagsAlone refuses arguments, except for empty ones. As in kube-apiserver, empty ones are allowed, because scripts
+// leave them in place of an optional flag. The error explains the most frequent mistake: the value of a boolean flag as
+// a separate argument.
 func FlagsAlone(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {

@@ -1,6 +1,6 @@
-// Package cli has what miniapi's commands say to users on a command line: usage errors and exit codes, suggestions for
-// flags and commands that are misspelled, and text that a shell can read. What a single command says stays in the
-// command's own file.
+// Package cli has the parts of a command line that all commands of miniapi share: usage errors, exit codes, suggestions
+// for misspelled flags and commands, and quoting for shells. Don't use it for the texts of a single command: these are
+// in the command's own file.
 package cli
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Exit codes of the program.
+// The exit codes of the program.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
@@ -35,7 +35,7 @@ func Report(err error, to io.Writer) int {
 	return ExitFailed
 }
 
-// oneLine joins the lines of an error: scripts read one line per error.
+// oneLine joins the lines of an error, because scripts expect one line for each error.
 func oneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, line := range lines {

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HelpAll is the flag that prints the flags that --help leaves out.
+// HelpAll is the flag that prints all flags. --help prints only some of them.
 const HelpAll = "help-all"
 
 const (
 	// maxSimilar is the greatest number of suggestions in an error.
 	maxSimilar = 4
-	// maxDistance is the greatest number of letters by which a misspelled name may differ.
+	// maxDistance is the largest number of letters in which a suggestion may differ from the misspelled name.
 	maxDistance = 2
 )
 
@@ -38,12 +38,12 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("%w: did you mean --%s?", err, strings.Join(similar, " or --"))}
 }
 
-// similarFlags returns the flags that an unknown flag may stand for: flags that are spelled alike, begin with the
-// unknown name or end in it.
+// similarFlags returns the flags that the user may have meant by an unknown flag: flags with a similar name, or with a
+// name that begins or ends with the unknown one.
 func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {
-	// pflag reads -data-dir=x, with one dash, as the flag -d and its value.
+	// If a user writes -data-dir=x with one dash, pflag takes it for the flag -d, so look at the whole argument.
 	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")
-	// Cobra compares names of commands, so each flag becomes a command.
+	// cobra can only suggest names of commands, so make a command for each flag.
 	flags := &cobra.Command{SuggestionsMinimumDistance: maxDistance}
 	of.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Deprecated != "" || len(f.Name) <= maxDistance {
@@ -54,7 +54,8 @@ func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {
 	return slices.Compact(flags.SuggestionsFor(name))
 }
 
-// endings returns a flag's name without its first word, without its first two words, and so on.
+// endings returns a flag's name without its first word, without its first two words, and so on. Words are separated by
+// dashes.
 func endings(name string) []string {
 	var all []string
 	for _, rest, more := strings.Cut(name, "-"); more; _, rest, more = strings.Cut(rest, "-") {

@@ -2,7 +2,7 @@ package cli
 
 import "strings"
 
-// Quoted returns a path in the form that shells read.
+// Quoted returns a path with the quotes that a shell needs to read it.
 func Quoted(path string) string {
 	if !strings.ContainsAny(path, " \t\n'\"\\$`*?[](){}<>|&;~#!") {
 		return path

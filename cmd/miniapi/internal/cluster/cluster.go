@@ -1,7 +1,8 @@
-// Package cluster reads what a cluster has of a webhook configuration: the configuration, the definitions of its custom
-// resources, the labels of the namespaces that matter, and the way to its service through the API server.
+// Package cluster reads the objects of a cluster that matter for a webhook configuration: the configuration, the
+// definitions of its custom resources, and the labels of namespaces. It also makes the address of the webhook's
+// service, by which calls go through the API server.
 //
-// Don't use it to change anything in a cluster: it only reads.
+// Don't use the package to change a cluster: it only reads.
 package cluster
 
 import (
@@ -24,17 +25,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// Found is what a cluster has.
+// Found has the objects that were read from a cluster.
 type Found struct {
 	Configurations []*webhook.Configuration
-	// Definitions are those of the custom resources that the rules name. Their versions aren't converted.
+	// Definitions are the definitions of the custom resources in the rules of the configurations, without their
+	// conversion webhooks.
 	Definitions []*unstructured.Unstructured
 
 	config    *rest.Config
 	transport http.RoundTripper
 }
 
-// Find reads the configurations of a name, of either kind.
+// Find reads the mutating and the validating configuration of a name. At least one must exist.
 func Find(ctx context.Context, config *rest.Config, name string) (*Found, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -60,7 +62,8 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name", name, config.Host)
 	}
 	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
-	if err == nil { // without the permission, the labels aren't known
+	// A user may lack permission to read namespaces; without labels, the cases use namespaces without labels.
+	if err == nil {
 		for i := range namespaces.Items {
 			objects = append(objects, &namespaces.Items[i])
 		}
@@ -71,7 +74,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 	return f, f.findDefinitions(ctx, client)
 }
 
-// findDefinitions reads the definitions of the rules' groups.
+// findDefinitions reads the definitions of the groups that rules name.
 func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) error {
 	all, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -87,14 +90,14 @@ func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) e
 		definition.SetUID("")
 		definition.SetManagedFields(nil)
 		delete(definition.Object, "status")
-		// The server that makes the requests can't reach a conversion webhook.
+		// The definitions are applied to another server, which can't reach the conversion webhooks of the cluster.
 		unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
 		f.Definitions = append(f.Definitions, definition)
 	}
 	return nil
 }
 
-// names tells whether a rule names a group.
+// names tells whether a rule of the configurations names a group.
 func (f *Found) names(group string) bool {
 	for _, c := range f.Configurations {
 		for i := range c.Hooks {
@@ -108,7 +111,8 @@ func (f *Found) names(group string) bool {
 	return false
 }
 
-// Proxied returns the way to a service through the API server.
+// Proxied returns the address of a service in the API server's proxy, and a client with the credentials of the
+// kubeconfig.
 func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhook.Endpoint, error) {
 	if service == nil {
 		return webhook.Endpoint{}, errors.New("clientConfig has no service")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A service is called through the API server, with the credentials of the kubeconfig.
+// A service is called through the API server's proxy, with the credentials of the kubeconfig.
 func TestProxied(t *testing.T) {
 	t.Parallel()
 	var seen string

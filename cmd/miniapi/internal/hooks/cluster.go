@@ -1,4 +1,5 @@
-// Package hooks reads the extensions of a server that a kubeconfig names, and shows what they answer.
+// Package hooks is for the commands about runtime hooks: it reads ExtensionConfigs from a server, calls their
+// extensions, and prints the answers. The client of hooks itself is in pkg/runtimehooks/client.
 package hooks
 
 import (
@@ -28,13 +29,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// Catalog returns the hooks that the commands know: those of Cluster API.
+// Catalog returns the hooks that the commands know, which are those of Cluster API.
 func Catalog() (*catalog.Catalog, error) {
 	c := catalog.New()
 	return c, clusterapi.AddToCatalog(c)
 }
 
-// Configs reads the ExtensionConfigs of a server, by name. A server with an older Cluster API has v1alpha1 alone.
+// Configs reads the ExtensionConfigs of a server, sorted by name. It also reads the version v1alpha1, which an older
+// Cluster API serves.
 func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionConfig, error) {
 	all, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -71,7 +73,8 @@ func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionCon
 	return configs, nil
 }
 
-// CallByServer has the server make a call. served is false if the server isn't miniapi with hooks.
+// CallByServer requests a call of a hook from the server, which makes the call. The result served is false if the
+// server has no path for that: it isn't miniapi, or has no runtime hooks.
 func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_ *client.Result, served bool, err error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -82,7 +85,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 		return nil, false, err
 	}
 	answer := typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body).Do(ctx)
-	if err := answer.Error(); err != nil { // unlike the error of Raw, with the message of the server
+	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
 		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}
 	data, err := answer.Raw()
@@ -93,9 +96,9 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	return result, true, json.Unmarshal(data, result)
 }
 
-// NewClient returns a client that calls the handlers that ExtensionConfigs have in their statuses. Services are resolved as
-// for webhooks: by the given addresses, or else by the server's endpoints, which must be reachable from here. stop releases
-// what the client holds.
+// NewClient returns a client that calls handlers of extensions from this process. The handlers are those in the
+// statuses of the ExtensionConfigs. The address of a service is the one in addresses, or that of the service's
+// endpoints, which this machine must reach. The caller must call stop at the end.
 func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses admission.ServiceAddresses) (_ *client.Client, stop func(), err error) {
 	c, err := Catalog()
 	if err != nil {

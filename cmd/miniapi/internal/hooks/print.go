@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// PrintHandlers prints the handlers of ExtensionConfigs by hook, in the order in which they are called, and then the
-// ExtensionConfigs that aren't discovered.
+// PrintHandlers prints a table of the handlers of ExtensionConfigs, grouped by hook and in the order of their calls.
+// After the table, it prints the ExtensionConfigs that have not been discovered.
 func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "HOOK\tHANDLER\tTIMEOUT\tFAILURE POLICY")
@@ -27,7 +27,7 @@ func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	for _, config := range configs {
 		handlers = append(handlers, config.Status.Handlers...)
 	}
-	// Handlers are in the order of the calls already, and stay so within a hook.
+	// A stable sort keeps the handlers of a hook in the order of their calls.
 	slices.SortStableFunc(handlers, func(a, b runtimev1.ExtensionHandler) int {
 		return cmp.Or(cmp.Compare(a.RequestHook.APIVersion, b.RequestHook.APIVersion), cmp.Compare(a.RequestHook.Hook, b.RequestHook.Hook))
 	})
@@ -49,7 +49,7 @@ func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	return nil
 }
 
-// PrintResult prints what each handler answered, and what came of the call.
+// PrintResult prints the answer of each handler, and the result of the call of the hook.
 func PrintResult(out io.Writer, result *client.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, a := range result.Answers {
@@ -69,7 +69,7 @@ func PrintResult(out io.Writer, result *client.Result) error {
 		return err
 	}
 	if result.Error != "" {
-		return nil // the error of the command
+		return nil // the command prints this error itself
 	}
 	if len(result.Answers) == 0 {
 		_, err := fmt.Fprintf(out, "%s: no extension has a handler for this object\n", result.Hook)
@@ -79,7 +79,7 @@ func PrintResult(out io.Writer, result *client.Result) error {
 	return err
 }
 
-// describe returns a response in one line.
+// describe returns a response as one line of text.
 func describe(response json.RawMessage) string {
 	var common hooksv1.CommonRetryResponse
 	if err := json.Unmarshal(response, &common); err != nil {
@@ -93,7 +93,7 @@ func describe(response json.RawMessage) string {
 		parts = append(parts, common.Message)
 	}
 	var further map[string]json.RawMessage
-	_ = json.Unmarshal(response, &further) // it was decoded above
+	_ = json.Unmarshal(response, &further) // the text has been decoded before, so there is no error
 	for _, name := range []string{"apiVersion", "kind", "status", "message", "retryAfterSeconds"} {
 		delete(further, name)
 	}

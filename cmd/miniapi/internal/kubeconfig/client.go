@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Source is the kubeconfig of a running server, for commands that ask the server.
+// Source names the kubeconfig of a running server, for commands that make requests to the server.
 type Source struct {
 	// File is the value of --kubeconfig, or "".
 	File string
@@ -21,7 +21,7 @@ func (s *Source) AddFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&s.File, "kubeconfig", "", "Kubeconfig of the server. By default, the file of $KUBECONFIG, or else miniapi.kubeconfig.")
 }
 
-// Name returns the path of the kubeconfig, for errors.
+// Name returns the path of the kubeconfig. Errors show it.
 func (s *Source) Name() string {
 	for _, file := range []string{s.File, os.Getenv(clientcmd.RecommendedConfigPathEnvVar)} {
 		if file != "" {
@@ -31,7 +31,8 @@ func (s *Source) Name() string {
 	return "miniapi.kubeconfig"
 }
 
-// ClientConfig reads the kubeconfig. The one in the home folder isn't read: it may be another cluster's.
+// ClientConfig reads the kubeconfig that --kubeconfig or KUBECONFIG names. It doesn't read ~/.kube/config, because that
+// may be the kubeconfig of another cluster.
 func (s *Source) ClientConfig() (*rest.Config, error) {
 	config, err := s.load().ClientConfig()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package kubeconfig writes the admin's kubeconfig of "miniapi serve", whose content comes from pkg/server, and reads the
-// kubeconfig of a server for commands that ask it.
+// Package kubeconfig writes the admin's kubeconfig of "miniapi serve", and reads the kubeconfig of a running server for
+// other commands. The content of the written file comes from pkg/server.
 package kubeconfig
 
 import (
@@ -13,7 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Path returns the absolute path of the file that --write-kubeconfig names, or an error if no file can be written there.
+// Path returns the absolute path for the file of --write-kubeconfig. It returns an error if no file can be written
+// there.
 func Path(file string) (string, error) {
 	if file == "" {
 		return "", errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")

@@ -7,16 +7,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is a running server that a kubeconfig names.
+// Server is the running server of a kubeconfig.
 type Server struct {
 	// Name is the path of the kubeconfig, and Host the server's address in it.
 	Name, Host string
-	// Namespace is that of the current context.
+	// Namespace is the namespace of the current context.
 	Namespace string
 	Client    rest.Interface
 }
 
-// Server reads the kubeconfig, as ClientConfig does.
+// Server reads the kubeconfig, and returns the server of its current context.
 func (s *Source) Server() (*Server, error) {
 	config, err := s.ClientConfig()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Source) Server() (*Server, error) {
 	return &Server{Name: s.Name(), Host: config.Host, Namespace: namespace, Client: client.Discovery().RESTClient()}, nil
 }
 
-// Asking adds to an error of a request which server was asked.
+// Asking adds the address of the server and the path of the kubeconfig to an error.
 func (s *Server) Asking(err error) error {
 	return fmt.Errorf("asking %s of kubeconfig %s: %w", s.Host, s.Name, err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// kubeAPIs are versions that kube-apiserver can serve, by group. The registry lacks some of them.
+// kubeAPIs are API versions, by group, that kube-apiserver can serve and miniapi may not have.
 var kubeAPIs = map[string][]string{
 	"apiregistration.k8s.io":    {"v1beta1"},
 	"coordination.k8s.io":       {"v1alpha1"},
@@ -21,10 +21,11 @@ var kubeAPIs = map[string][]string{
 	"storagemigration.k8s.io":   {"v1alpha1"},
 }
 
-// kubeResources are resources of kube-apiserver in versions that the registry serves without these resources.
+// kubeResources are resources that only kube-apiserver serves, in versions that miniapi serves too.
 var kubeResources = []string{"resourcepoolstatusrequests"}
 
-// DropAPIs removes versions and resources from --runtime-config that only kube-apiserver can serve.
+// DropAPIs removes the versions and resources from --runtime-config that only kube-apiserver can serve, and adds them
+// to the list of settings without an effect.
 func (g *Given) DropAPIs(config flag.ConfigurationMap) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if isKubeAPI(strings.Split(key, "/")) {
@@ -34,7 +35,8 @@ func (g *Given) DropAPIs(config flag.ConfigurationMap) {
 	}
 }
 
-// isKubeAPI reports whether the parts of a key name a version or resource that only kube-apiserver can serve.
+// isKubeAPI reports whether a key of --runtime-config, split at its slashes, names a version or resource of
+// kube-apiserver.
 func isKubeAPI(parts []string) bool {
 	if len(parts) < 2 {
 		return false

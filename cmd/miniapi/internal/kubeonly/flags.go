@@ -2,7 +2,7 @@ package kubeonly
 
 import "github.com/spf13/pflag"
 
-// flagsOfType are the names of the flags, by the type of their value.
+// flagsOfType are the names of kube-apiserver's flags that have no effect in miniapi, by the type of their value.
 var flagsOfType = map[string][]string{
 	"bool": {
 		"enable-logs-handler",
@@ -12,7 +12,7 @@ var flagsOfType = map[string][]string{
 		"coordinated-leadership-lease-duration",
 		"coordinated-leadership-renew-deadline",
 		"coordinated-leadership-retry-period",
-		"kubelet-timeout", // kube-apiserver ignores the flag too
+		"kubelet-timeout", // this flag has no effect in kube-apiserver either
 	},
 	"int": {
 		"kubernetes-service-node-port",
@@ -28,7 +28,8 @@ var flagsOfType = map[string][]string{
 	"stringToString": {"allow-metric-labels"},
 }
 
-// AddFlags adds the flags to fs, hidden. A value of the wrong type is an error, as in kube-apiserver.
+// AddFlags adds the flags to fs, and hides them in the help. As in kube-apiserver, a value of the wrong type is an
+// error.
 func (g *Given) AddFlags(fs *pflag.FlagSet) {
 	defined := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for valueType, names := range flagsOfType {
@@ -61,7 +62,7 @@ func defineFlag(fs *pflag.FlagSet, valueType, name string) {
 	}
 }
 
-// flagValue adds its flag to the list when the flag is set.
+// flagValue is the value of a flag without an effect. When the flag is set, its name is added to the list of Given.
 type flagValue struct {
 	pflag.Value
 	given *Given

@@ -2,7 +2,7 @@ package kubeonly
 
 import "strings"
 
-// isKubeGate reports whether kube-apiserver 1.36 or 1.37 has a feature gate that this process lacks.
+// isKubeGate reports whether kube-apiserver 1.36 or 1.37 has a feature gate that miniapi lacks.
 func isKubeGate(name string) bool {
 	for gate := range strings.FieldsSeq(kubeGates) {
 		if gate == name {
@@ -12,8 +12,8 @@ func isKubeGate(name string) bool {
 	return false
 }
 
-// kubeGates are the gates of kube-apiserver that no library of this process has.
-// https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
+// kubeGates are the feature gates of kube-apiserver that are in none of the libraries of miniapi. See
+// https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
 const kubeGates = `
 	APIServerTracing AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
 	AllowOverwriteTerminationGracePeriodSeconds AllowServiceExternalIPs AnonymousAuthConfigurableEndpoints

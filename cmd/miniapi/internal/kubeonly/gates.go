@@ -11,22 +11,23 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// WrapFeatureGates makes --feature-gates accept gates that only kube-apiserver has.
+// WrapFeatureGates makes --feature-gates accept the gates that only kube-apiserver has.
 func (g *Given) WrapFeatureGates(flag *pflag.Flag, options *server.Options) {
 	flag.Value = &gatesValue{flag.Value, g, options}
 }
 
-// gatesValue passes feature gates of this process to the wrapped value, and adds gates of kube-apiserver to the list.
+// gatesValue is the value of --feature-gates. It passes the gates of miniapi to the embedded value, and adds gates that
+// only kube-apiserver has to the list of settings without an effect.
 type gatesValue struct {
 	pflag.Value
 	given  *Given
 	server *server.Options
 }
 
-// groupGates stand for all gates of a stage, including gates that only kube-apiserver has.
+// groupGates stand for all gates of a stage, alpha or beta. Gates that only kube-apiserver has are among them.
 var groupGates = map[string]bool{"AllAlpha": true, "AllBeta": true}
 
-// Set takes NAME=true|false pairs separated by commas. The component's name and a colon may precede a NAME.
+// Set parses a list of NAME=true|false, separated by commas. A NAME may come after the name of a component and a colon.
 func (g *gatesValue) Set(value string) error {
 	known := g.server.KnownFeatureGates()
 	var passed []string

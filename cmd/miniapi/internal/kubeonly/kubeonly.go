@@ -1,5 +1,6 @@
-// Package kubeonly accepts flags, feature gates and API versions that kube-apiserver has and miniapi has no use for, so
-// that command lines written for kube-apiserver work. A flag with an effect belongs to pkg/server.
+// Package kubeonly accepts the flags, feature gates and API versions that only kube-apiserver has. Command lines that
+// were written for kube-apiserver then work with miniapi, and get a warning. A flag with an effect belongs to
+// pkg/server.
 package kubeonly
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Given is the list of settings that the command line gives and that have no effect.
+// Given is the list of the settings on the command line that have no effect.
 type Given struct {
 	settings []string
 }
@@ -20,7 +21,7 @@ func (g *Given) add(setting string) {
 	}
 }
 
-// Warn names all settings on one line.
+// Warn prints a warning that names all settings of the list.
 func (g *Given) Warn(to io.Writer) {
 	if len(g.settings) > 0 {
 		fmt.Fprintf(to, "Warning: these settings of kube-apiserver have no effect here: %s\n", strings.Join(g.settings, ", "))

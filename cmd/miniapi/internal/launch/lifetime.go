@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Run runs a server until ctx ends, and calls ready when the server is ready. An error of ready stops the server. A signal
-// is no error, whatever the signal interrupts.
+// Run runs a server until ctx ends, and calls ready when the server is ready. If ready returns an error, the server
+// stops. If a signal has ended ctx, Run returns no error, even if the start was interrupted.
 func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	runtime := tuning.Start(os.Getenv)
 	defer runtime.Stop()
@@ -41,8 +41,9 @@ func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.
 	return errors.Join(readyErr, <-done)
 }
 
-// buildUntil builds a server. If the etcd is external, buildUntil returns as soon as ctx ends: the client library waits
-// 20 seconds for an etcd that doesn't answer. The process is about to exit then, which releases the unfinished server.
+// buildUntil builds a server. With an external etcd, it returns as soon as ctx ends, because the client library waits
+// for 20 seconds for an etcd that doesn't answer. The unfinished server is left behind, as the process is about to
+// exit.
 func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Server, error) {
 	type result struct {
 		server *server.Server
@@ -55,7 +56,7 @@ func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Ser
 	}()
 	abandon := ctx.Done()
 	if len(o.Server.Etcd.StorageConfig.Transport.ServerList) == 0 {
-		abandon = nil // an embedded etcd must be closed
+		abandon = nil // never leave an embedded etcd behind: it must be closed
 	}
 	select {
 	case r := <-built:
@@ -65,7 +66,7 @@ func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Ser
 	}
 }
 
-// build makes a server from the options.
+// build builds a server from the options.
 func (o *Options) build(ctx context.Context, errOut io.Writer) (*server.Server, error) {
 	completed, err := o.Server.Complete()
 	if err != nil {

@@ -5,20 +5,22 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers with the process, so libraries must not import it
+	// Adds metrics to the process, so no library may import the package.
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// buildInfo is kubernetes_build_info. The metric of the library takes its version from the linker alone, and "go install"
-// gives the linker none.
+// buildInfo is the metric kubernetes_build_info. It replaces the library's own metric, whose version only a linker flag
+// can set, and "go install" sets none.
 var buildInfo = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name:           "kubernetes_build_info",
 	Help:           "What this program was built from, and by what: the value is always 1.",
 	StabilityLevel: metrics.BETA,
 }, []string{"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"})
 
-// recordMetrics records the build, the feature gates and the versions. The flags must be parsed before.
+// recordMetrics records the build, the feature gates and the versions in metrics. It must be called after the flags are
+// parsed.
 func recordMetrics(options *server.Options) error {
 	if err := legacyregistry.Register(buildInfo); err != nil {
 		return fmt.Errorf("registering kubernetes_build_info: %w", err)

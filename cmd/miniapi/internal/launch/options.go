@@ -1,5 +1,6 @@
-// Package launch has what "miniapi serve" and "miniapi kube-apiserver" share: the flags, the log, signals, the metrics of
-// the process, and the run of one server from flags to exit. A Go program that wants a server imports pkg/server.
+// Package launch has what "miniapi serve" and "miniapi kube-apiserver" share: the flags, the log, signals, the metrics
+// of the process, and the run of one server from flags to exit. Don't use the package to run a server in a Go program:
+// pkg/server is for that.
 package launch
 
 import (
@@ -25,7 +26,7 @@ type Options struct {
 	logs     *logs.Options
 	kubeOnly kubeonly.Given
 	version  versionFlag
-	// logRequests writes a line for each request.
+	// logRequests is the value of --log-requests: a line of the log for each request.
 	logRequests bool
 }
 
@@ -34,8 +35,8 @@ func NewOptions(options *server.Options) *Options {
 	return &Options{Server: options, logs: logs.NewOptions()}
 }
 
-// AddFlags adds the command's own flags, the server's flags and hidden flags of kube-apiserver to the command. The result
-// has the sections of the help text.
+// AddFlags adds three kinds of flags to the command: the command's own flags, the server's flags, and hidden ones of
+// kube-apiserver without an effect. The result has the sections of the help text.
 func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	sections.FlagSet(server.OwnFlags).AddFlagSet(own)
@@ -56,7 +57,8 @@ func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.Named
 	return sections
 }
 
-// completeFiles makes shells complete paths of certain kinds for some flags. Any other flag is completed with any file.
+// completeFiles tells shells which files to suggest for the values of some flags. For all other flags, a shell suggests
+// every file.
 func completeFiles(flags *pflag.FlagSet) {
 	for name, kind := range map[string]struct {
 		annotation string
@@ -67,16 +69,16 @@ func completeFiles(flags *pflag.FlagSet) {
 		"cert-dir": {cobra.BashCompSubdirsInDir, nil},
 	} {
 		if flags.Lookup(name) != nil {
-			// SetAnnotation fails for unknown flags alone.
+			// SetAnnotation fails only for unknown flags.
 			_ = flags.SetAnnotation(name, kind.annotation, kind.values)
 		}
 	}
 }
 
-// Verbose reports whether the flags ask for more log than warnings and errors.
+// Verbose reports whether the flags turn on log entries besides warnings and errors.
 func (o *Options) Verbose() bool { return logging.Verbose(o.logs) }
 
-// Begin is the first step of a command: Begin warns of flags without an effect and sets up the log.
+// Begin must be called first by a command: it prints the warning about flags without an effect, and sets up the log.
 func (o *Options) Begin(errOut, log io.Writer) error {
 	o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
 	o.kubeOnly.Warn(errOut)

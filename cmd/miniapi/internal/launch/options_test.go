@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// parsed returns the options of a command line.
+// parsed returns the options after a command line is parsed.
 func parsed(t *testing.T, args []string) *Options {
 	t.Helper()
 	o := NewOptions(server.NewOptions())
@@ -90,7 +90,8 @@ func TestSimilarFlags(t *testing.T) {
 	}
 }
 
-// A gate that only kube-apiserver registers can set an option of the server. No warning names the gate then.
+// miniapi implements this gate of kube-apiserver by an option of the server. So it prints no warning that the gate has
+// no effect.
 func TestNodeAudienceGate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -117,7 +118,8 @@ func TestNodeAudienceGate(t *testing.T) {
 	}
 }
 
-// A gate that is on by default in kube-apiserver and removes a feature has an effect only when the command line sets it.
+// kube-apiserver turns this gate on by default, and the gate removes a feature. In miniapi, the gate has an effect only
+// if the command line sets it.
 func TestExcludeReviewsGate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -10,10 +10,10 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// errSignal is the cause of a context that UntilSignal ended.
+// errSignal is the cause of the end of a context of UntilSignal.
 var errSignal = errors.New("asked to stop by a signal")
 
-// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. The second signal ends the process at once.
+// UntilSignal returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
 func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -32,7 +32,7 @@ func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// unlessSignalled drops the error of an operation that a signal interrupted: the user asked for the stop.
+// unlessSignalled returns nil instead of err if a signal has ended ctx: the user wanted the stop.
 func unlessSignalled(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSignal) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// versionFlag is the value of kube-apiserver's flag --version: true, false, or raw for all fields.
+// versionFlag is the value of kube-apiserver's flag --version: true, false, or raw, which prints all fields.
 type versionFlag string
 
 func (v *versionFlag) String() string { return string(*v) }
@@ -23,7 +23,7 @@ func (v *versionFlag) Set(value string) error {
 	return nil
 }
 
-// PrintVersion prints the version as kube-apiserver does if --version asks for it, and reports whether it does.
+// PrintVersion prints the version in kube-apiserver's form if --version is set. It reports whether it has printed.
 func (o *Options) PrintVersion(to io.Writer) bool {
 	if o.version == "raw" {
 		fmt.Fprintf(to, "%#v\n", server.Version())

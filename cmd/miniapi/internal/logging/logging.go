@@ -1,5 +1,6 @@
-// Package logging sets up the log of a process that serves: the flags --logging-format, --log-*, -v and --vmodule, a log
-// without information that only developers of the server need, and one line per request. A library logs with klog.
+// Package logging sets up the log of a process that runs a server, by the flags --logging-format, --log-*, -v and
+// --vmodule. It drops entries that don't matter to users of the server, and can log a line for each request. Libraries
+// don't use the package: they log by klog.
 package logging
 
 import (
@@ -9,12 +10,12 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // for --logging-format=json
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// Apply sends the log of this process to a writer.
+// Apply sends the log of the process to a writer, by the settings of the flags.
 func Apply(o *logs.Options, to io.Writer) error {
 	err := logsapi.ValidateAndApplyWithOptions(o, &logsapi.LoggingOptions{ErrorStream: to, InfoStream: to}, utilfeature.DefaultFeatureGate)
 	if err != nil {
@@ -23,7 +24,7 @@ func Apply(o *logs.Options, to io.Writer) error {
 	return nil
 }
 
-// Verbose reports whether the flags ask for more than warnings and errors.
+// Verbose reports whether the flags turn on log entries besides warnings and errors.
 func Verbose(o *logs.Options) bool {
 	return o.Verbosity > 0 || len(o.VModule) > 0 || o.Format != logsapi.DefaultLogFormat
 }

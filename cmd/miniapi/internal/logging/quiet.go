@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Quiet passes on warnings and errors of the log while Quiet is open. A command closes Quiet before the server is ready
-// and while the server stops: the command's own error is enough then.
+// Quiet is a writer for the log. While it is open, it passes on warnings and errors. A command closes it before the
+// server is ready and while the server stops, because the command's own error says enough then.
 type Quiet struct {
 	To     io.Writer
 	opened atomic.Bool
 }
 
-// Open lets entries pass.
+// Open makes the writer pass entries on.
 func (l *Quiet) Open() { l.opened.Store(true) }
 
-// Close drops entries from now on.
+// Close makes the writer drop entries.
 func (l *Quiet) Close() { l.opened.Store(false) }
 
-// Write takes one entry. The entry begins with the letter of its severity.
+// Write handles one entry of the log. The first letter of an entry is its severity.
 func (l *Quiet) Write(entry []byte) (int, error) {
 	if l.opened.Load() && len(entry) > 0 && entry[0] != 'I' && !isClientError(entry) {
 		return l.To.Write(entry)
@@ -28,22 +28,22 @@ func (l *Quiet) Write(entry []byte) (int, error) {
 	return len(entry), nil
 }
 
-// clientErrors are parts of entries that the library logs as errors of the server although a request is at fault. The
-// client gets the error in the response, or has closed the connection.
+// clientErrors are texts in entries that the library logs as errors of the server, although a client has made the
+// error. The client gets the error in the response, or has closed the connection.
 var clientErrors = [][]byte{
 	[]byte(`"Couldn't parse request"`),
 	[]byte("Error - invalid timeout specified in the request URL"),
-	// The client, or the timeout in the request, ended the request early.
+	// The client has ended the request early, or the request had a short timeout.
 	[]byte(`"Post-timeout activity"`),
 	[]byte(`"Timeout or abort while handling"`),
 	[]byte("apiserver was unable to write a "),
 }
 
-// notStatus begins the entries for errors that the library sends to clients unchanged, with code 500.
+// notStatus is the beginning of entries about errors that the library sends to clients unchanged, with code 500.
 var notStatus = []byte("apiserver received an error that is not an metav1.Status: ")
 
-// requestErrors are the Go types of such errors where the request is at fault: a patch that doesn't apply, an invalid
-// resource version, a closed connection. Errors of the storage and of conversions have other types.
+// requestErrors are the Go types of the errors of notStatus that a request causes: a patch that doesn't apply, an
+// invalid resource version, a closed connection. Errors of the storage and of conversions have other types.
 var requestErrors = [][]byte{
 	[]byte("&errors.errorString{"),
 	[]byte("&strconv.NumError{"),
@@ -53,7 +53,8 @@ var requestErrors = [][]byte{
 	[]byte("http2.StreamError{"),
 }
 
-// conversion begins the errors of conversion webhooks. They have the Go type of a plain text too, but are the server's.
+// conversion is the beginning of the errors of conversion webhooks. They have one of the types of requestErrors, but
+// they are errors of the server.
 var conversion = []byte("conversion webhook for ")
 
 func isClientError(entry []byte) bool {

@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Requests returns a function that logs a request. A log in text format gets lines for people, a log in another format
-// gets an entry.
+// Requests returns a function that logs a request. With a log in text format, it writes a line for people; otherwise,
+// it writes an entry in the format of the log.
 func Requests(o *logs.Options, to io.Writer) func(server.Request) {
 	if o.Format != logsapi.DefaultLogFormat {
 		return func(r server.Request) {
@@ -29,7 +29,7 @@ func Requests(o *logs.Options, to io.Writer) func(server.Request) {
 		line := requestLine(r)
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = io.WriteString(to, line) // an error of the log has no other place to go
+		_, _ = io.WriteString(to, line) // if the log can't be written, there is no place to report it
 	}
 }
 
@@ -39,12 +39,12 @@ func requestLine(r server.Request) string {
 	if r.As != "" {
 		user += " as " + word(r.As)
 	}
-	client, _, _ := strings.Cut(r.UserAgent, " ") // the platform follows the name
+	client, _, _ := strings.Cut(r.UserAgent, " ") // the name comes before the platform
 	return fmt.Sprintf("%s %d %s %s %s %s %s\n", r.Received.Format("15:04:05.000"), r.Code, r.Took.Round(10*time.Microsecond),
 		word(r.Verb), word(r.URI), user, word(client))
 }
 
-// word returns a text as one word of a line, or a hyphen for an empty text.
+// word returns a text as one word of a line. For an empty text, it returns a hyphen.
 func word(text string) string {
 	switch {
 	case text == "":

@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// maker makes the request.
+// maker prepares the server for a request, and makes the request.
 type maker struct {
 	Request
 	admin, user kubernetes.Interface
-	// main is the object of the resource, also if Object is that of a subresource.
+	// main is the object of the resource. It differs from Object if Object is that of a subresource.
 	main    *unstructured.Unstructured
 	mapping *meta.RESTMapping
 }
@@ -60,7 +60,7 @@ func newMaker(config *rest.Config, request Request) (*maker, error) {
 
 func (m *maker) namespaced() bool { return m.mapping.Scope.Name() == meta.RESTScopeNameNamespace }
 
-// path returns the path of the resource, of an object and of a subresource.
+// path returns the path of the resource. With elements, it is the path of an object or of a subresource.
 func (m *maker) path(elements ...string) string {
 	gvr := m.mapping.Resource
 	parts := []string{"/apis", gvr.Group, gvr.Version}
@@ -76,7 +76,7 @@ func (m *maker) path(elements ...string) string {
 // object returns the path of the request's object or subresource.
 func (m *maker) object() string { return m.path(m.main.GetName(), m.Subresource) }
 
-// prepare creates what the request needs: the namespace, and an object that isn't created by the request itself.
+// prepare creates the objects that the request needs: the namespace, and the object, unless the request creates it.
 func (m *maker) prepare(ctx context.Context) error {
 	if m.namespaced() {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.main.GetNamespace()}}
@@ -92,7 +92,7 @@ func (m *maker) prepare(ctx context.Context) error {
 	before.SetUID("")
 	created := &unstructured.Unstructured{}
 	err := m.send(ctx, m.admin, "POST", m.path(), before, created)
-	if apierrors.IsAlreadyExists(err) { // --apply has created it
+	if apierrors.IsAlreadyExists(err) { // --apply has created the object
 		return nil
 	}
 	if err != nil {
@@ -103,7 +103,8 @@ func (m *maker) prepare(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // the server may write the status, too
+	// A controller of the server may write the status at the same time.
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, created); err != nil {
 			return err
 		}
@@ -111,12 +112,12 @@ func (m *maker) prepare(ctx context.Context) error {
 		return m.send(ctx, m.admin, "PUT", m.path(m.main.GetName(), "status"), created, nil)
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil // the resource has no such subresource: the status was stored with the object
+		return nil // the resource has no subresource status, so the create has stored the status
 	}
 	return err
 }
 
-// register registers the webhook for the request alone.
+// register creates a webhook configuration that selects only the request.
 func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) error {
 	resource, version := m.mapping.Resource.Resource, m.mapping.Resource.GroupVersion()
 	if m.Subresource != "" {
@@ -150,7 +151,7 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 	return err
 }
 
-// make makes the request, and returns its error.
+// make makes the request, and returns the error of the request.
 func (m *maker) make(ctx context.Context) error {
 	switch m.Operation {
 	case admissionv1.Create:
@@ -170,8 +171,8 @@ func (m *maker) make(ctx context.Context) error {
 	return m.connect(ctx)
 }
 
-// connect connects to the object. The options of the connection are those of the request's object, if that is of
-// another kind, such as PodExecOptions.
+// connect makes a CONNECT request for the object. If the request's object has the options of the connection, such as
+// PodExecOptions, they become parameters of the request.
 func (m *maker) connect(ctx context.Context) error {
 	options := map[string]any{"stdout": true, "command": "true"}
 	if m.Object.GetKind() != m.main.GetKind() {
@@ -195,12 +196,12 @@ func (m *maker) connect(ctx context.Context) error {
 	return request.Do(ctx).Error()
 }
 
-// updated returns the body of an update, with the metadata of the stored object that a client keeps. If the subresource
-// has another kind than the object, as scale has, it gets the object's replicas.
+// updated returns the body of an update request. It has the stored object's metadata that a client must keep. If the
+// subresource has a kind of its own, as scale has, the body also gets the number of replicas from the object.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	err := m.send(ctx, m.admin, "GET", m.object(), nil, live)
-	if apierrors.IsMethodNotSupported(err) { // the subresource can be written alone, as finalize of a namespace
+	if apierrors.IsMethodNotSupported(err) { // the subresource can't be read, as finalize of a namespace
 		err = m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, live)
 	}
 	if err != nil {
@@ -237,7 +238,7 @@ func (m *maker) send(ctx context.Context, client kubernetes.Interface, verb, to 
 		request.SetHeader("Content-Type", "application/json").Body(encoded)
 	}
 	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // unlike the error of Raw, with the message of the server
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
 		return err
 	}
 	answer, err := result.Raw()

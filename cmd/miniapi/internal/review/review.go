@@ -1,6 +1,6 @@
-// Package review has a server send a webhook the AdmissionReview of one request, and judges the response by what the
-// server makes of it. The command "miniapi review" runs the server for that alone: everything that the review needs is
-// created there. Don't use it with a server that others use.
+// Package review makes one request to a server that calls a webhook, returns the AdmissionReview of that call, and
+// tells whether the server accepts the webhook's response. The command "miniapi review" runs a server for that purpose,
+// because the package creates everything that the request needs. Don't use the package with a server that others use.
 package review
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// operations returns those of webhooks' rules.
+// operations returns the operations that rules of webhooks can name.
 func operations() []admissionv1.Operation {
 	return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
 }
@@ -24,43 +24,43 @@ func operations() []admissionv1.Operation {
 // Request is the request that is reviewed.
 type Request struct {
 	Operation admissionv1.Operation
-	// Object is the object of the request, or the one that is deleted or connected to. Old is the object before an
-	// update; by default, it is Object. If Object is of a subresource, such as a Scale, an Eviction or PodExecOptions, Old
-	// is the object of the resource.
+	// Object is the object of the request, of a deletion or of a connection. Old is the object before an update; by
+	// default, it is equal to Object. If Object is that of a subresource, such as a Scale, an Eviction or
+	// PodExecOptions, Old is the object of the resource.
 	Object, Old *unstructured.Unstructured
 	// Subresource is the subresource of the request, or "".
 	Subresource string
-	// User and Groups make the request; the admin, if there is none.
+	// User and Groups are the user of the request. Without them, the admin makes the request.
 	User   string
 	Groups []string
-	// DryRun makes the request a dry run.
+	// DryRun turns the request into a dry run.
 	DryRun bool
 }
 
-// Webhook is the webhook that is sent the review.
+// Webhook is the webhook that gets the review.
 type Webhook struct {
-	// ReviewVersion is the version of the review: v1 or v1beta1.
+	// ReviewVersion is the version of the AdmissionReview: v1 or v1beta1.
 	ReviewVersion string
-	// Validating makes the webhook a validating one.
+	// Validating selects a validating webhook instead of a mutating one.
 	Validating bool
-	// Version, if it isn't empty, is the version for which the webhook is registered, other than that of the request: the
-	// review has the object in that version.
+	// Version, if set, is the version in the webhook's rules. If it differs from the version of the request, the review
+	// has the object in Version.
 	Version schema.GroupVersion
 	// Answer returns the response to a review. If Answer is nil, the webhook allows the request.
 	Answer func(ctx context.Context, review []byte) (code int, body []byte, err error)
 }
 
-// Outcome is what became of the request.
+// Outcome is the result of the request.
 type Outcome struct {
 	// Review is the AdmissionReview, and Response the body of the response.
 	Review, Response []byte
-	// Unreachable is the error of Webhook.Answer.
+	// Unreachable is the error of Webhook.Answer, or nil.
 	Unreachable error
-	// Err is the error of the request.
+	// Err is the error of the request, or nil.
 	Err error
 }
 
-// Check returns an error for a request that can't be made.
+// Check returns an error if the request can't be made.
 func (r Request) Check() error {
 	known := false
 	for _, operation := range operations() {
@@ -77,7 +77,7 @@ func (r Request) Check() error {
 	return nil
 }
 
-// Do makes the request at a server, as the config's user, and returns what the webhook was sent.
+// Do makes the request to a server with the credentials of config, and returns the review that the webhook got.
 func Do(ctx context.Context, config *rest.Config, request Request, webhook Webhook) (*Outcome, error) {
 	m, err := newMaker(config, request)
 	if err != nil {
@@ -105,7 +105,8 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 	return outcome, nil
 }
 
-// Judge says in words what the server makes of the response. The error says that the response, or the webhook, is wrong.
+// Judge returns a sentence about the effect of the webhook's response. The error says that the response is wrong, or
+// that the webhook can't be called.
 func (o *Outcome) Judge() (verdict string, err error) {
 	var answer admissionv1.AdmissionReview
 	decoded := json.Unmarshal(o.Response, &answer) == nil && answer.Response != nil

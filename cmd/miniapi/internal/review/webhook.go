@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"net"
 	"net/http"
 	"strings"
@@ -20,7 +20,7 @@ import (
 // webhookName is the name of the webhook in its configuration.
 const webhookName = "review.miniapi.dev"
 
-// listening is the webhook.
+// listening is the running webhook.
 type listening struct {
 	webhook Webhook
 	ca      []byte
@@ -33,7 +33,7 @@ type listening struct {
 	err              error
 }
 
-// listen serves the webhook on a free port, with a certificate of an authority of its own.
+// listen starts the webhook on a free port, with a certificate of an authority that it makes.
 func listen(webhook Webhook) (*listening, error) {
 	authority, err := pki.NewAuthority("review")
 	if err != nil {
@@ -54,12 +54,12 @@ func listen(webhook Webhook) (*listening, error) {
 	l := &listening{webhook: webhook, ca: authority.CA(), url: "https://" + listener.Addr().String() + "/", served: make(chan struct{})}
 	l.server = &http.Server{
 		Handler:   l,
-		ErrorLog:  log.New(io.Discard, "", 0), // the response has the error
+		ErrorLog:  log.New(io.Discard, "", 0), // the server's response has the error
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
 	}
 	go func() {
 		defer close(l.served)
-		_ = l.server.ServeTLS(listener, "", "") // returns after close
+		_ = l.server.ServeTLS(listener, "", "") // ServeTLS returns when close is called
 	}()
 	return l, nil
 }
@@ -90,7 +90,8 @@ func (l *listening) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(response)
 }
 
-// keep keeps the first review alone. Later reviews belong to a second round, or to later requests.
+// keep stores the first review. It ignores later ones, which belong to a second call of mutating webhooks or to later
+// requests.
 func (l *listening) keep(review, response []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,14 +100,15 @@ func (l *listening) keep(review, response []byte, err error) {
 	}
 }
 
-// exchange returns the review and the response, or nil, and the error of the answer.
+// exchange returns the review, the response and the error of the webhook's answer. All are nil if the webhook wasn't
+// called.
 func (l *listening) exchange() (review, response []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.review, l.response, l.err
 }
 
-// allow answers a review of any version.
+// allow is an answer that allows the request, for reviews of any version.
 func allow(_ context.Context, review []byte) (int, []byte, error) {
 	asked := admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(review, &asked); err != nil || asked.Request == nil {
@@ -117,10 +119,10 @@ func allow(_ context.Context, review []byte) (int, []byte, error) {
 	return http.StatusOK, body, err
 }
 
-// isDenial tells whether a request was refused by the webhook's response.
+// isDenial tells whether an error says that the webhook's response has refused the request.
 func isDenial(err error) bool {
 	return strings.Contains(err.Error(), fmt.Sprintf("admission webhook %q denied the request", webhookName))
 }
 
-// isOfWebhook tells whether a request was refused because of its webhook.
+// isOfWebhook tells whether an error names the webhook.
 func isOfWebhook(err error) bool { return strings.Contains(err.Error(), webhookName) }

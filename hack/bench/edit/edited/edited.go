@@ -1,5 +1,5 @@
-// Package edited has the test that bench edits, for a client of any server. The packages beside it run the test by the
-// fixture, by envtest and by client-go's fake clientset.
+// Package edited has the test that the benchmark edits. The test works with a client of any server: the packages beside
+// this one run it with the fixture, with envtest and with client-go's fake clientset.
 package edited
 
 import (

@@ -1,4 +1,4 @@
-// Package withenvtest_test is the test that bench edits, with envtest.
+// Package withenvtest_test runs the test that the benchmark edits with envtest.
 package withenvtest_test
 
 import (

@@ -1,4 +1,4 @@
-// Package withfake_test is the test that bench edits, with client-go's fake clientset.
+// Package withfake_test runs the test that the benchmark edits with client-go's fake clientset.
 package withfake_test
 
 import (

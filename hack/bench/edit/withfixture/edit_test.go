@@ -1,4 +1,4 @@
-// Package withfixture_test is the test that bench edits, with the fixture.
+// Package withfixture_test runs the test that the benchmark edits with the fixture.
 package withfixture_test
 
 import (
