@@ -22,15 +22,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// User is the user for what no controller does by its own account.
+// User is the user name for requests of controllers that don't use a service account of their own.
 const User = "system:kube-controller-manager"
 
-// Username is the user of a service account of the controllers.
+// Username returns the user name of a controller's service account.
 func Username(account string) string {
 	return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + account
 }
 
-// Users returns the users of all controllers.
+// Users returns the user names of all controllers.
 func Users() []string {
 	names := []string{User}
 	for _, c := range table {
@@ -41,57 +41,61 @@ func Users() []string {
 	return names
 }
 
-// Environment is the server as controllers see it.
+// Environment has everything that controllers need from their server.
 type Environment struct {
-	// ConfigOf returns the client configuration of a user: the service account of a controller, or User.
+	// ConfigOf returns a client configuration for one of Users.
 	ConfigOf func(user string) *rest.Config
-	// Discovery lists the served resources, and Mapper maps their kinds. The caller calls Set.ResourcesChanged after a change.
+	// Discovery lists the served resources, and Mapper maps their kinds. When they change, the server calls
+	// Set.ResourcesChanged.
 	Discovery discovery.DiscoveryInterface
 	Mapper    meta.RESTMapper
 	// Informers are shared with the rest of the server, which starts them.
 	Informers informers.SharedInformerFactory
-	// Objects is the source of all objects that the server stores. If it is nil, informers read all objects from the
-	// server.
+	// Objects tells the controllers of all objects that the server stores. If it is nil, informers read all objects
+	// through the API.
 	Objects objects.Source
-	// Elsewhere selects the resources that another server stores, whose objects Objects lacks. It returns nil if there
-	// are none. With Objects, Elsewhere is required.
+	// Elsewhere returns a filter of the resources that another server stores, whose objects Objects doesn't have.
+	// It returns nil if there are no such resources. It is required if Objects isn't nil.
 	Elsewhere func() func(served.Resource) bool
-	// Count counts the objects of a resource in a namespace without a request, and says whether it can. May be nil.
+	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if it
+	// can't. Count may be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
 	// RootCA has the certificates by which clients verify the server, in PEM.
 	RootCA []byte
-	// Token signs the token of a service account that a Secret keeps.
+	// Token signs a token of a service account, for a Secret of the type service-account-token.
 	Token func(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
-	// Sign issues a certificate by the server's authority, in PEM: for the subject, the names and the key of a request,
-	// with the usages and the times of the template.
+	// Sign issues a certificate, in PEM, by the server's certificate authority. The request has the subject, the
+	// names and the key. The template has the usages and the times.
 	Sign func(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error)
-	// Measure returns what the namespace of a quota uses of the quota's resources. With an error, the result has those
-	// that could be measured.
+	// Measure returns the usage of the resources that a quota limits, in the quota's namespace. If it returns an
+	// error, the result has the resources that could be measured.
 	Measure func(ctx context.Context, quota *corev1.ResourceQuota) (corev1.ResourceList, error)
-	// Shared is true if other servers store the same objects. One of them at a time lets its controllers work.
+	// Shared is true if other servers with the same etcd may run the same controllers. Then a Lease decides which
+	// server's controllers work.
 	Shared bool
 }
 
-// Set has the controllers of a server.
+// Set is the set of the controllers of a server.
 type Set struct {
 	env       Environment
 	runner    *work.Runner
 	resources *served.Resources
-	// open lets the controllers work. They are held until the start.
+	// open ends the hold under which the controllers are made. See work.Runner.Hold.
 	open func()
-	// leave is Leave. It is nil if no other server stores the same objects.
+	// leave implements Leave. It is nil if no other server shares the etcd.
 	leave func(context.Context)
 
-	// The sources call handlers with all objects. synced is called when the handlers have received all objects of the
-	// start, and forget when a restore may have brought objects back.
+	// The sources call the handlers with all objects. The functions in synced are called when the handlers have
+	// received all objects of the start. Those in forget are called when a restored snapshot may have brought
+	// deleted objects back.
 	sources  []objects.Source
 	handlers objects.Handlers
 	synced   []func()
 	forget   []func()
-	told     chan struct{} // closed when the handlers have been told of all objects
+	told     chan struct{} // closed when the handlers have received all objects of the start
 }
 
-// New makes the selected controllers, which end with ctx. They do nothing before Start.
+// New makes the selected controllers. They do nothing before Start, and end with ctx.
 func New(ctx context.Context, selection Selection, env Environment) (*Set, error) {
 	s := &Set{env: env, runner: work.NewRunner(ctx), resources: served.New(env.Discovery, env.Mapper), told: make(chan struct{})}
 	s.open = s.runner.Hold()
@@ -109,10 +113,10 @@ func New(ctx context.Context, selection Selection, env Environment) (*Set, error
 	return s, nil
 }
 
-// ResourcesChanged tells the controllers that the served resources have changed.
+// ResourcesChanged must be called when the served resources have changed.
 func (s *Set) ResourcesChanged() { s.resources.Changed() }
 
-// Start lets the controllers work. The informers must have been started.
+// Start lets the controllers work. The informers must have been started before.
 func (s *Set) Start() error {
 	if len(s.handlers) == 0 {
 		s.begin()
@@ -138,7 +142,8 @@ func (s *Set) Start() error {
 	return s.lead()
 }
 
-// await begins the work when the sources are synced, unless the controllers are closed earlier.
+// await waits until the sources have delivered all objects, and then begins the work. It returns early if the
+// controllers are closed.
 func (s *Set) await(synced *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
@@ -163,8 +168,8 @@ func (s *Set) begin() {
 	close(s.told)
 }
 
-// Settle returns when the controllers know all objects that were stored before the call, and have no work left. Failed
-// and delayed work may be left.
+// Settle waits until the controllers have handled everything that was stored before the call. Work that has failed,
+// or that is delayed, may be left.
 func (s *Set) Settle(ctx context.Context) error {
 	select {
 	case <-s.told:
@@ -186,8 +191,8 @@ func (s *Set) settleSources(ctx context.Context) error {
 	return nil
 }
 
-// Hold interrupts the controllers until release is called, so that a restore can replace the stored objects. At
-// release, the controllers forget their knowledge of objects.
+// Hold interrupts the controllers until release is called. The server holds them while it restores a snapshot.
+// release makes the controllers forget objects that the restore may have brought back or removed.
 func (s *Set) Hold() (release func(context.Context) error) {
 	open := s.runner.Hold()
 	return func(ctx context.Context) error {
@@ -200,13 +205,14 @@ func (s *Set) Hold() (release func(context.Context) error) {
 	}
 }
 
-// Leave lets the controllers of another server that stores the same objects go on at once. These controllers don't work any
-// more. Leave returns when the other server knows, or when ctx ends. The server must still answer requests.
+// Leave gives up the Lease, so that the controllers of another server can work at once. The controllers of this
+// server don't work afterwards. Leave returns when the Lease is released, or when ctx ends. The server must still
+// answer requests.
 func (s *Set) Leave(ctx context.Context) {
 	if s.leave != nil {
 		s.leave(ctx)
 	}
 }
 
-// Close ends the controllers, and returns when nothing of them is left.
+// Close ends the controllers. When it returns, all their goroutines have ended.
 func (s *Set) Close() { s.runner.Close() }

@@ -1,6 +1,8 @@
-// Package controllers has the controllers that belong to every cluster's API machinery: those that delete the content of
-// namespaces, what owners leave and what no kubelet ends, and those that make what every namespace has.
+// Package controllers has the controllers without which the API itself would be incomplete. They delete the content
+// of namespaces, the dependents of deleted owners, and pods that no kubelet deletes. They also make the objects
+// that every namespace has.
 //
-// [New] makes the controllers of a server, which client-go alone connects with it. Each is a package below this one, with
-// the behaviour and the name of its counterpart in kube-controller-manager. The package has no controllers of workloads.
+// [New] makes the controllers of a server. They talk to the server only by client-go. Each controller is a package
+// below this one, with the behaviour and the name of its counterpart in kube-controller-manager. The package has no
+// controllers of workloads, such as Deployments.
 package controllers

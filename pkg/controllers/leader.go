@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// leaseName is the Lease of a kube-controller-manager, so that one and the controllers of a server don't work at
-	// the same time.
+	// leaseName is the Lease that kube-controller-manager uses. A kube-controller-manager on the same etcd and
+	// these controllers therefore don't work at the same time.
 	leaseName = "kube-controller-manager"
 
-	// The times are kube-controller-manager's.
+	// The defaults of kube-controller-manager.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryLease    = 2 * time.Second
 )
 
-// lead lets the controllers work or, if several servers share an etcd, lets them work as long as this server leads.
+// lead lets the controllers work. If several servers share an etcd, the controllers work only while this server
+// holds the Lease.
 func (s *Set) lead() error {
 	if !s.env.Shared {
 		s.open()
@@ -39,7 +40,7 @@ func (s *Set) lead() error {
 	if err != nil {
 		return err
 	}
-	var turn sync.Mutex // held while this server leads
+	var turn sync.Mutex // locked while the controllers of this server work
 	config := leaderelection.LeaderElectionConfig{
 		Name: leaseName,
 		Lock: &resourcelock.LeaseLock{
@@ -67,7 +68,7 @@ func (s *Set) lead() error {
 	leading, leave := context.WithCancel(s.runner.Life())
 	left := make(chan struct{})
 	s.leave = func(ctx context.Context) {
-		s.runner.Hold() // before another server works
+		s.runner.Hold() // before another server's controllers work
 		leave()
 		select {
 		case <-left:

@@ -18,11 +18,12 @@ func Names() []string {
 	return names
 }
 
-// Selection is a list of names, as the flag --controllers of kube-controller-manager has it: "*" selects all controllers,
-// "name" one, and "-name" excludes one. A controller has aliases, which are its service account and its former name.
+// Selection is the value of the flag --controllers, which kube-controller-manager has too. "*" selects all
+// controllers, "name" selects one, and "-name" excludes one. A controller can also be named by its aliases: its
+// service account, and its name in older versions.
 type Selection []string
 
-// Validate returns an error for each name that no controller has.
+// Validate returns an error for each name that is no controller's.
 func (s Selection) Validate() []error {
 	var errs []error
 	for _, name := range s {

@@ -13,7 +13,7 @@ func TestSelection(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		selection    controllers.Selection
-		want         []string // of the two
+		want         []string // of the two controllers of the test
 		errs         int
 	}{
 		{"nothing", "no controller runs unless it is asked for", nil, nil, 0},

@@ -29,10 +29,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tokens"
 )
 
-// controller is a controller of the table.
+// controller is a row of the table.
 type controller struct {
 	name string
-	// account is the name of its service account, "" for User. former is the name that it had in earlier versions.
+	// account is the name of the controller's service account. If it is "", the controller uses User. former is the
+	// name of the controller in older versions of Kubernetes.
 	account, former string
 	// add makes the controller.
 	add func(*Set, *clients) error
@@ -42,7 +43,7 @@ func (c controller) is(name string) bool {
 	return name != "" && slices.Contains([]string{c.name, c.account, c.former}, name)
 }
 
-// user is the user of the controller's requests.
+// user returns the name of the user that the controller's requests have.
 func (c controller) user() string {
 	if c.account == "" {
 		return User
@@ -50,8 +51,9 @@ func (c controller) user() string {
 	return Username(c.account)
 }
 
-// clients makes the clients of a controller. Its service account may write what it has to, and User may read the rest. A
-// clientset of all groups would take 100 kB for each controller.
+// clients makes the clients of a controller, and collects their errors. account is for the requests that the
+// controller's service account may make, and user for the others. A client is made for each group that a controller
+// needs, because a clientset of all groups takes 100 kB.
 type clients struct {
 	account, user *rest.Config
 	informers     informers.SharedInformerFactory
@@ -73,7 +75,7 @@ func (c *clients) core() *corev1client.CoreV1Client {
 
 func (c *clients) metadata() metadata.Interface { return connect(c, c.account, metadata.NewForConfig) }
 
-// table has all controllers. The names are those of kube-controller-manager.
+// table has all controllers, under the names that kube-controller-manager gives them.
 var table = []controller{
 	{"namespace-controller", namespace.Name, "namespace", addNamespace},
 	{"garbage-collector-controller", garbage.Name, "garbagecollector", addGarbage},

@@ -1,15 +1,16 @@
-// Package runtimehooks has hooks that a system calls at moments of its own, as Cluster API's Runtime SDK does. The package
-// itself is empty; those below it have a subject each:
+// Package runtimehooks is about runtime hooks: HTTPS calls by which a system asks extensions at certain moments,
+// such as before it creates a cluster. Cluster API's Runtime SDK has defined the protocol. The package itself is
+// empty. The packages below it have one subject each:
 //
-//   - catalog: which hooks there are, in which versions, and their OpenAPI document
-//   - api: the types on the wire (hooks), the hooks of Cluster API (clusterapi), and ExtensionConfig (runtime)
+//   - catalog: the list of hooks, their versions, and their OpenAPI document
+//   - api: the Go types of requests and responses (hooks), the hooks of Cluster API (clusterapi), and ExtensionConfig (runtime)
 //   - extension: the server of an extension, built from typed functions
-//   - checker: what an extension does wrong
-//   - client and registry: calls, and the handlers that can be called
-//   - discovery and definition: ExtensionConfigs of an API server, followed and defined
-//   - metrics: of calls, and of an extension's answers
+//   - checker: checks of an extension
+//   - client and registry: calls of hooks, and the handlers that can be called
+//   - discovery and definition: a controller of ExtensionConfigs, and their CustomResourceDefinition
+//   - metrics: Prometheus metrics of callers and of extensions
 //
-// An author of an extension imports api, catalog and extension, which need apimachinery and kube-openapi alone. An author
-// of a system that calls hooks imports the others too. docs/runtime-hooks.md has a tutorial, and the promises with their
-// tests.
+// An author of an extension imports api, catalog and extension, which need apimachinery and kube-openapi alone. An
+// author of a system that calls hooks imports the others too. docs/runtime-hooks.md has a tutorial, and lists what
+// the packages promise, with the tests.
 package runtimehooks

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// files are the tests that docs/runtime-hooks.md names by a word.
+// files are the test files that docs/runtime-hooks.md names by a single word.
 var files = map[string]string{
 	"integration": "../../test/integration/runtime_hooks*_test.go",
 	"clusterapi":  "../../test/clusterapi/*_test.go",
 	"cmd":         "../../cmd/miniapi/hooks_test.go",
 }
 
-// TestDocs checks that each test that docs/runtime-hooks.md names is there, with its subtests.
+// TestDocs checks that each test that docs/runtime-hooks.md names exists, with its subtests.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/runtime-hooks.md")
@@ -38,7 +38,7 @@ func TestDocs(t *testing.T) {
 			for _, name := range strings.Split(strings.TrimSuffix(match[2], ", "), ", ") {
 				test, subtest, _ := strings.Cut(name, "/")
 				if !strings.HasPrefix(test, "Test") {
-					subtest, test = test, "" // a further subtest of the test before
+					subtest, test = test, "" // another subtest of the test that was named before
 				}
 				if test != "" && !strings.Contains(source, "func "+test+"(") {
 					t.Errorf("%s has no %s", match[1], test)
@@ -55,7 +55,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// read returns the tests of a folder below this one, or of a word.
+// read returns the source of the tests in a folder below this one, or in the file that a word stands for.
 func read(t *testing.T, folder string) string {
 	t.Helper()
 	pattern, ok := files[folder]

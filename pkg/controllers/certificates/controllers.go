@@ -24,37 +24,40 @@ const (
 	// Account is the name of the service account of all three controllers.
 	Account = "certificate-controller"
 
-	// lifetime is the longest lifetime of a certificate, and shortest the shortest that a request can ask for.
+	// lifetime is the longest lifetime of a certificate. shortest is the shortest lifetime that a request can ask
+	// for.
 	lifetime = 365 * 24 * time.Hour
 	shortest = 10 * time.Minute
 
-	// backdate is the time by which a certificate begins earlier, for clients whose clock is slow. A certificate with a
-	// lifetime below short keeps its whole lifetime.
+	// backdate is the time by which a certificate begins before it is issued, for clients whose clock is slow. A
+	// certificate with a lifetime below short is valid for its full lifetime after it is issued.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 
-	// over is the time for which an issued, denied or failed request is kept, and waiting the time for any other
-	// request.
+	// over is the time for which an issued, denied or failed request is kept. waiting is the time for which any
+	// other request is kept.
 	over    = time.Hour
 	waiting = 24 * time.Hour
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client certificatesv1client.CertificateSigningRequestsGetter
-	// Reviews tells whether the user of a request may have what it asks for.
+	// Reviews asks whether the user of a request may have the certificate.
 	Reviews authorizationv1client.SubjectAccessReviewsGetter
 	// Requests is the informer of CertificateSigningRequests.
 	Requests cache.SharedIndexInformer
-	// Sign issues a certificate, in PEM: for a request, with the usages of the template and its times.
+	// Sign issues a certificate for a request, in PEM. The template has the usages and the times of the
+	// certificate.
 	Sign func(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error)
 }
 
-// handle handles a request without a certificate, and returns the time until the next look at the request.
+// handle is a controller's work on one CertificateSigningRequest. It returns the time until the next look at the
+// request, or 0.
 type handle func(c *Config, ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error)
 
-// NewApprover starts the controller that approves requests of kubelets, if they may have what they ask for.
+// NewApprover starts the controller that approves requests of kubelets, if their users have the permission.
 func NewApprover(c Config) error {
 	return c.start("certificatesigningrequest-approving-controller", (*Config).approve)
 }
@@ -64,7 +67,7 @@ func NewSigner(c Config) error {
 	return c.start("certificatesigningrequest-signing-controller", (*Config).sign)
 }
 
-// NewCleaner starts the controller that deletes requests that are over.
+// NewCleaner starts the controller that deletes old requests.
 func NewCleaner(c Config) error {
 	return c.start("certificatesigningrequest-cleaner-controller", (*Config).clean)
 }
@@ -80,10 +83,11 @@ func (c *Config) start(name string, handle handle) error {
 	return work.Enqueue(work.Events{Informer: c.Requests, Changed: work.Named(queue.Add)})
 }
 
-// approvals are what a kubelet's request may be approved by, in order.
+// approvals are the permissions of which each suffices to have a kubelet's request approved: to create this
+// subresource of CertificateSigningRequests. They are checked in order.
 var approvals = []struct {
 	subresource, message string
-	self                 bool // the node asks itself
+	self                 bool // the permission is only for a node's request for itself
 }{
 	{"selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.", true},
 	{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.", false},
@@ -120,8 +124,7 @@ func (c *Config) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 	return 0, fmt.Errorf("csr %q is a kubelet's, and its user may not create certificatesigningrequests/selfnodeclient or nodeclient", csr.Name)
 }
 
-// allowed reports whether the user of a request has the permission to create a subresource of
-// CertificateSigningRequests.
+// allowed reports whether the user of a request may create a subresource of CertificateSigningRequests.
 func (c *Config) allowed(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource string) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: map[string]authorizationv1.ExtraValue{},
@@ -175,7 +178,7 @@ func (c *Config) issue(request *x509.CertificateRequest, csr *certificatesv1.Cer
 	return c.Sign(request, template)
 }
 
-// clean deletes a request that is over, or returns when to look again.
+// clean deletes an old request. For a request that isn't old enough, it returns the time until then.
 func (c *Config) clean(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error) {
 	end := overAt(csr)
 	if end.IsZero() {
@@ -188,7 +191,7 @@ func (c *Config) clean(ctx context.Context, csr *certificatesv1.CertificateSigni
 	return 0, ignoreStale(err)
 }
 
-// overAt returns the time at which a request must be deleted, or the zero time if it must stay.
+// overAt returns the time at which a request must be deleted. The zero time means never.
 func overAt(csr *certificatesv1.CertificateSigningRequest) (end time.Time) {
 	sooner := func(from metav1.Time, after time.Duration) {
 		if at := from.Add(after); !from.IsZero() && (end.IsZero() || at.Before(end)) {
@@ -218,7 +221,8 @@ func overAt(csr *certificatesv1.CertificateSigningRequest) (end time.Time) {
 	return end
 }
 
-// ignoreStale drops the error of a request that has changed or is gone: its change has an event of its own.
+// ignoreStale drops the error of a write if the request has changed or is gone. The change has an event of its own,
+// which leads to another attempt.
 func ignoreStale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

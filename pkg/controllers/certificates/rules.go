@@ -18,8 +18,8 @@ const (
 	nodePrefix = "system:node:"
 )
 
-// signers are Kubernetes' own, each with the rule for its requests. A rule returns why it refuses a request, in
-// kube-controller-manager's words, or "".
+// signers are Kubernetes' own signers, each with the rule for its requests. A rule returns the reason to refuse a
+// request, in kube-controller-manager's words, or "".
 var signers = map[string]func(*x509.CertificateRequest, sets.Set[certificatesv1.KeyUsage]) string{
 	certificatesv1.KubeAPIServerClientKubeletSignerName: kubeletClient,
 	certificatesv1.KubeletServingSignerName:             kubeletServing,
@@ -27,7 +27,7 @@ var signers = map[string]func(*x509.CertificateRequest, sets.Set[certificatesv1.
 	certificatesv1beta1.LegacyUnknownSignerName:         func(*x509.CertificateRequest, sets.Set[certificatesv1.KeyUsage]) string { return "" },
 }
 
-// parse returns the certificate request of an object, in PEM.
+// parse parses the certificate request in a CertificateSigningRequest, which is PEM.
 func parse(data []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -36,7 +36,8 @@ func parse(data []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// kubeletClient is the rule for a kubelet's own certificate as a client: no names but the node's user.
+// kubeletClient is the rule for the client certificate of a kubelet. The certificate must have the name of the
+// node's user, and no other names.
 func kubeletClient(r *x509.CertificateRequest, usages sets.Set[certificatesv1.KeyUsage]) string {
 	switch {
 	case !slices.Equal(r.Subject.Organization, []string{nodesGroup}):
@@ -55,7 +56,7 @@ func kubeletClient(r *x509.CertificateRequest, usages sets.Set[certificatesv1.Ke
 	return exactly(usages, certificatesv1.UsageClientAuth)
 }
 
-// kubeletServing is the rule for the certificate that a kubelet serves with.
+// kubeletServing is the rule for the serving certificate of a kubelet.
 func kubeletServing(r *x509.CertificateRequest, usages sets.Set[certificatesv1.KeyUsage]) string {
 	switch {
 	case !slices.Equal(r.Subject.Organization, []string{nodesGroup}):
@@ -76,7 +77,8 @@ func kubeletServing(r *x509.CertificateRequest, usages sets.Set[certificatesv1.K
 	return ""
 }
 
-// exactly checks the usages of a kubelet's certificate. Only a key of RSA enciphers other keys.
+// exactly checks that the usages are those of a kubelet's certificate. The usage "key encipherment" is optional,
+// because only an RSA key can have it.
 func exactly(usages sets.Set[certificatesv1.KeyUsage], purpose certificatesv1.KeyUsage) string {
 	required := sets.New(certificatesv1.UsageDigitalSignature, purpose)
 	if usages.Equal(required) || usages.Equal(required.Clone().Insert(certificatesv1.UsageKeyEncipherment)) {
@@ -85,7 +87,7 @@ func exactly(usages sets.Set[certificatesv1.KeyUsage], purpose certificatesv1.Ke
 	return fmt.Sprintf("usages did not match %v", sets.List(required.Insert(certificatesv1.UsageKeyEncipherment)))
 }
 
-// apiServerClient is the rule for any other certificate by which the API server knows a client.
+// apiServerClient is the rule for the client certificate of any other client of the API server.
 func apiServerClient(_ *x509.CertificateRequest, usages sets.Set[certificatesv1.KeyUsage]) string {
 	allowed := sets.New(certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth)
 	for _, usage := range sets.List(usages.Difference(allowed)) {
@@ -97,7 +99,7 @@ func apiServerClient(_ *x509.CertificateRequest, usages sets.Set[certificatesv1.
 	return ""
 }
 
-// has reports whether a request has a condition.
+// has reports whether a request has a condition of the given type.
 func has(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
 	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
 }

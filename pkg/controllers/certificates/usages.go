@@ -8,7 +8,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// The usages of a certificate, by their names in the API.
+// The usages of a certificate in crypto/x509, by their names in the API.
 var (
 	keyUsages = map[certificatesv1.KeyUsage]x509.KeyUsage{
 		certificatesv1.UsageSigning:           x509.KeyUsageDigitalSignature,

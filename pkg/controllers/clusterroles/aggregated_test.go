@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
 )
 
-// role has rules with one verb each. into is its label, and from the label that it selects.
+// role returns a ClusterRole with a rule for each verb. into is its label. from is the label that it aggregates, or
+// empty.
 func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
 	r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"into": into}}}
 	if from != "" {
@@ -23,7 +24,7 @@ func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
 	return r
 }
 
-// manyCircles returns roles that all aggregate one another, and another one.
+// manyCircles returns roles that all aggregate one another, and one role that aggregates none.
 func manyCircles(n int) []*rbacv1.ClusterRole {
 	var roles []*rbacv1.ClusterRole
 	for i := range n {
@@ -36,7 +37,7 @@ func TestAggregated(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		roles        []*rbacv1.ClusterRole // the first one aggregates
+		roles        []*rbacv1.ClusterRole // the first role is aggregated
 		want         []string
 	}{
 		{"none", "rules that are no longer selected are gone", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},

@@ -1,7 +1,7 @@
-// Package clusterroles is the controller clusterrole-aggregation-controller: it fills ClusterRoles that aggregate others
-// with the rules of those.
+// Package clusterroles is the controller clusterrole-aggregation-controller: a ClusterRole with an aggregationRule
+// gets the rules of the ClusterRoles that it selects.
 //
-// [New] is the way in. [Aggregated] has the rules alone.
+// [New] starts the controller. [Aggregated] only computes the rules.
 package clusterroles
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// Account is the name of the controller's service account, and the manager of the rules.
+// Account is the name of the controller's service account. It is also the field manager of the rules.
 const Account = "clusterrole-aggregation-controller"
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client rbacv1client.ClusterRolesGetter
@@ -31,7 +31,7 @@ type Config struct {
 	Roles cache.SharedIndexInformer
 }
 
-// New starts a controller.
+// New starts the controller.
 func New(config Config) error {
 	queue := work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: config.aggregate})
 	all := func(metav1.Object) {
@@ -44,7 +44,7 @@ func New(config Config) error {
 	return work.Enqueue(work.Events{Informer: config.Roles, Changed: all, Deleted: all})
 }
 
-// roles returns all ClusterRoles in the order of their names.
+// roles returns all ClusterRoles, sorted by name.
 func (c *Config) roles() []*rbacv1.ClusterRole {
 	var roles []*rbacv1.ClusterRole
 	for _, obj := range c.Roles.GetStore().List() {
@@ -56,7 +56,7 @@ func (c *Config) roles() []*rbacv1.ClusterRole {
 	return roles
 }
 
-// aggregate writes the rules of a role that aggregates others, if they differ.
+// aggregate writes the aggregated rules of a ClusterRole, if they differ from its rules.
 func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, error) {
 	obj, _, err := c.Roles.GetStore().GetByKey(name)
 	if err != nil {
@@ -80,19 +80,22 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 	return 0, err
 }
 
-// Aggregated returns the rules of the roles that a role selects, each rule once, in the order of the roles. A selected
-// role that aggregates others counts with its future rules, so that no role is written twice. In a circle of roles, it
-// counts with its current rules.
+// Aggregated returns the rules of the ClusterRoles that a role aggregates, each rule once, in the order of the
+// roles.
+//
+// A selected role may aggregate others itself. Aggregated then uses the rules that this role will have, so that the
+// first role need not be written again after the second. If roles aggregate one another in a circle, it uses the
+// rules that they have.
 func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	a := aggregation{all: all, state: map[string]state{}, rules: []rbacv1.PolicyRule{}}
 	err := a.add(role)
 	return a.rules, err
 }
 
-// aggregation collects the rules of a role that aggregates others. Each such role on the way is looked into once.
+// aggregation collects the rules of a role. It looks into each selected role that aggregates others only once.
 type aggregation struct {
 	all   []*rbacv1.ClusterRole
-	state map[string]state // of roles that aggregate others, by name
+	state map[string]state // of roles that aggregate others, by the name of the role
 	rules []rbacv1.PolicyRule
 }
 
@@ -140,7 +143,7 @@ func (a *aggregation) addSelected(role *rbacv1.ClusterRole) error {
 	return nil
 }
 
-// equal compares rules. For each role that has changed, many are compared: equality.Semantic would allocate for each.
+// equal compares two rules. It is called very often, so it doesn't use equality.Semantic, which allocates.
 func equal(a, b rbacv1.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)

@@ -1,6 +1,7 @@
-// Package controllertest has what tests of controllers need: informers that nothing runs, and the writes of a fake client.
+// Package controllertest has fakes for tests of controllers: informers that don't run, and the list of writes of a
+// fake client.
 //
-// Use it for the decisions of one controller. Tests in test/integration run controllers against a server.
+// Use it to test the decisions of one controller. The tests in test/integration run controllers against a server.
 package controllertest
 
 import (
@@ -11,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer returns an informer that knows objects and isn't run: it tells no handler of them.
+// Informer returns an informer whose store has the objects. It doesn't run, and calls no handler.
 func Informer[T runtime.Object](objects ...T) (cache.SharedIndexInformer, error) {
 	var example T
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -23,7 +24,8 @@ func Informer[T runtime.Object](objects ...T) (cache.SharedIndexInformer, error)
 	return informer, nil
 }
 
-// Writes returns the requests of a fake client that write, each as VERB RESOURCE[/SUBRESOURCE] NAMESPACE/NAME.
+// Writes returns the requests of a fake client that write, each in the form VERB RESOURCE[/SUBRESOURCE]
+// NAMESPACE/NAME.
 func Writes(actions []clienttesting.Action) (writes []string) {
 	for _, action := range actions {
 		switch action.GetVerb() {
@@ -32,7 +34,7 @@ func Writes(actions []clienttesting.Action) (writes []string) {
 		}
 		var name string
 		switch action := action.(type) {
-		case clienttesting.CreateAction: // an update is one too
+		case clienttesting.CreateAction: // an update implements this interface too
 			if object, ok := action.GetObject().(interface{ GetName() string }); ok {
 				name = object.GetName()
 			}

@@ -1,7 +1,7 @@
-// Package disruption is the controller disruption-controller: it writes into the status of a PodDisruptionBudget how many
-// of its pods may be evicted.
+// Package disruption is the controller disruption-controller: it writes into the status of each PodDisruptionBudget
+// how many of its pods may be evicted.
 //
-// [New] is the way in. The eviction subresource of pods takes from that number.
+// [New] starts the controller. The eviction subresource of pods decrements that number.
 package disruption
 
 import (
@@ -27,29 +27,29 @@ import (
 const (
 	// Account is the name of the controller's service account.
 	Account = "disruption-controller"
-	// Component is the source of its events.
+	// Component is the source of the controller's events.
 	Component = "controllermanager"
 
-	// deletionTimeout is the time for which an evicted pod that still exists counts as gone. staleTimeout is the time
-	// for which its condition DisruptionTarget stays true.
+	// deletionTimeout is the time for which an evicted pod counts as gone before it is deleted. staleTimeout is the
+	// time after which its condition DisruptionTarget becomes false if it isn't deleted.
 	deletionTimeout = 2 * time.Minute
 	staleTimeout    = 2 * time.Minute
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
-	// Client writes budgets, and PodClient pods.
+	// Client writes PodDisruptionBudgets. PodClient writes pods.
 	Client    policyv1client.PodDisruptionBudgetsGetter
 	PodClient corev1client.PodsGetter
 	Events    *events.Recorder
-	// Scales finds the controllers of pods.
+	// Scales finds out how many pods the pods' controllers want.
 	Scales Scales
 	// Budgets and Pods are the informers of PodDisruptionBudgets and pods.
 	Budgets, Pods cache.SharedIndexInformer
 }
 
-// New starts a controller.
+// New starts the controller.
 func New(config Config) error {
 	c := &controller{Config: config}
 	c.budgets = work.NewQueue(config.Runner, work.Options[string]{Name: Account, Do: c.sync})
@@ -63,7 +63,7 @@ func New(config Config) error {
 type controller struct {
 	Config
 	budgets *work.Queue[string]
-	// stale has pods whose condition DisruptionTarget may be stale.
+	// stale has pods whose condition DisruptionTarget must be checked later.
 	stale *work.Queue[string]
 }
 
@@ -78,7 +78,7 @@ func (c *controller) podChanged(o metav1.Object) {
 	}
 }
 
-// podDeleted considers the budget of a pod. A pod should have one.
+// podDeleted queues the budget that selects a pod. If several budgets select it, podDeleted warns with an event.
 func (c *controller) podDeleted(o metav1.Object) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -97,7 +97,7 @@ func (c *controller) podDeleted(o metav1.Object) {
 func (c *controller) budgetsOf(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
 	all, err := c.Budgets.GetIndexer().ByIndex(cache.NamespaceIndex, pod.Namespace)
 	if err != nil {
-		return nil // the index exists
+		return nil // the error is impossible: the index exists
 	}
 	var matching []*policyv1.PodDisruptionBudget
 	for _, obj := range all {
@@ -112,7 +112,7 @@ func (c *controller) budgetsOf(pod *corev1.Pod) []*policyv1.PodDisruptionBudget 
 	return matching
 }
 
-// sync writes the status of a budget. If it can't be computed, no pod may be evicted.
+// sync writes the status of a budget. If the status can't be computed, the budget allows no eviction.
 func (c *controller) sync(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Budgets.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -160,7 +160,7 @@ func (c *controller) writeStatus(ctx context.Context, budget *policyv1.PodDisrup
 	healthy := countHealthy(pods, disrupted)
 	allowed := max(0, healthy-expected.healthy)
 	if expected.pods <= 0 {
-		allowed = 0 // pods may come that aren't known yet
+		allowed = 0 // the budget may be older than its pods
 	}
 	changed := budget.DeepCopy()
 	changed.Status = policyv1.PodDisruptionBudgetStatus{
@@ -200,7 +200,8 @@ func (c *controller) podsOf(budget *policyv1.PodDisruptionBudget) ([]*corev1.Pod
 	return pods, err
 }
 
-// disrupted returns the evicted pods that still exist, and the time until the next check.
+// disrupted returns the evicted pods of a budget that still exist and count as gone, and the time until this must
+// be checked again.
 func (c *controller) disrupted(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var again time.Duration
 	disrupted := map[string]metav1.Time{}
@@ -245,8 +246,8 @@ func isReady(pod *corev1.Pod) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// staleAfter returns the time until the condition DisruptionTarget of a pod is stale. It returns false for a pod
-// without such a condition.
+// staleAfter returns the time until the condition DisruptionTarget of a pod becomes stale. It returns false if the
+// pod has no such condition.
 func staleAfter(pod *corev1.Pod) (after time.Duration, has bool) {
 	target := conditionOf(pod, corev1.DisruptionTarget)
 	if pod.DeletionTimestamp != nil || target == nil || target.Status != corev1.ConditionTrue || target.Reason == corev1.PodReasonTerminationByKubelet ||
@@ -256,7 +257,7 @@ func staleAfter(pod *corev1.Pod) (after time.Duration, has bool) {
 	return max(0, time.Until(target.LastTransitionTime.Add(staleTimeout))), true
 }
 
-// resetStale sets the condition DisruptionTarget to false, for a pod whose eviction didn't delete it.
+// resetStale sets the condition DisruptionTarget of a pod to false, if the pod wasn't deleted after its eviction.
 func (c *controller) resetStale(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Pods.GetStore().GetByKey(key)
 	if err != nil || !exists {

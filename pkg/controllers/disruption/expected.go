@@ -17,10 +17,11 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// expected is the number of pods that a budget selects, and the number of them that must be healthy.
+// expected is the result of expect. pods is the number of pods that a budget should have, and healthy the number of
+// them that must be healthy.
 type expected struct {
 	pods, healthy int32
-	// unmanaged is true if a pod has no controller, so that the number of pods isn't known.
+	// unmanaged is true if a pod has no controller. Then pods may be too low.
 	unmanaged bool
 }
 
@@ -33,7 +34,7 @@ func (c *controller) expect(ctx context.Context, budget *policyv1.PodDisruptionB
 		return expected{}, nil
 	}
 	scales := map[types.UID]int32{}
-	seen := sets.New[types.UID]() // owners, which aren't asked for with each of their pods
+	seen := sets.New[types.UID]() // owners that have been looked up for another pod
 	for _, pod := range pods {
 		owner := metav1.GetControllerOf(pod)
 		if owner == nil {
@@ -70,19 +71,19 @@ func (c *controller) expect(ctx context.Context, budget *policyv1.PodDisruptionB
 type Scales struct {
 	ReplicaSets appsv1client.ReplicaSetsGetter
 	Discovery   discovery.ServerResourcesInterface
-	// Scale reads the scale of any resource that has one, and ResourceOf knows the resource of a kind.
+	// Scale reads the subresource scale of any resource. ResourceOf returns the resource of a kind.
 	Scale      scale.ScalesGetter
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool, error)
 }
 
-// scaled is the controller of a pod.
+// scaled is the controller of a pod, and the number of pods that it wants.
 type scaled struct {
 	uid      types.UID
 	replicas int32
 }
 
-// of returns the controller that an owner reference means, or nil if there is none. A ReplicaSet of a Deployment stands
-// for the Deployment: while that is rolled out, it has several.
+// of returns the controller to which an owner reference refers, or nil if it doesn't exist. For a ReplicaSet of a
+// Deployment, it returns the Deployment: during a rollout, a Deployment has several ReplicaSets.
 func (s *Scales) of(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*scaled, error) {
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
 	if kind.GroupKind() == (schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}) {

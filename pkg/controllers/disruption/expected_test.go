@@ -22,7 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// controllerRef is a reference to a controller whose UID is its name.
+// controllerRef is a reference to a controller. The UID is the same as the name.
 func controllerRef(apiVersion, kind, name string) *metav1.OwnerReference {
 	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(name), Controller: new(true)}
 }
@@ -38,7 +38,8 @@ func podsOf(n int, owner *metav1.OwnerReference) (pods []*corev1.Pod) {
 	return pods
 }
 
-// scales are the controllers of pods: a ReplicaSet of its own, two of a Deployment, and a custom one without a scale.
+// newScales returns Scales with these controllers: a ReplicaSet without a Deployment, two ReplicaSets of one
+// Deployment, and a custom resource without a scale.
 func newScales(t *testing.T) (Scales, *int) {
 	t.Helper()
 	set := func(name string, owner *metav1.OwnerReference) *appsv1.ReplicaSet {
@@ -115,12 +116,13 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// ready returns a pod that is ready.
+// ready returns a pod whose condition Ready is true.
 func ready(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 }
 
-// A pod that is evicted isn't healthy any more, from the eviction until it is gone, or until it wasn't deleted in time.
+// An evicted pod doesn't count as healthy until it is deleted. If it isn't deleted within deletionTimeout, it
+// counts again.
 func TestDisrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

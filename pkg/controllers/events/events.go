@@ -1,7 +1,7 @@
-// Package events records what controllers tell users, as events of the API.
+// Package events records Events of controllers, for users.
 //
-// [NewRecorder] makes a recorder that costs nothing until its first event. Use client-go's tools/record where there is
-// always something to record.
+// [NewRecorder] makes a recorder that costs nothing before its first Event. For a controller that records Events
+// all the time, use client-go's tools/record.
 package events
 
 import (
@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// Recorder records the events of a controller. Events of the same text are counted in one object, as client-go does it.
+// Recorder records the Events of a controller. Equal Events are counted in one object, as client-go does.
 type Recorder struct {
 	start func() record.EventRecorder
 }
 
-// NewRecorder returns the recorder of a component, until ctx ends.
+// NewRecorder returns a recorder for a component. It works until ctx ends.
 func NewRecorder(ctx context.Context, client corev1client.EventsGetter, component string) *Recorder {
 	return &Recorder{sync.OnceValue(func() record.EventRecorder {
 		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
@@ -30,12 +30,12 @@ func NewRecorder(ctx context.Context, client corev1client.EventsGetter, componen
 	})}
 }
 
-// Warn records a warning about an object, or about what an ObjectReference names.
+// Warn records a warning about an object. The object may also be an ObjectReference.
 func (r *Recorder) Warn(about runtime.Object, reason, format string, args ...any) {
 	r.start().Eventf(about, corev1.EventTypeWarning, reason, format, args...)
 }
 
-// Tell records an event that is no warning.
+// Tell records an Event of the type Normal.
 func (r *Recorder) Tell(about runtime.Object, reason, format string, args ...any) {
 	r.start().Eventf(about, corev1.EventTypeNormal, reason, format, args...)
 }

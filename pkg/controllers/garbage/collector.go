@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// Name is the controller's name, which is that of its service account too.
+	// Name is the name of the controller, and of its service account.
 	Name = "generic-garbage-collector"
-	// Component is the source of its events.
+	// Component is the source of the controller's events.
 	Component = "garbage-collector-controller"
 
-	// workers is how many objects are considered at once, and how many owners are orphaned at once.
+	// workers is the number of goroutines that consider objects. As many remove the references to deleted owners.
 	workers = 20
 )
 
@@ -41,13 +41,14 @@ type Collector struct {
 	requests
 	events *events.Recorder
 	graph  *graph
-	// remove has the objects that may have to be deleted, and orphan the objects whose dependents must be orphaned.
+	// remove is the queue of objects that may have to be deleted. orphan is the queue of owners that are deleted
+	// with the policy Orphan, whose dependents must lose their references.
 	remove, orphan *work.Queue[types.UID]
-	// begun is closed when the collector has been told of all objects.
+	// begun is closed by Begin.
 	begun chan struct{}
 }
 
-// New returns a collector. It considers nothing before Begin.
+// New returns a collector. It does nothing before Begin.
 func New(config Config) *Collector {
 	c := &Collector{requests: requests{config.Client, config.Resources}, events: config.Events, graph: newGraph(), begun: make(chan struct{})}
 	c.remove = work.NewQueue(config.Runner, work.Options[types.UID]{Name: Name, Workers: workers, Do: c.consider})
@@ -57,14 +58,14 @@ func New(config Config) *Collector {
 	return c
 }
 
-// Handler is to be told of all objects.
+// Handler returns the handler that must get the events of all objects.
 func (c *Collector) Handler() objects.Handler { return c.graph }
 
-// Begin starts the work. The caller calls Begin after the handler has received every stored object: without an object,
-// its dependents would seem to have no owner.
+// Begin lets the collector work. It must be called only after the handler has received every stored object: an
+// owner that the collector hasn't seen would look deleted.
 func (c *Collector) Begin() { close(c.begun) }
 
-// Forget drops the list of absent owners. The caller calls Forget when a restore may have brought owners back.
+// Forget drops the list of absent owners. It must be called when a restored snapshot may have brought owners back.
 func (c *Collector) Forget() { c.graph.absent.Clear() }
 
 func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerReference) {
@@ -74,11 +75,12 @@ func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerRefere
 	c.events.Warn(about, "OwnerRefInvalidNamespace", "ownerRef %s does not exist in namespace %q", referred(owner, dependent.Namespace), dependent.Namespace)
 }
 
-// errUnseen makes an owner that only dependents know be considered again, until the source tells of it: it may have come
-// and gone between two lists.
+// errUnseen makes the queue repeat its check of an owner until the source reports the owner. The collector knows
+// the owner only from references. The source may never report it, because the owner may have been created and
+// deleted between two lists.
 var errUnseen = errors.New("the owner hasn't been seen yet")
 
-// await returns when the collector has begun.
+// await waits for Begin.
 func (c *Collector) await(ctx context.Context) error {
 	select {
 	case <-c.begun:
@@ -88,7 +90,7 @@ func (c *Collector) await(ctx context.Context) error {
 	}
 }
 
-// consider deletes an object, if it has to be.
+// consider checks whether an object must be deleted, and deletes it.
 func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration, error) {
 	if err := c.await(ctx); err != nil {
 		return 0, err
@@ -103,7 +105,7 @@ func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration,
 		c.graph.missed(n.identity)
 		return 0, nil
 	case errors.Is(err, errNamespacedOwner):
-		return 0, nil // no other attempt would find the owner
+		return 0, nil // a repetition would find the same error
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", n.identity, err)
 	case n.virtual:
@@ -112,10 +114,10 @@ func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration,
 	return 0, nil
 }
 
-// judge compares an object with its live state, and that of its owners.
+// judge reads an object and its owners from the server, and does what the rules of garbage collection demand.
 func (c *Collector) judge(ctx context.Context, n node) error {
 	if n.deleting && !n.waits {
-		return nil // its dependents are considered when it is gone
+		return nil // its dependents are considered when the object is gone
 	}
 	live, err := c.get(ctx, n.identity)
 	if err != nil {
@@ -145,7 +147,7 @@ func (c *Collector) judge(ctx context.Context, n node) error {
 	return c.delete(ctx, n.identity, live, propagation(live))
 }
 
-// propagation is the policy that an object's finalizers ask for already.
+// propagation returns the propagation policy that the finalizers of an object already ask for.
 func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	switch o := objects.New(live.GroupVersionKind(), live); {
 	case o.Orphan:
@@ -156,8 +158,8 @@ func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation 
 	return metav1.DeletePropagationBackground
 }
 
-// classified has the owners of an object in three lists: existing owners, absent owners, and owners that wait until
-// their dependents are deleted.
+// classified has the owners of an object in three lists. present are those that exist. absent are those that don't.
+// waiting are those that are being deleted and wait until their dependents are gone.
 type classified struct {
 	present         []metav1.OwnerReference
 	absent, waiting []types.UID
@@ -181,7 +183,7 @@ func (c *Collector) classify(ctx context.Context, n node, owners []metav1.OwnerR
 	return all, nil
 }
 
-// owner returns the owner of an object of a namespace, or nil if there is none.
+// owner returns the owner to which a reference of an object in the namespace refers, or nil if it doesn't exist.
 func (c *Collector) owner(ctx context.Context, namespace string, r metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
 	id := referred(r, namespace)
 	if c.graph.isAbsent(id) || c.graph.isAbsent(id.in("")) {
@@ -205,8 +207,8 @@ func (c *Collector) owner(ctx context.Context, namespace string, r metav1.OwnerR
 	return live, err
 }
 
-// deleteInForeground deletes an object whose owner waits and which has dependents itself. If a dependent waits, too,
-// the owners may form a circle: the object then stops blocking its owners.
+// deleteInForeground deletes an object that has dependents and whose owner waits for it. If one of the dependents
+// also waits for its own dependents, the objects may form a circle. The object then stops blocking its owners.
 func (c *Collector) deleteInForeground(ctx context.Context, n node, live *metav1.PartialObjectMetadata, dependents []node) error {
 	for _, d := range dependents {
 		if d.waits {
@@ -219,7 +221,8 @@ func (c *Collector) deleteInForeground(ctx context.Context, n node, live *metav1
 	return c.delete(ctx, n.identity, live, metav1.DeletePropagationForeground)
 }
 
-// finishForeground removes the finalizer of an object whose blocking dependents are gone.
+// finishForeground removes the finalizer foregroundDeletion from an object if no dependent blocks its deletion any
+// more.
 func (c *Collector) finishForeground(ctx context.Context, n node) error {
 	blocked := false
 	for _, d := range c.graph.dependents(n.UID) {
@@ -236,8 +239,8 @@ func (c *Collector) finishForeground(ctx context.Context, n node) error {
 	return c.removeFinalizer(ctx, n.identity, metav1.FinalizerDeleteDependents)
 }
 
-// orphanDependents removes the references to an object from its dependents, and then removes the object's orphan
-// finalizer.
+// orphanDependents removes the references to an owner from its dependents. Then it removes the finalizer orphan
+// from the owner.
 func (c *Collector) orphanDependents(ctx context.Context, uid types.UID) (time.Duration, error) {
 	if err := c.await(ctx); err != nil {
 		return 0, err

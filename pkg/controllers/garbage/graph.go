@@ -13,32 +13,32 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// absentOwners is the size of the list of absent owners. The list spares a request for each further dependent of such
-// an owner.
+// absentOwners is the number of owners that are known not to exist. Each saves a request for every further
+// dependent of the owner.
 const absentOwners = 500
 
-// node is an object in the graph.
+// node is an object in the graph, with its dependents.
 type node struct {
 	identity
 	owners     []metav1.OwnerReference
 	dependents map[*node]struct{}
-	// virtual is true for an owner that is known by the references of its dependents alone. Its identity is that of a
-	// reference.
+	// virtual is true for an owner that the graph knows only from references of its dependents. The identity is
+	// then that of a reference, and may be wrong.
 	virtual bool
-	// deleting, orphan and foreground are those of the object.
+	// deleting, orphan and foreground are the fields of the same name of objects.Object.
 	deleting, orphan, foreground bool
-	// waits is true from when the object is deleted in the foreground.
+	// waits is true if the object is being deleted with the policy Foreground and waits for its dependents.
 	waits bool
 }
 
-// graph has the owners and dependents of all objects.
+// graph has the owners and dependents of all objects. It gets their events as an objects.Handler.
 type graph struct {
-	// The graph calls remove with an object that may have to be deleted, orphan with an object whose dependents must be
-	// orphaned, and retry with an object to consider later.
+	// The graph calls these functions with the UID of an object. remove checks whether the object must be deleted.
+	// orphan removes the references to it from its dependents. retry is remove, but later.
 	remove, orphan, retry func(types.UID)
-	// misplaced is called with a dependent whose owner is in another namespace.
+	// misplaced is called with a dependent that refers to an owner in another namespace.
 	misplaced func(dependent identity, owner metav1.OwnerReference)
-	absent    *lru.Cache // of identities
+	absent    *lru.Cache // the identities of owners that don't exist
 
 	mu    sync.Mutex
 	nodes map[types.UID]*node
@@ -48,13 +48,13 @@ var _ objects.Handler = &graph{}
 
 func newGraph() *graph { return &graph{absent: lru.New(absentOwners), nodes: map[types.UID]*node{}} }
 
-// isAbsent reports whether an owner is known to be gone.
+// isAbsent reports whether an owner is known not to exist.
 func (g *graph) isAbsent(owner identity) bool {
 	_, ok := g.absent.Get(owner)
 	return ok
 }
 
-// setAbsent remembers that an owner is gone.
+// setAbsent remembers that an owner doesn't exist.
 func (g *graph) setAbsent(owner identity) { g.absent.Add(owner, nil) }
 
 // Stored implements objects.Handler.
@@ -88,8 +88,8 @@ func (g *graph) Stored(o objects.Object) {
 	}
 }
 
-// observe notes that a virtual owner exists. Dependents with another identity in their references are considered,
-// because their owner may be gone.
+// observe turns a virtual owner into an object that exists. Dependents whose references have another identity are
+// checked, because their owner may not exist.
 func (g *graph) observe(n *node, seen identity) {
 	if !n.virtual {
 		return
@@ -115,7 +115,8 @@ func (g *graph) reportMisplaced(dependent *node, owner types.UID) {
 	}
 }
 
-// replaceOwners replaces the owners of an object. Owners that the object no longer blocks are considered.
+// replaceOwners replaces the owners of an object. An owner whose deletion the object has blocked, and doesn't block
+// now, is checked.
 func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
 	before := byUID(n.owners)
 	after := byUID(owners)
@@ -158,13 +159,14 @@ func equalReferences(a, b metav1.OwnerReference) bool {
 	return referred(a, "") == referred(b, "") && blocks(a) == blocks(b)
 }
 
-// blocks reports whether an owner that is deleted in the foreground waits for the dependent.
+// blocks reports whether a reference blocks the deletion of its owner with the policy Foreground.
 func blocks(r metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// addToOwners makes an object a dependent of owners. An unknown owner is considered, because it may be gone. The object
-// is considered if its reference differs from the known identity of an owner.
+// addToOwners adds an object to the dependents of its owners. An owner that the graph doesn't know is checked,
+// because it may not exist. If a reference contradicts what the graph knows of its owner, the object itself is
+// checked.
 func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 	doubtful := false
 	for _, r := range owners {
@@ -189,7 +191,7 @@ func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 		case owner.virtual && !owner.isReferredBy(r), !owner.isMeantBy(r):
 			doubtful = true
 		case owner.virtual && owner.Namespace != n.Namespace:
-			doubtful = true // it may be of a kind that has namespaces, which n refers to wrongly
+			doubtful = true // the owner's kind may be namespaced, and the reference of n therefore wrong
 		}
 	}
 	if doubtful {
@@ -212,20 +214,20 @@ func (g *graph) Deleted(o objects.Object) {
 	}
 }
 
-// Listed implements objects.Handler. Objects that the list lacks are considered: they are gone, or another source has
-// them.
+// Listed implements objects.Handler. An object that isn't in the list is checked: it may be gone, or belong to
+// another source.
 func (g *graph) Listed(all sets.Set[types.UID]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for uid, n := range g.nodes {
 		if !n.virtual && !all.Has(uid) {
-			n.deleting = false // it may be deleted by now
+			n.deleting = false // the check must not skip the object because it was being deleted
 			g.remove(uid)
 		}
 	}
 }
 
-// delete removes an object from the graph. Its dependents are considered, and so are owners that wait for it.
+// delete removes an object from the graph. Its dependents are checked, and so are owners that wait for it.
 func (g *graph) delete(n *node, last identity) {
 	delete(g.nodes, n.UID)
 	for _, r := range n.owners {
@@ -242,7 +244,7 @@ func (g *graph) delete(n *node, last identity) {
 	g.removeAll(maps.Keys(n.dependents))
 }
 
-// missed notes that a request has not found an object at its identity.
+// missed records that the object wasn't found when it was read by the identity.
 func (g *graph) missed(absent identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -260,7 +262,7 @@ func (g *graph) missed(absent identity) {
 		g.removeAll(slices.Values(matching))
 	}
 	if n.virtual && n.identity == absent {
-		// Its dependents disagree on where it is.
+		// The references of the dependents differ, so the next identity is tried.
 		if id := another(others, absent); id != nil {
 			n.identity = *id
 			g.retry(n.UID)
@@ -298,7 +300,7 @@ func (g *graph) dependents(uid types.UID) []node {
 	return dependents
 }
 
-// blocks reports whether the deletion of an owner in the foreground waits for the object.
+// blocks reports whether the object blocks the deletion of the owner with the policy Foreground.
 func (n *node) blocks(owner types.UID) bool {
 	return slices.ContainsFunc(n.owners, func(r metav1.OwnerReference) bool { return r.UID == owner && blocks(r) })
 }

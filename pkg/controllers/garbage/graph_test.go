@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// recorded is a graph that records its requests.
+// recorded is a graph, with the UIDs that it has passed to remove, orphan and retry.
 type recorded struct {
 	*graph
 	asked []string
@@ -33,7 +33,7 @@ func newRecorded() *recorded {
 
 var mapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// an is an object whose name and UID are the same.
+// an returns an object. Its name and its UID are the same.
 func an(name string, owners ...metav1.OwnerReference) objects.Object {
 	return objects.Object{Kind: mapKind, Namespace: "ns", Name: name, UID: types.UID(name), Owners: owners}
 }
@@ -155,7 +155,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// The graph has no nodes and no edges of deleted objects.
+// When objects are deleted, the graph forgets them and their references.
 func TestGraphForgets(t *testing.T) {
 	t.Parallel()
 	g := newRecorded()
@@ -169,7 +169,7 @@ func TestGraphForgets(t *testing.T) {
 	}
 }
 
-// When an owner isn't where one dependent says, the other identities are tried in turn.
+// If dependents refer to one owner by different identities, all of them are tried in turn.
 func TestAnotherIdentity(t *testing.T) {
 	t.Parallel()
 	var dependents []*node

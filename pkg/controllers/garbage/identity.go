@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// identity is the kind, the place and the UID of an object, as the object or a reference has them. A reference has no
-// namespace: the owner is in the namespace of the dependent, or in none.
+// identity is the kind, the namespace, the name and the UID of an object. It comes from the object itself or from
+// an owner reference. A reference has no namespace: its owner is in the namespace of the dependent, or in none.
 type identity struct {
 	APIVersion, Kind string
 	Namespace, Name  string
@@ -24,12 +24,12 @@ func identityOf(o objects.Object) identity {
 	return identity{apiVersion, kind, o.Namespace, o.Name, o.UID}
 }
 
-// referred is the identity of the owner that an object of a namespace refers to.
+// referred returns the identity of the owner to which an object in the namespace refers.
 func referred(r metav1.OwnerReference, namespace string) identity {
 	return identity{r.APIVersion, r.Kind, namespace, r.Name, r.UID}
 }
 
-// String has the form of kube-controller-manager's events.
+// String formats the identity as kube-controller-manager does in its events.
 func (i identity) String() string {
 	return fmt.Sprintf("[%s/%s, namespace: %s, name: %s, uid: %s]", i.APIVersion, i.Kind, i.Namespace, i.Name, i.UID)
 }
@@ -43,19 +43,19 @@ func (i identity) in(namespace string) identity {
 	return i
 }
 
-// isReferredBy reports whether a reference has the identity's kind, version, name and UID.
+// isReferredBy reports whether a reference has the version, kind, name and UID of the identity.
 func (i identity) isReferredBy(r metav1.OwnerReference) bool {
 	return i == referred(r, i.Namespace)
 }
 
-// isMeantBy is isReferredBy for any version of the kind, because the version of a stored object may differ from that of
-// a reference.
+// isMeantBy is like isReferredBy, but ignores the version: a reference may use another version of the kind than the
+// stored object.
 func (i identity) isMeantBy(r metav1.OwnerReference) bool {
 	return r.UID == i.UID && r.Name == i.Name &&
 		schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == i.groupVersionKind().GroupKind()
 }
 
-// compare orders the identities that references give one object: by the kind first.
+// compare orders the identities that references give to the same object. The kind is compared first.
 func (i identity) compare(other identity) int {
 	return cmp.Or(
 		cmp.Compare(i.Kind, other.Kind), cmp.Compare(i.APIVersion, other.APIVersion),
@@ -63,8 +63,8 @@ func (i identity) compare(other identity) int {
 	)
 }
 
-// partition divides dependents into those whose references have the owner's identity and the others. A dependent with
-// several references may be in both lists.
+// partition divides dependents into those that refer to the owner by this identity, and those that refer to it by
+// another. A dependent with several references may be in both lists.
 func partition(dependents []*node, owner identity) (matching, others []*node) {
 	for _, d := range dependents {
 		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace
@@ -90,8 +90,8 @@ func partition(dependents []*node, owner identity) (matching, others []*node) {
 	return matching, others
 }
 
-// another returns the next identity, in order, by which dependents refer to an owner. The first identity follows the
-// last. another returns nil if there is one identity alone.
+// another returns the next identity by which dependents refer to the owner, in the order of compare. After the last
+// identity, the first one follows. If there is no other identity, another returns nil.
 func another(dependents []*node, absent identity) *identity {
 	var first, next *identity
 	for _, d := range dependents {
@@ -101,7 +101,7 @@ func another(dependents []*node, absent identity) *identity {
 			}
 			id := referred(r, d.Namespace)
 			if absent.Namespace == "" && id.APIVersion == absent.APIVersion && id.Kind == absent.Kind {
-				id.Namespace = "" // the kind is known to have no namespace
+				id.Namespace = "" // a request has shown that the kind isn't namespaced
 			}
 			if first == nil || id.compare(*first) < 0 {
 				first = &id

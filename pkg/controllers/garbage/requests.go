@@ -18,22 +18,22 @@ import (
 )
 
 var (
-	// errMissed is the error of an object that isn't where it is said to be.
+	// errMissed is the error for an object that doesn't exist under its identity.
 	errMissed = errors.New("there is no such object")
-	// errNamespacedOwner is the error of a reference that can't be right.
+	// errNamespacedOwner is the error for a reference from an object without a namespace to an owner in one.
 	errNamespacedOwner = errors.New("an object without a namespace can't have an owner with one")
 )
 
 func isGone(err error) bool { return errors.Is(err, errMissed) || apierrors.IsNotFound(err) }
 
-// requests read and write the metadata of objects.
+// requests reads and writes the metadata of objects.
 type requests struct {
 	client    metadata.Interface
 	resources *served.Resources
 }
 
-// of returns the client for an object, in the version of its identity. If that version isn't served, the client is for
-// another version.
+// of returns the client for the resource of an object, in the version of its identity. If that version isn't
+// served, the client uses another version.
 func (r *requests) of(id identity) (metadata.ResourceInterface, error) {
 	kind := id.groupVersionKind()
 	resource, namespaced, err := r.resources.ResourceOf(kind)
@@ -52,7 +52,7 @@ func (r *requests) of(id identity) (metadata.ResourceInterface, error) {
 	return r.client.Resource(resource).Namespace(id.Namespace), nil
 }
 
-// get returns the live object, or errMissed.
+// get reads an object from the server. If it doesn't exist, get returns errMissed.
 func (r *requests) get(ctx context.Context, id identity) (*metav1.PartialObjectMetadata, error) {
 	client, err := r.of(id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *requests) delete(ctx context.Context, id identity, live *metav1.Partial
 		case apierrors.IsNotFound(getErr):
 			return errMissed
 		case getErr == nil && now.UID == live.UID && now.ResourceVersion != live.ResourceVersion && equality.Semantic.DeepEqual(now.OwnerReferences, live.OwnerReferences):
-			// Frequent changes of other fields don't keep the object.
+			// The object has changed, but not its owners: delete it all the same.
 			options.Preconditions.ResourceVersion = nil
 			err = client.Delete(ctx, id.Name, options)
 		}
@@ -93,7 +93,7 @@ func (r *requests) delete(ctx context.Context, id identity, live *metav1.Partial
 	return err
 }
 
-// metadataPatch is a merge patch of an object as it was read.
+// metadataPatch is a merge patch of metadata. It fails if the object has changed since it was read.
 type metadataPatch struct {
 	Metadata struct {
 		ResourceVersion string                   `json:"resourceVersion"`
@@ -102,7 +102,7 @@ type metadataPatch struct {
 	} `json:"metadata"`
 }
 
-// removeFinalizer removes a finalizer from an object that has it.
+// removeFinalizer removes a finalizer from an object, if the object has it.
 func (r *requests) removeFinalizer(ctx context.Context, id identity, finalizer string) error {
 	client, err := r.of(id)
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *requests) removeFinalizer(ctx context.Context, id identity, finalizer s
 	return nil
 }
 
-// strategicPatch is a strategic merge patch, which fails if the object has another UID.
+// strategicPatch is a strategic merge patch of metadata. It fails if the object has another UID.
 type strategicPatch struct {
 	Metadata struct {
 		UID             types.UID        `json:"uid"`
@@ -135,7 +135,7 @@ type strategicPatch struct {
 	} `json:"metadata"`
 }
 
-// removeOwners removes the references to owners from an object.
+// removeOwners removes the references to the owners from an object.
 func (r *requests) removeOwners(ctx context.Context, id identity, owners []types.UID) error {
 	var strategic strategicPatch
 	for _, uid := range owners {
@@ -146,7 +146,7 @@ func (r *requests) removeOwners(ctx context.Context, id identity, owners []types
 	})
 }
 
-// unblockOwners makes an object keep none of its owners from being deleted.
+// unblockOwners sets blockOwnerDeletion to false in all references of an object.
 func (r *requests) unblockOwners(ctx context.Context, n node) error {
 	var strategic strategicPatch
 	for _, o := range n.owners {
@@ -168,8 +168,8 @@ func (r *requests) unblockOwners(ctx context.Context, n node) error {
 	})
 }
 
-// patchOwners changes the owners of an object by a strategic merge patch or, for a custom resource, by a merge patch of
-// its live state.
+// patchOwners changes the owners of an object. It sends a strategic merge patch. Custom resources don't support
+// that: for them, it reads the object and sends a merge patch.
 func (r *requests) patchOwners(ctx context.Context, id identity, strategic strategicPatch, change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
 	client, err := r.of(id)
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// verdict is a condition's state: a reason and a message.
+// verdict is the reason and the message of a condition.
 type verdict struct{ reason, message string }
 
-// conditions are those of a namespace that is being deleted, in order. Each is true if bad returns a message.
+// conditions are the conditions of a namespace that is being deleted, in their order. A condition is true if bad
+// returns a message.
 var conditions = []struct {
 	kind   corev1.NamespaceConditionType
 	good   verdict
@@ -48,7 +49,7 @@ var conditions = []struct {
 	},
 }
 
-// conditions returns the conditions of the namespace, and whether they differ from before.
+// conditions returns the conditions for the namespace, and whether they differ from those that it has.
 func (c *content) conditions(before []corev1.NamespaceCondition, now metav1.Time) (after []corev1.NamespaceCondition, changed bool) {
 	after = slices.Clone(before)
 	for _, condition := range conditions {
@@ -99,7 +100,8 @@ func (c *content) deletionFailure() string {
 	return fmt.Sprintf("Failed to delete all resource types, %d remaining: %v", len(messages), strings.Join(messages, ", "))
 }
 
-// resourcesRemaining returns "" while the controller deletes pods alone, as in kube-controller-manager.
+// resourcesRemaining returns the message about remaining objects. It returns "" while the controller deletes only
+// pods, as kube-controller-manager does.
 func (c *content) resourcesRemaining() string {
 	var remaining []string
 	for gvr, n := range c.remaining {

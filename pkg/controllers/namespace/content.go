@@ -17,36 +17,37 @@ import (
 )
 
 const (
-	// finalizerEstimate is how many seconds finalizers are given for their work.
+	// finalizerEstimate is the number of seconds after which the controller looks again at objects with finalizers.
 	finalizerEstimate = 15
 
-	// parallel is how many resources of a namespace are deleted at once. A data folder is synced once for several
-	// deletions. All namespaces together make less requests at once than --max-mutating-requests-inflight allows.
+	// parallel is the number of resources of a namespace that are deleted at the same time. A data folder needs one
+	// fsync for several deletions. The limit is low enough that all workers together stay below
+	// --max-mutating-requests-inflight.
 	parallel = 16
 )
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
-// content is the content of a namespace, and the result of its deletion.
+// content is the content of a namespace, with the results of its deletion.
 type content struct {
 	*Config
 	namespace string
 	deleted   time.Time // when the deletion of the namespace began
 
 	mu sync.Mutex
-	// estimate is the time in seconds until the remaining content is gone, 0 if none remains.
+	// estimate is the time in seconds until the remaining objects are gone. It is 0 if none remains.
 	estimate int64
-	// remaining counts objects by their resource, and finalizers the objects that have them.
+	// remaining counts the remaining objects by resource. finalizers counts them by finalizer.
 	remaining  map[schema.GroupVersionResource]int
 	finalizers map[string]int
-	// podsOnly says that the rest hasn't been looked at.
+	// podsOnly is true if only pods have been deleted, and other resources come later.
 	podsOnly bool
-	// undiscovered, invalid and undeleted are the failures.
+	// These are the errors of discovery, of group versions that can't be parsed, and of deletions.
 	undiscovered, invalid error
 	undeleted             []error
 }
 
-// delete deletes all objects in the namespace: first the pods and, when the pods are gone, all others.
+// delete deletes all objects in the namespace. It deletes the other objects only when no pods are left.
 func (c *content) delete(ctx context.Context) {
 	c.remaining, c.finalizers = map[schema.GroupVersionResource]int{}, map[string]int{}
 	resources, err := c.Resources.List()
@@ -92,7 +93,7 @@ func (c *content) deleteOthers(ctx context.Context, resources []served.Resource)
 	running.Wait()
 }
 
-// count counts the objects of a resource, if that is possible without a request.
+// count returns the number of objects of a resource. known is false if that would take a request.
 func (c *content) count(ctx context.Context, r served.Resource) (n int64, known bool) {
 	if c.Count == nil {
 		return 0, false
@@ -100,7 +101,7 @@ func (c *content) count(ctx context.Context, r served.Resource) (n int64, known 
 	return c.Count(ctx, r, c.namespace)
 }
 
-// deleteAll deletes the objects of a resource.
+// deleteAll deletes the objects of a resource, and records what remains.
 func (c *content) deleteAll(ctx context.Context, r served.Resource) {
 	if n, known := c.count(ctx, r); known && n == 0 {
 		return
@@ -126,8 +127,8 @@ func (c *content) deleteAll(ctx context.Context, r served.Resource) {
 	}
 }
 
-// deleteObjects deletes the objects of a resource. It returns the remaining objects, and the estimated time in seconds
-// until they are gone.
+// deleteObjects deletes the objects of a resource. It returns the remaining objects, and the estimated time in
+// seconds until they are gone.
 func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []metav1.PartialObjectMetadata, estimate int64, err error) {
 	if r.GroupResource() == podsResource {
 		if estimate, err = c.grace(ctx); err != nil {
@@ -135,7 +136,7 @@ func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []
 		}
 	}
 	client := c.Metadata.Resource(r.GroupVersionResource).Namespace(c.namespace)
-	// Without a policy, dependents may be orphaned: here they are deleted too.
+	// Without a policy, some kinds orphan their dependents by default. Here the dependents must go too.
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{PropagationPolicy: &background}
 	collected := false
@@ -181,7 +182,8 @@ func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []
 	return left, 0, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", c.namespace, r.GroupVersionResource)
 }
 
-// isUnsupported reports whether a resource lacks a verb that discovery lists, or the object is gone.
+// isUnsupported reports whether the error means that the resource doesn't have the verb after all, or that the
+// object is gone.
 func isUnsupported(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
@@ -193,7 +195,7 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// grace returns the longest remaining grace period of the pods in seconds, or 0 if none remains.
+// grace returns the longest remaining grace period of the namespace's pods, in seconds.
 func (c *content) grace(ctx context.Context) (int64, error) {
 	pods, err := c.Client.Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -212,7 +214,7 @@ func (c *content) grace(ctx context.Context) (int64, error) {
 	return longest, nil
 }
 
-// err is why the content couldn't be deleted.
+// err returns the error because of which the content isn't deleted, or nil.
 func (c *content) err() error {
 	var errs []error
 	for _, err := range append([]error{c.undiscovered, c.invalid}, c.undeleted...) {

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// kinds is discovery of resources with all verbs.
+// kinds is a fake of discovery. Its resources have all verbs.
 type kinds struct {
 	discovery.ServerResourcesInterface
 	names []string
@@ -37,13 +37,13 @@ func (k *kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return []*metav1.APIResourceList{list}, k.err
 }
 
-// world is a namespace that is being deleted, and its content.
+// world is a namespace that is being deleted, with the fake clients of its content.
 type world struct {
 	*Controller
 	kinds *kinds
 	typed *fake.Clientset
 	calls *metadatafake.FakeMetadataClient
-	// left are objects that a deletion leaves, by their resource.
+	// left are the numbers of objects that remain after a deletion, by resource.
 	left map[string][]metav1.PartialObjectMetadata
 	// deleted is called with each resource whose objects are deleted.
 	deleted func(resource string)
@@ -80,7 +80,7 @@ func newWorld(t *testing.T, names ...string) *world {
 	return w
 }
 
-// deletedResources are the resources whose objects were deleted, sorted.
+// deletedResources returns the resources whose objects were deleted, sorted.
 func (w *world) deletedResources() (resources []string) {
 	for _, action := range w.calls.Actions() {
 		if action.GetVerb() == "delete-collection" {
@@ -141,7 +141,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// The second look at a namespace includes the kinds that have appeared.
+// If new kinds appear during the deletion, the controller looks at the namespace a second time, and deletes their
+// objects too.
 func TestKindThatAppears(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "configmaps")
@@ -163,7 +164,7 @@ func TestKindThatAppears(t *testing.T) {
 	}
 }
 
-// The conditions say what is left and what has failed; the time of one that stays is that of its change.
+// The conditions say what remains and what has failed. If a condition doesn't change, its lastTransitionTime stays.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.Unix(1000, 0), metav1.Unix(2000, 0)

@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	// Name is the controller's name, which is that of its service account too.
+	// Name is the name of the controller, and of its service account.
 	Name = "namespace-controller"
 
-	// workers is how many namespaces are deleted at once.
+	// workers is the number of namespaces that are deleted at the same time.
 	workers = 10
 
-	// sharedDelay is how long a deleted namespace is left alone when several servers share an etcd: others may still
-	// create objects in it.
+	// sharedDelay is the time that the controller waits after a namespace is deleted, if several servers share an
+	// etcd. Another server may not know of the deletion yet and still create objects in the namespace.
 	sharedDelay = 5 * time.Second
 
-	// goneDelay is the time between the deletion of an object for which a namespace waits and the next look at the
-	// namespace. Further deletions in that time need no look of their own.
+	// goneDelay is the time after which the controller looks at a namespace again when an object in it has been
+	// deleted. One look is enough for all deletions within that time.
 	goneDelay = 20 * time.Millisecond
 )
 
@@ -47,14 +47,14 @@ type Config struct {
 	Resources *served.Resources
 	// Namespaces is the informer of namespaces.
 	Namespaces cache.SharedIndexInformer
-	// Count counts the objects of a resource in a namespace without a request, and says whether it can. Nil: it never
-	// can.
+	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if it
+	// can't. Count may be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
-	// Shared is true if other servers store the same objects.
+	// Shared is true if other servers store objects in the same etcd.
 	Shared bool
 }
 
-// Controller deletes the content of namespaces. Handler reports deleted objects to the controller.
+// Controller deletes the content of namespaces. Its Handler must get the events of all objects.
 type Controller struct {
 	Config
 	queue *work.Queue[string]
@@ -63,7 +63,7 @@ type Controller struct {
 	waiting sets.Set[string] // namespaces whose content isn't gone yet
 }
 
-// New returns a controller, which begins at once.
+// New starts the controller.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, waiting: sets.New[string]()}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{
@@ -92,7 +92,8 @@ func (c *Controller) add(obj any) {
 	c.queue.AddAfter(namespace.Name, delay)
 }
 
-// Handler returns the handler by which the controller learns of deleted objects, and looks at their namespace again.
+// Handler returns a handler of object events. When an object is deleted, the controller looks at the object's
+// namespace again.
 func (c *Controller) Handler() objects.Handler { return handler{c} }
 
 type handler struct{ *Controller }
@@ -130,8 +131,8 @@ func (c *Controller) wait(namespace string, waits bool) {
 	}
 }
 
-// delete deletes the content of a namespace that is being deleted, and removes its finalizer when nothing is left. It
-// returns the time after which to look again for what is left.
+// delete deletes the content of a namespace that is being deleted, and removes the namespace's finalizer when
+// nothing is left. Otherwise it returns the time after which to look again.
 func (c *Controller) delete(ctx context.Context, name string) (time.Duration, error) {
 	c.wait(name, true)
 	again, err := c.deleteContent(ctx, name)
@@ -170,7 +171,7 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 	}
 	if conditions, changed := content.conditions(namespace.Status.Conditions, metav1.Now()); changed {
 		namespace.Status.Conditions = conditions
-		// Without the conditions the deletion goes on.
+		// If the conditions can't be written, the deletion goes on without them.
 		if updated, err := client.UpdateStatus(ctx, namespace, metav1.UpdateOptions{}); err == nil {
 			namespace = updated
 		}
@@ -182,7 +183,7 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 		return time.Duration(content.estimate/2+1) * time.Second, nil
 	}
 	if c.Resources.Changes() != changes {
-		return time.Millisecond, nil // kinds that are new may have objects
+		return time.Millisecond, nil // kinds that have appeared meanwhile may have objects
 	}
 	_, err = c.update(ctx, namespace, func(n *corev1.Namespace) (*corev1.Namespace, error) {
 		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
@@ -191,7 +192,7 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 	return 0, ignoreGone(err)
 }
 
-// update makes a change, again after a conflict.
+// update changes a namespace. After a conflict, it reads the namespace and tries again.
 func (c *Controller) update(ctx context.Context, namespace *corev1.Namespace, change func(*corev1.Namespace) (*corev1.Namespace, error)) (*corev1.Namespace, error) {
 	uid := namespace.UID
 	for {

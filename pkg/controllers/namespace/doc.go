@@ -1,5 +1,6 @@
-// Package namespace is the controller namespace-controller: it deletes the content of namespaces that are being deleted,
-// pods first, and then lets the namespaces go.
+// Package namespace is the controller namespace-controller: it deletes the content of namespaces that are being
+// deleted, pods first, and then removes their finalizer.
 //
-// [New] is the way in. The conditions of a namespace say what it waits for, in kube-controller-manager's words.
+// [New] starts the controller. The conditions of a namespace say what its deletion waits for, in
+// kube-controller-manager's words.
 package namespace

@@ -18,23 +18,24 @@ import (
 )
 
 const (
-	// syncTimeout bounds the wait for the first lists of informers. The list of a resource can fail for ever, for
-	// example if its conversion webhook does.
+	// syncTimeout bounds the wait for the first lists of the informers. A list may fail forever, for example
+	// because a conversion webhook doesn't answer.
 	syncTimeout = 30 * time.Second
 
-	// retryPeriod is the time between a failed discovery and the next one.
+	// retryPeriod is the time after which a failed discovery is repeated.
 	retryPeriod = 5 * time.Second
 )
 
-// unowned are the resources that own nothing, and that nothing owns.
+// unowned are the resources whose objects have neither owners nor dependents.
 var unowned = map[schema.GroupResource]bool{{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true}
 
-// Informers are a source that has an informer for each resource that can be deleted.
+// Informers is a Source that reads objects through the API. It has an informer for each resource that can be
+// deleted.
 type Informers struct {
 	Runner    *work.Runner
 	Client    metadata.Interface
 	Resources *served.Resources
-	// Select returns a filter of the resources, or nil if no resource is wanted: discovery isn't asked then.
+	// Select returns a filter of resources. If it returns nil, no resource is wanted, and discovery isn't asked.
 	Select func() func(served.Resource) bool
 
 	handler Handler
@@ -52,7 +53,7 @@ type running struct {
 
 var _ Source = &Informers{}
 
-// Follow implements Source. It is called once.
+// Follow implements Source. It must be called only once.
 func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
 	i.handler, i.synced = handler, sync.OnceFunc(synced)
 	i.running = map[schema.GroupVersionResource]running{}
@@ -61,10 +62,10 @@ func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
 	i.queue.Add(struct{}{})
 }
 
-// Settle implements Source. It returns at once: informers don't know of writes whose events they haven't received.
+// Settle implements Source. It returns at once, because an informer can't tell which events are still on their way.
 func (i *Informers) Settle(context.Context) error { return nil }
 
-// update starts informers of the resources that are new, and stops those of resources that are gone.
+// update starts informers for new resources, and stops those of removed resources.
 func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration, err error) {
 	selects := i.Select()
 	if selects == nil {
@@ -105,7 +106,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 	return again, nil
 }
 
-// keep stops the informers of all resources but those for which keep holds; nil holds for none.
+// keep stops the informers of all resources for which keep is false. A nil keep stops all informers.
 func (i *Informers) keep(keep func(schema.GroupVersionResource) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -124,7 +125,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 		return started.informer.HasSynced
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// Neither fails before the informer has started.
+	// Both fail only after the informer has started.
 	_ = informer.SetTransform(strip)
 	_, _ = informer.AddEventHandler(i.handlerOf(r))
 	life, end := context.WithCancel(i.Runner.Life())
@@ -133,7 +134,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 	return informer.HasSynced
 }
 
-// strip drops the fields that Object lacks.
+// strip drops the fields of an object's metadata that Object doesn't have.
 func strip(obj any) (any, error) {
 	if o, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		o.ManagedFields, o.Labels, o.Annotations = nil, nil, nil

@@ -1,8 +1,9 @@
-// Package objects tells controllers of the metadata of every object that a server stores, whatever its kind.
+// Package objects gives controllers the metadata of every object that a server stores, of all kinds.
 //
-// A server that stores the objects in its own process is a [Source] without a goroutine. [Informers] is a source
-// for any other server: it has an informer for each resource. Use client-go's informers where the kind of the objects is
-// known and more than their metadata is wanted.
+// A [Source] reports the objects. A server that stores the objects in its own process has a source that needs no
+// goroutine. [Informers] is a source for any other server, with an informer for each resource.
+//
+// If a controller knows the kinds of its objects, or needs more than metadata, use client-go's informers.
 package objects
 
 import (
@@ -16,19 +17,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Object is the metadata of an object that controllers need.
+// Object is the part of an object's metadata that controllers need.
 type Object struct {
-	// Kind is the kind of the object, in a version that the source chooses.
+	// Kind is the kind of the object. The source chooses the version.
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
 	UID             types.UID
 	Owners          []metav1.OwnerReference
-	// Deleting is true when the object has a deletion timestamp. Orphan and Foreground are true when it has the
+	// Deleting is true if the object has a deletion timestamp. Orphan and Foreground are true if the object has the
 	// finalizer of that propagation policy.
 	Deleting, Orphan, Foreground bool
 }
 
-// New returns the Object for an object's metadata.
+// New returns the Object for the metadata of an object.
 func New(kind schema.GroupVersionKind, o metav1.Object) Object {
 	finalizers := o.GetFinalizers()
 	return Object{
@@ -45,27 +46,29 @@ func New(kind schema.GroupVersionKind, o metav1.Object) Object {
 
 // Handler gets the events of objects. Its methods are called one at a time, and must return soon.
 type Handler interface {
-	// Stored is called with each object that is stored, and again after each change of it.
+	// Stored is called with each object that exists, and again after each change of it.
 	Stored(Object)
-	// Deleted is called with the last known state of an object that is stored no longer.
+	// Deleted is called with the last known state of an object that has been deleted.
 	Deleted(Object)
-	// Listed is called after each list, with the UIDs of all stored objects. The source may have missed deletions
-	// between two lists.
+	// Listed is called after each list, with the UIDs of all objects. A source that lists again may have missed
+	// deletions before.
 	Listed(all sets.Set[types.UID])
 }
 
-// Source tells of objects.
+// Source reports objects to a handler.
 type Source interface {
-	// Follow starts to call the handler, and returns at once. The handler gets all stored objects and then, until ctx
-	// ends, all changes; the changes of one object come in their order. synced is called once, when the handler has
-	// received every object that was stored at the call of Follow. Objects of the kind Event are left out: they have no
-	// owners and no dependents.
+	// Follow begins to call the handler, and returns at once. The handler gets all objects, and then all changes
+	// until ctx ends. The changes of one object come in their order.
+	//
+	// synced is called once, when the handler has received every object that existed at the call of Follow. Objects
+	// of the kind Event are left out, because they have neither owners nor dependents.
 	Follow(ctx context.Context, handler Handler, synced func())
 	// Settle returns when the handler has received every object that was stored before the call.
 	Settle(ctx context.Context) error
 }
 
-// Serialized returns a handler for several sources, whose calls it passes on one at a time.
+// Serialized returns a handler that may be called by several sources at a time. It passes the calls on to h, one at
+// a time.
 func Serialized(h Handler) Handler { return &serialized{handler: h} }
 
 type serialized struct {
@@ -94,7 +97,7 @@ func (s *serialized) Listed(all sets.Set[types.UID]) {
 	s.handler.Listed(all)
 }
 
-// Handlers tells several handlers.
+// Handlers is a Handler that passes each call on to several handlers.
 type Handlers []Handler
 
 var _ Handler = Handlers{}

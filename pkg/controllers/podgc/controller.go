@@ -27,13 +27,14 @@ const (
 	// Account is the name of the controller's service account.
 	Account = "pod-garbage-collector"
 
-	// The times and the number are kube-controller-manager's: how often a pod is looked at, how long a node may be
-	// missing before its pods are deleted, and how many pods that have ended are kept.
+	// The values are kube-controller-manager's. checkPeriod is the time between two looks at a pod. quarantine is
+	// the time for which a node must be missing before its pods are deleted. maxTerminated is the number of ended
+	// pods that are kept.
 	checkPeriod   = 20 * time.Second
 	quarantine    = 40 * time.Second
 	maxTerminated = 12500
 
-	// defaultLease is the duration of a kubelet's Lease without leaseDurationSeconds.
+	// defaultLease is the duration of a kubelet's Lease that has no leaseDurationSeconds.
 	defaultLease = 40 * time.Second
 )
 
@@ -41,16 +42,16 @@ const (
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.CoreV1Interface
-	// Leases lists the Leases of kubelets.
+	// Leases reads the Leases of kubelets.
 	Leases coordinationv1client.LeasesGetter
 	// Pods and Nodes are the informers of pods and nodes.
 	Pods, Nodes cache.SharedIndexInformer
 }
 
-// byNode is the index of pods by their node.
+// byNode is the name of the index of pods by node.
 const byNode = "podgc-node"
 
-// New starts a controller.
+// New starts the controller.
 func New(config Config) error {
 	c := &collector{Config: config, missing: map[string]time.Time{}}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: "pod-garbage-collector-controller", Workers: 5, Do: c.check})
@@ -75,10 +76,11 @@ type collector struct {
 	queue *work.Queue[string]
 
 	mu      sync.Mutex
-	missing map[string]time.Time // since when nodes of pods are known not to exist
+	missing map[string]time.Time // the time since when the node of a pod is known not to exist
 }
 
-// changed queues a pod that may have to be deleted: a pod that is being deleted, has ended, or has a node.
+// changed queues a pod that the controller may have to delete: one that is being deleted, that has ended, or that
+// has a node.
 func (c *collector) changed(o metav1.Object) {
 	if pod, ok := o.(*corev1.Pod); ok && (pod.DeletionTimestamp != nil || hasEnded(pod) || pod.Spec.NodeName != "") {
 		c.queue.Add(cache.MetaObjectToName(pod).String())
@@ -92,7 +94,7 @@ func (c *collector) nodeChanged(node string) {
 	c.nodeDeleted(node)
 }
 
-// missingFor returns for how long a node has been missing.
+// missingFor returns the time since the controller first found that a node doesn't exist.
 func (c *collector) missingFor(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,11 +106,11 @@ func (c *collector) missingFor(node string) time.Duration {
 	return time.Since(since)
 }
 
-// nodeDeleted considers the pods of a node.
+// nodeDeleted queues the pods of a node.
 func (c *collector) nodeDeleted(node string) {
 	keys, err := c.Pods.GetIndexer().IndexKeys(byNode, node)
 	if err != nil {
-		return // the index exists
+		return // the error is impossible: the index exists
 	}
 	for _, key := range keys {
 		c.queue.Add(key)
@@ -123,7 +125,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return true
 }
 
-// check deletes a pod that has to be deleted, or returns the time after which to look again.
+// check deletes a pod if the rules demand that. Otherwise it returns the time after which to look again, or 0.
 func (c *collector) check(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Pods.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -157,8 +159,8 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 	return c.checkTerminating(ctx, pod)
 }
 
-// checkOrphan checks a pod whose node doesn't exist. The pod is deleted after its grace period, or when the node has
-// been missing for some time.
+// checkOrphan checks a pod whose node doesn't exist. The pod is deleted when its grace period is over, or when the
+// node has been missing for quarantine.
 func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if pod.DeletionTimestamp != nil {
 		if again, err := c.checkTerminating(ctx, pod); again == 0 || err != nil {
@@ -182,7 +184,7 @@ func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Dura
 	})
 }
 
-// checkTerminating is for a pod that is being deleted.
+// checkTerminating deletes a pod that is being deleted, if its grace period is over and its node has no kubelet.
 func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if grace := time.Until(pod.DeletionTimestamp.Time); grace > 0 {
 		return grace, nil
@@ -194,7 +196,8 @@ func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time
 	return 0, c.delete(ctx, pod, nil)
 }
 
-// sooner is when a pod is to be looked at that may be over before.
+// sooner returns the time after which to look at a pod again: the given time, or the end of the pod's grace period
+// if that is earlier.
 func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	if pod.DeletionTimestamp == nil {
 		return after
@@ -202,7 +205,7 @@ func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	return min(after, max(time.Until(pod.DeletionTimestamp.Time), time.Millisecond))
 }
 
-// hasKubelet reports whether a kubelet has renewed the Lease of a node lately.
+// hasKubelet reports whether the Lease of a node is valid, so that a kubelet must be running.
 func (c *collector) hasKubelet(ctx context.Context, node string) (bool, error) {
 	named := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
 	leases, err := c.Leases.Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{FieldSelector: named})
@@ -225,7 +228,8 @@ func isOutOfService(node *corev1.Node) bool {
 	return !isReady && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// limitEnded deletes the pods that have ended, evicted ones first and then the oldest, until few enough are left.
+// limitEnded deletes pods that have ended until at most maxTerminated are left. It deletes evicted pods first, and
+// then the oldest.
 func (c *collector) limitEnded(ctx context.Context) error {
 	all := c.Pods.GetStore()
 	if len(all.ListKeys()) <= maxTerminated {
@@ -246,7 +250,7 @@ func (c *collector) limitEnded(ctx context.Context) error {
 	return nil
 }
 
-// older orders pods that have ended by which is deleted first.
+// older orders ended pods: those that are deleted first come first.
 func older(a, b *corev1.Pod) int {
 	isEvicted := func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"
@@ -260,7 +264,8 @@ func older(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// delete deletes a pod at once, as failed unless it has ended.
+// delete deletes a pod at once, without a grace period. If the pod hasn't ended, delete first sets its phase to
+// Failed.
 func (c *collector) delete(ctx context.Context, pod *corev1.Pod, condition *corev1.PodCondition) error {
 	pods := c.Client.Pods(pod.Namespace)
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
@@ -276,7 +281,7 @@ func (c *collector) delete(ctx context.Context, pod *corev1.Pod, condition *core
 	return ignoreGone(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
 }
 
-// failed returns the patch that makes a pod one that has failed.
+// failed returns a patch that sets the phase of a pod to Failed.
 func failed(pod *corev1.Pod, condition *corev1.PodCondition) ([]byte, error) {
 	before, err := json.Marshal(corev1.Pod{Status: pod.Status})
 	if err != nil {

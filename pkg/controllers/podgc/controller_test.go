@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 )
 
-// podOf returns a pod, deleted when its grace period ends after the given time; 0 if it isn't deleted.
+// podOf returns a pod. If grace isn't 0, the pod is being deleted, and its grace period ends after that time.
 func podOf(node string, phase corev1.PodPhase, grace time.Duration) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase}}
 	if grace != 0 {
@@ -24,7 +24,7 @@ func podOf(node string, phase corev1.PodPhase, grace time.Duration) *corev1.Pod 
 	return pod
 }
 
-// nodes are the nodes that there are: one is out of service, and another one has the Lease of a kubelet.
+// nodes are the nodes that exist. One has the taint out-of-service. Another has the Lease of a kubelet.
 func nodes() []*corev1.Node {
 	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "out"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}}}
 	ready := out.DeepCopy()
@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		node         string
 		phase        corev1.PodPhase
 		grace        time.Duration
-		missing      time.Duration // how long the node is known to be missing
+		missing      time.Duration // the time for which the controller has known that the node is missing
 		want         []string
 		again        time.Duration
 	}{
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A Lease holds for its duration.
+// A Lease is valid until its duration has passed since its renewal.
 func TestLeaseOfKubelet(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -124,7 +124,7 @@ func TestLeaseOfKubelet(t *testing.T) {
 	}
 }
 
-// Evicted pods go first, then the oldest.
+// Evicted pods are deleted first, then the oldest.
 func TestOlder(t *testing.T) {
 	t.Parallel()
 	ended := func(name, reason string, created int64) *corev1.Pod {

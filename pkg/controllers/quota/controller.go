@@ -1,8 +1,8 @@
-// Package quota is the controller resourcequota-controller: it puts the limits of a ResourceQuota in force, and measures
-// what its namespace uses.
+// Package quota is the controller resourcequota-controller: it copies the limits of a ResourceQuota into its
+// status, and measures the usage in its namespace.
 //
-// [New] is the way in. Admission adds to the measured usage what requests create, and only the controller takes away what
-// is gone.
+// [New] starts the controller. Admission adds the usage of new objects to the status. Only the controller subtracts
+// the usage of deleted ones.
 package quota
 
 import (
@@ -28,29 +28,30 @@ const (
 	// Account is the name of the controller's service account.
 	Account = "resourcequota-controller"
 
-	// resync is how often every quota is measured, in kube-controller-manager too.
+	// resync is the time after which each quota is measured again. It is the same in kube-controller-manager.
 	resync = 5 * time.Minute
 
-	// confirmDelay is after how long a quota is measured again that uses less than before. Admission writes the usage before
-	// the object that is counted is stored: a measure in between counts too little.
+	// confirmDelay is the time after which a quota is measured again if its usage has decreased. Admission adds the
+	// usage of an object before the object is stored. A measurement in between doesn't count the object, so its
+	// result may be too low.
 	confirmDelay = time.Second
 
-	// replenishDelay collects objects that are gone.
+	// replenishDelay is the time for which the controller collects deletions before it measures a quota again.
 	replenishDelay = 10 * time.Millisecond
 )
 
-// Config is what a controller works with.
+// Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.ResourceQuotasGetter
 	// Quotas is the informer of ResourceQuotas.
 	Quotas cache.SharedIndexInformer
-	// Measure returns what the namespace of a quota uses of its resources. With an error, the result has the resources
-	// that could be measured nevertheless.
+	// Measure returns the usage of the resources that a quota limits, in the quota's namespace. If it returns an
+	// error, the result has the resources that could be measured.
 	Measure func(ctx context.Context, quota *corev1.ResourceQuota) (corev1.ResourceList, error)
 }
 
-// New starts a controller. The handler reports objects that are gone or use less.
+// New starts the controller. The returned handler must get the events of all objects.
 func New(config Config) (objects.Handler, error) {
 	c := &controller{Config: config}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: Account, Workers: 5, Do: c.sync})
@@ -64,8 +65,8 @@ func New(config Config) (objects.Handler, error) {
 	})
 }
 
-// inForce reports whether the limits of a quota are in its status. The usage in it may have been changed by admission, for
-// an object that isn't stored yet: it must not be measured then.
+// inForce reports whether the status of a quota has the quota's limits. A change of such a quota may come from
+// admission, which counts an object before it is stored. Such a change must not lead to a measurement.
 func inForce(q *corev1.ResourceQuota) bool {
 	return q.Status.Hard != nil && q.Status.Used != nil && equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard)
 }
@@ -75,7 +76,7 @@ type controller struct {
 	queue *work.Queue[string]
 }
 
-// changing are the kinds of objects that can use less without being deleted.
+// changing are the kinds of objects whose usage can decrease before they are deleted.
 var changing = sets.New(
 	schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 	schema.GroupVersionKind{Version: "v1", Kind: "Service"},
@@ -96,7 +97,7 @@ func (c *controller) Deleted(o objects.Object) {
 	}
 	keys, err := c.Quotas.GetIndexer().IndexKeys(cache.NamespaceIndex, o.Namespace)
 	if err != nil {
-		return // the index exists
+		return // the error is impossible: the index exists
 	}
 	for _, key := range keys {
 		c.queue.AddAfter(key, replenishDelay)
@@ -110,7 +111,7 @@ func (c *controller) Listed(sets.Set[types.UID]) {
 	}
 }
 
-// sync writes the limits and the usage of a quota, if they have changed.
+// sync writes the limits and the usage of a quota into its status, if they have changed.
 func (c *controller) sync(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Quotas.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -123,7 +124,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 		if used, ok := measured[name]; ok {
 			status.Used[name] = used
 		} else if used, ok := quota.Status.Used[name]; ok {
-			status.Used[name] = used // it can't be measured
+			status.Used[name] = used // it can't be measured, so the old value stays
 		}
 	}
 	if !inForce(quota) || !equality.Semantic.DeepEqual(status, quota.Status) {
@@ -140,7 +141,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 	return resync, errors.Join(measureErr, err)
 }
 
-// less reports whether less is used of any resource than before.
+// less reports whether the usage of any resource has decreased.
 func less(now, before corev1.ResourceList) bool {
 	for name, used := range now {
 		if former, ok := before[name]; ok && used.Cmp(former) < 0 {

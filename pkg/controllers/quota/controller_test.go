@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 )
 
-// list returns quantities by name.
+// list returns a list of resources, from names and quantities.
 func list(of map[corev1.ResourceName]string) corev1.ResourceList {
 	if of == nil {
 		return nil
@@ -36,8 +36,8 @@ func TestSync(t *testing.T) {
 		spec, hard, used             quantities
 		measured                     quantities
 		err                          error
-		wantHard, wantUsed, wantNone quantities // wantNone: no write
-		confirms                     bool       // the usage is measured again soon
+		wantHard, wantUsed, wantNone quantities // wantNone: nothing is written
+		confirms                     bool       // the quota is measured again after confirmDelay
 	}{
 		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
 		{"as before", "a write would be for nothing", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
@@ -90,8 +90,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// Only a quota whose limits aren't in force yet is measured because it was written: admission writes its usage before the
-// object that is counted is stored.
+// A written quota is measured only if its limits aren't in its status yet. Otherwise the write may come from
+// admission, which counts an object before it is stored.
 func TestInForce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -1,7 +1,7 @@
-// Package rootca is the controller root-ca-certificate-publisher-controller: it keeps the certificates by which pods
-// verify the API server in ConfigMap kube-root-ca.crt of each namespace.
+// Package rootca is the controller root-ca-certificate-publisher-controller: it writes a ConfigMap kube-root-ca.crt
+// into each namespace. The ConfigMap has the certificates by which pods verify the API server.
 //
-// [New] is the way in.
+// [New] starts the controller.
 package rootca
 
 import (
@@ -28,7 +28,7 @@ const (
 	configMap = "kube-root-ca.crt"
 	dataKey   = "ca.crt"
 
-	// The annotation and its value are kube-controller-manager's.
+	// The annotation of the ConfigMap, and its value. Both are kube-controller-manager's.
 	descriptionAnnotation = "kubernetes.io/description"
 	description           = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. " +
 		"No other usage is guaranteed across distributions of Kubernetes clusters."
@@ -37,7 +37,7 @@ const (
 // Config has the dependencies of a controller.
 type Config struct {
 	Runner *work.Runner
-	// Client writes ConfigMaps, and Reader reads them.
+	// Client writes ConfigMaps. Reader reads them.
 	Client, Reader corev1client.ConfigMapsGetter
 	// Namespaces is the informer of namespaces.
 	Namespaces cache.SharedIndexInformer
@@ -45,13 +45,13 @@ type Config struct {
 	RootCA []byte
 }
 
-// New starts a controller. The handler tells it of ConfigMaps.
+// New starts the controller. The returned handler must get the events of ConfigMaps.
 func New(config Config) (objects.Handler, error) {
 	queue := work.NewQueue(config.Runner, work.Options[string]{Name: "root-ca-certificate-publisher-controller", Do: config.publish})
 	return handler{queue}, work.Enqueue(work.Events{Informer: config.Namespaces, Changed: work.Named(queue.Add)})
 }
 
-// handler looks after a namespace when its ConfigMap is changed or gone.
+// handler queues a namespace when its ConfigMap is changed or deleted.
 type handler struct{ queue *work.Queue[string] }
 
 // Stored implements objects.Handler.
@@ -67,7 +67,7 @@ func (h handler) Deleted(o objects.Object) { h.Stored(o) }
 // Listed implements objects.Handler.
 func (handler) Listed(sets.Set[types.UID]) {}
 
-// publish writes the ConfigMap of a namespace, unless the ConfigMap already has the certificates.
+// publish writes the ConfigMap of a namespace, unless the ConfigMap has the right content.
 func (c *Config) publish(ctx context.Context, namespace string) (time.Duration, error) {
 	if !work.IsActive(c.Namespaces, namespace) {
 		return 0, nil

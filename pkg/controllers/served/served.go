@@ -1,6 +1,6 @@
-// Package served lists the resources of a server. It asks discovery once, and again after a change.
+// Package served lists the resources that a server serves. It asks discovery once, and again after a change.
 //
-// Use client-go's discovery client for a single question.
+// If a program needs the list only once, use client-go's discovery client.
 package served
 
 import (
@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Resource is a resource in its group's preferred version.
+// Resource is a resource, in the preferred version of its group.
 type Resource struct {
 	schema.GroupVersionResource
 	Kind       string
@@ -28,30 +28,30 @@ func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
 
-// Resources are the resources of a server.
+// Resources lists the resources that a server serves, and caches the list.
 type Resources struct {
 	discovery discovery.ServerResourcesInterface
 	mapper    meta.RESTMapper
 
 	mu      sync.Mutex
 	changes int
-	known   []Resource // nil if discovery is to be asked
+	known   []Resource // nil if discovery must be asked
 	told    []func()
 }
 
-// New returns the resources that discovery lists. The mapper must know of a change when Changed is called.
+// New returns the resources that discovery lists. The mapper must know a change before Changed is called.
 func New(discovery discovery.ServerResourcesInterface, mapper meta.RESTMapper) *Resources {
 	return &Resources{discovery: discovery, mapper: mapper}
 }
 
-// OnChange makes Changed call f.
+// OnChange makes each call of Changed call f.
 func (r *Resources) OnChange(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.told = append(r.told, f)
 }
 
-// Changed is called when other resources are served than before.
+// Changed must be called when the served resources have changed.
 func (r *Resources) Changed() {
 	r.mu.Lock()
 	r.changes++
@@ -63,15 +63,15 @@ func (r *Resources) Changed() {
 	}
 }
 
-// Changes returns how often Changed has been called.
+// Changes returns the number of calls of Changed.
 func (r *Resources) Changes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changes
 }
 
-// List returns the resources, each once, in the preferred version. With an error, List returns the resources that it
-// knows nevertheless, and the next call asks discovery again.
+// List returns the resources, in their preferred versions. If discovery fails for some groups, List returns the
+// resources of the others, together with an error. The next call then asks discovery again.
 func (r *Resources) List() ([]Resource, error) {
 	r.mu.Lock()
 	known, changes := r.known, r.changes
@@ -92,7 +92,7 @@ func (r *Resources) List() ([]Resource, error) {
 	return resources, nil
 }
 
-// join returns one error as it is, for callers that look for its type.
+// join joins errors. A single error is returned unchanged, because callers look for its type.
 func join(errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 1 {
@@ -101,7 +101,7 @@ func join(errs ...error) error {
 	return errors.Join(errs...)
 }
 
-// InvalidVersionError is the error of a list whose group version can't be parsed.
+// InvalidVersionError is an error in the answer of discovery: a group version that can't be parsed.
 type InvalidVersionError struct{ Err error }
 
 // Error implements error.
@@ -124,7 +124,7 @@ func parse(lists []*metav1.APIResourceList) (resources []Resource, err error) {
 	return resources, err
 }
 
-// UnknownKindError is the error of a kind that isn't served.
+// UnknownKindError is the error for a kind that isn't served.
 type UnknownKindError struct {
 	Kind schema.GroupVersionKind
 	Err  error
@@ -138,7 +138,7 @@ func (e *UnknownKindError) Error() string {
 // Unwrap returns the reason.
 func (e *UnknownKindError) Unwrap() error { return e.Err }
 
-// ResourceOf returns the resource of a kind, in the kind's version.
+// ResourceOf returns the resource of a kind in the given version, and whether it is namespaced.
 func (r *Resources) ResourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -147,7 +147,8 @@ func (r *Resources) ResourceOf(kind schema.GroupVersionKind) (resource schema.Gr
 	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Preferred returns a kind in the version that its group prefers. A kind that isn't served is returned as it is.
+// Preferred returns a kind in the preferred version of its group. If the kind isn't served, Preferred returns it
+// unchanged.
 func (r *Resources) Preferred(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	mapping, err := r.mapper.RESTMapping(kind.GroupKind())
 	if err != nil {

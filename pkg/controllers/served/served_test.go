@@ -11,13 +11,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// lists is discovery whose answer a test sets.
+// lists is a fake of discovery, whose answer the test sets.
 type lists struct {
 	discovery.ServerResourcesInterface
 	all   []*metav1.APIResourceList
 	err   error
 	asked int
-	then  func() // called during an answer
+	then  func() // called while discovery answers
 }
 
 func (l *lists) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
@@ -43,7 +43,7 @@ func names(resources []served.Resource) (names []string) {
 	return names
 }
 
-// Discovery is asked once, again after a change, and again as long as it has failed.
+// Discovery is asked once, and again after a change. After an error, each call asks again.
 func TestList(t *testing.T) {
 	t.Parallel()
 	l := &lists{all: []*metav1.APIResourceList{listOf("v1", "pods"), listOf("apps/v1", "deployments")}}
@@ -82,7 +82,8 @@ func TestList(t *testing.T) {
 	_ = expect("the answer may be old", 6, "pods")
 }
 
-// A list of a group version that can't be parsed is an error of its own, and the others are there.
+// If discovery lists a group version that can't be parsed, List returns an InvalidVersionError and the other
+// resources.
 func TestInvalidVersion(t *testing.T) {
 	t.Parallel()
 	got, err := served.New(&lists{all: []*metav1.APIResourceList{listOf("a/b/c", "x"), listOf("v1", "pods")}}, nil).List()

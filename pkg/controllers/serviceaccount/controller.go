@@ -1,7 +1,7 @@
-// Package serviceaccount is the controller serviceaccount-controller: it makes the service account "default" of each
-// namespace, which pods have that name none.
+// Package serviceaccount is the controller serviceaccount-controller: it makes a service account "default" in each
+// namespace, which pods get that name no other.
 //
-// [New] is the way in.
+// [New] starts the controller.
 package serviceaccount
 
 import (
@@ -21,7 +21,7 @@ const (
 	// Account is the name of the controller's own service account.
 	Account = "service-account-controller"
 
-	// defaultName is the name of the service account that each namespace has.
+	// defaultName is the name of the service account that the controller makes.
 	defaultName = "default"
 )
 
@@ -42,7 +42,7 @@ func New(config Config) error {
 	)
 }
 
-// ensure makes the account of a namespace.
+// ensure makes the service account of a namespace, if it doesn't exist.
 func (c *Config) ensure(ctx context.Context, name string) (time.Duration, error) {
 	if !work.IsActive(c.Namespaces, name) {
 		return 0, nil

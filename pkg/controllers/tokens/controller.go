@@ -1,7 +1,7 @@
-// Package tokens is the controller serviceaccount-token-controller: it fills Secrets of type
-// kubernetes.io/service-account-token, and deletes those whose service account is gone.
+// Package tokens is the controller serviceaccount-token-controller: it writes tokens into Secrets of the type
+// kubernetes.io/service-account-token, and deletes such Secrets when their service account is deleted.
 //
-// [New] is the way in. Pods need no such Secret: they get tokens by the TokenRequest API.
+// [New] makes the controller. Pods don't need these Secrets: they get tokens by the TokenRequest API.
 package tokens
 
 import (
@@ -30,26 +30,26 @@ const name = "serviceaccount-token-controller"
 type Config struct {
 	Runner *work.Runner
 	Client corev1client.CoreV1Interface
-	// RootCA has the certificates by which the API server is verified, in PEM.
+	// RootCA has the certificates by which clients verify the API server, in PEM.
 	RootCA []byte
-	// Token signs the token of an account that a Secret keeps.
+	// Token signs a token of a service account for a Secret.
 	Token func(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
 }
 
-// key is a Secret, or a service account.
+// key identifies a Secret or a service account.
 type key struct {
 	namespace, name string
 	uid             types.UID
 }
 
-// Controller fills Secrets with tokens of service accounts, and deletes the Secrets of deleted accounts. Its
-// methods must get the events of all Secrets and service accounts.
+// Controller writes tokens of service accounts into Secrets, and deletes the Secrets of deleted accounts. It must
+// get the events of all Secrets and service accounts.
 type Controller struct {
 	Config
 	secrets, accounts *work.Queue[key]
 
 	mu sync.Mutex
-	// filled are the Secrets with a token, and the account of each.
+	// filled maps each Secret with a token to its service account.
 	filled map[types.UID]key
 }
 
@@ -88,7 +88,7 @@ func (c *Controller) Deleted(o objects.Object) {
 // Listed implements objects.Handler.
 func (c *Controller) Listed(sets.Set[types.UID]) {}
 
-// accountOf returns the account of a token, or nil if there is none.
+// accountOf returns the service account with the key, or nil if it doesn't exist.
 func (c *Controller) accountOf(ctx context.Context, k key) (*corev1.ServiceAccount, error) {
 	account, err := c.Client.ServiceAccounts(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && k.uid != "" && k.uid != account.UID {
@@ -97,12 +97,12 @@ func (c *Controller) accountOf(ctx context.Context, k key) (*corev1.ServiceAccou
 	return account, err
 }
 
-// named returns the account that a Secret names.
+// named returns the key of the service account that a Secret names in its annotations.
 func named(secret *corev1.Secret) key {
 	return key{secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey], types.UID(secret.Annotations[corev1.ServiceAccountUIDKey])}
 }
 
-// fill fills a Secret for a token, or deletes one whose account is gone.
+// fill writes a token into a Secret. If the Secret's service account doesn't exist, fill deletes the Secret.
 func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
 	secrets := c.Client.Secrets(k.namespace)
 	secret, err := secrets.Get(ctx, k.name, metav1.GetOptions{})
@@ -131,12 +131,12 @@ func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
 	}
 	_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return 0, nil // the change has its own event
+		return 0, nil // the change of the Secret has an event of its own
 	}
 	return 0, err
 }
 
-// complete adds the missing fields to a Secret.
+// complete adds the fields that a Secret with a token must have and this one lacks.
 func (c *Controller) complete(account *corev1.ServiceAccount, secret *corev1.Secret) (changed bool, err error) {
 	data := map[string][]byte{}
 	if len(c.RootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], c.RootCA) {
@@ -165,7 +165,7 @@ func (c *Controller) complete(account *corev1.ServiceAccount, secret *corev1.Sec
 	return true, nil
 }
 
-// delete deletes a Secret. Another one of the same name stays.
+// delete deletes a Secret, unless another Secret has taken its name.
 func (c *Controller) delete(ctx context.Context, k key) error {
 	err := c.Client.Secrets(k.namespace).Delete(ctx, k.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &k.uid}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -174,7 +174,7 @@ func (c *Controller) delete(ctx context.Context, k key) error {
 	return err
 }
 
-// unreference removes a deleted Secret from the secrets of its service account.
+// unreference removes a deleted Secret from the list of secrets in its service account.
 func (c *Controller) unreference(ctx context.Context, k key) error {
 	c.mu.Lock()
 	named, known := c.filled[k.uid]
@@ -204,7 +204,7 @@ func (c *Controller) unreference(ctx context.Context, k key) error {
 	return nil
 }
 
-// deleteTokens deletes the Secrets with tokens of an account that is gone.
+// deleteTokens deletes the Secrets with tokens of a deleted service account.
 func (c *Controller) deleteTokens(ctx context.Context, k key) (time.Duration, error) {
 	ofTokens := fields.OneTermEqualSelector("type", string(corev1.SecretTypeServiceAccountToken)).String()
 	secrets, err := c.Client.Secrets(k.namespace).List(ctx, metav1.ListOptions{FieldSelector: ofTokens})

@@ -19,7 +19,7 @@ var account = &corev1.ServiceAccount{
 	Secrets:    []corev1.ObjectReference{{Name: "gone"}, {Name: "other"}},
 }
 
-// secretOf returns a Secret whose UID is its name.
+// secretOf returns a Secret. Its UID is the same as its name.
 func secretOf(name, account, uid string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{
@@ -90,7 +90,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// The tokens of a deleted account go, and those of another account of its name stay.
+// When a service account is deleted, its tokens are deleted. The tokens of a new account with the same name stay.
 func TestDeleteTokens(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(secretOf("a", "robot", "robot", nil), secretOf("b", "robot", "", nil), secretOf("c", "robot", "another", nil), secretOf("d", "other", "", nil))
@@ -104,13 +104,13 @@ func TestDeleteTokens(t *testing.T) {
 	}
 }
 
-// An account doesn't name a Secret any more that is gone.
+// When a Secret is deleted, it is removed from the secrets of its service account.
 func TestUnreference(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(account.DeepCopy())
 	c := newController(t, client)
 	c.filled["gone"] = key{"ns", "robot", "robot"}
-	for range 2 { // the second time, nothing is left to do
+	for range 2 { // the second call finds nothing to do
 		if _, err := c.fill(t.Context(), key{"ns", "gone", "gone"}); err != nil {
 			t.Fatal(err)
 		}

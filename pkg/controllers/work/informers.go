@@ -6,15 +6,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Events are the changes that an informer passes to a controller.
+// Events says which functions are called with the objects of an informer.
 type Events struct {
 	Informer cache.SharedIndexInformer
-	// Changed is called with each object, and after each change of it. Deleted is called with objects that are gone.
-	// Either may be nil.
+	// Changed is called with each object, and again after each change of it. Deleted is called with deleted
+	// objects. Both must return at once, and may be nil.
 	Changed, Deleted func(metav1.Object)
 }
 
-// Enqueue makes informers call functions, which must return at once.
+// Enqueue registers the functions at their informers.
 func Enqueue(all ...Events) error {
 	for _, e := range all {
 		changed := func(obj any) {
@@ -40,7 +40,7 @@ func Enqueue(all ...Events) error {
 	return nil
 }
 
-// Named returns a function that calls add with the name of an object.
+// Named returns a function that calls add with the name of its object.
 func Named(add func(string)) func(metav1.Object) {
 	return func(o metav1.Object) { add(o.GetName()) }
 }

@@ -12,29 +12,30 @@ import (
 
 // Options are the settings of a queue.
 type Options[K comparable] struct {
-	// Name is that of the controller, for the log.
+	// Name is the name of the controller in the log.
 	Name string
-	// Workers is how many keys are done at once, at most. 0 stands for 1.
+	// Workers is the number of keys that may be handled at the same time. 0 stands for 1.
 	Workers int
-	// Do handles a key. If again isn't 0, the key is handled again after that time. After an error, the Limiter delays
-	// the next attempt.
+	// Do handles a key. If again isn't 0, the key is handled again after that time. If err isn't nil, the key is
+	// handled again after a delay that Limiter determines.
 	Do func(ctx context.Context, key K) (again time.Duration, err error)
-	// Limiter delays keys that have failed. The default is 5 ms, doubled after each further error, up to 1000 s.
+	// Limiter determines the delay of a key after an error. The default is 5 ms. It doubles with each further
+	// error, up to 1000 s.
 	Limiter workqueue.TypedRateLimiter[K]
 }
 
-// Queue has keys to handle. A key that is added several times before its turn is handled once. A key that is added
-// while a worker handles it is handled again afterwards.
+// Queue has keys, which workers handle. If a key is added several times before it is handled, it is handled once.
+// If a key is added while a worker handles it, it is handled again afterwards.
 type Queue[K comparable] struct {
 	Options[K]
 	runner *Runner
 
 	mu      sync.Mutex
-	waiting []K         // in the order in which they were added
-	queued  sets.Set[K] // what waiting has
-	doing   map[K]bool  // true: it is to be done again
-	delayed map[K]delay // what is added later
-	workers int         // goroutines
+	waiting []K         // in the order of their addition
+	queued  sets.Set[K] // the keys in waiting
+	doing   map[K]bool  // the keys that are being handled; true if a key must be handled again
+	delayed map[K]delay // the keys that will be added later
+	workers int         // the number of goroutines that run work
 }
 
 type delay struct {
@@ -42,7 +43,7 @@ type delay struct {
 	timer *time.Timer
 }
 
-// NewQueue returns an empty queue, whose work ends with the runner.
+// NewQueue returns an empty queue. Its work ends with the runner.
 func NewQueue[K comparable](runner *Runner, o Options[K]) *Queue[K] {
 	if o.Workers == 0 {
 		o.Workers = 1
@@ -55,21 +56,21 @@ func NewQueue[K comparable](runner *Runner, o Options[K]) *Queue[K] {
 	return q
 }
 
-// Add adds a key, to be done as soon as a worker is free.
+// Add adds a key. It is handled as soon as a worker is free.
 func (q *Queue[K]) Add(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(key)
 }
 
-// AddAfter adds a key after a delay. An earlier time of the same key stays.
+// AddAfter adds a key after a delay. If the key is already delayed, the earlier time counts.
 func (q *Queue[K]) AddAfter(key K, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.addAfter(key, after)
 }
 
-// AddLimited adds a key at the rate of the limiter, as after an error.
+// AddLimited adds a key after the delay that the Limiter determines, as after an error.
 func (q *Queue[K]) AddLimited(key K) { q.AddAfter(key, q.Limiter.When(key)) }
 
 func (q *Queue[K]) addAfter(key K, after time.Duration) {
@@ -113,7 +114,7 @@ func (q *Queue[K]) add(key K) {
 	}
 }
 
-// work does keys until there are no more.
+// work handles keys until none is left.
 func (q *Queue[K]) work() {
 	for {
 		key, ok := q.take()
@@ -162,7 +163,7 @@ func (q *Queue[K]) done(key K, again time.Duration, err error) {
 	}
 }
 
-// clear drops the remaining keys when the work has ended.
+// clear drops all keys when the runner has ended.
 func (q *Queue[K]) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

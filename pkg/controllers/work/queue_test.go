@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// done records the work of a queue.
+// done records which keys a queue has handled.
 type done struct {
 	mu   sync.Mutex
 	keys []string
@@ -35,9 +35,9 @@ func (d *done) take() []string {
 	return keys
 }
 
-// advance makes time pass in the bubble of a test.
+// advance lets time pass in the synctest bubble of a test.
 func advance(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // the clock is the bubble's
+	time.Sleep(d) //nolint:forbidigo // time in a bubble doesn't take real time
 }
 
 func expect(t *testing.T, d *done, reason string, want ...string) {
@@ -93,7 +93,8 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Keys that are added while they are being done are done once more, never twice at once.
+// A key that is added while it is handled is handled once more afterwards. Two workers never handle the same key at
+// the same time.
 func TestQueueDoesAKeyOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner := work.NewRunner(t.Context())
@@ -120,7 +121,7 @@ func TestQueueDoesAKeyOnceAtATime(t *testing.T) {
 	})
 }
 
-// Hold interrupts what runs, which is done again when it is released; Drain waits for what is left.
+// Hold interrupts work that is running. After the release, that work is done again, and Drain waits for it.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner := work.NewRunner(t.Context())
@@ -154,7 +155,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// An idle queue has no goroutine, and a closed one does nothing.
+// A queue without keys has no goroutine. A queue of a closed runner does nothing.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.NumGoroutine()

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Runner runs the work of the controllers of a server, until it is closed.
+// Runner runs the work of all controllers of a server, until it is closed.
 type Runner struct {
 	life context.Context
 	end  context.CancelFunc
 
 	mu      sync.Mutex
-	running sync.WaitGroup // incremented under mu, before life ends
+	running sync.WaitGroup // incremented under mu, and never after the end of life
 	held    int
-	open    chan struct{}   // closed when the work isn't held any more
-	current context.Context // the context of work that runs, which ends when the work is held
+	open    chan struct{}   // closed when the hold ends
+	current context.Context // the context of running work; a hold ends it
 	cancel  context.CancelFunc
 	busy    int
-	idle    chan struct{} // closed when busy becomes 0; nil unless Hold waits
-	workers int           // goroutines that have work, of all queues
-	drained chan struct{} // closed when workers becomes 0; nil unless Drain waits
+	idle    chan struct{} // closed when busy becomes 0; nil if no Hold waits
+	workers int           // the number of goroutines that handle keys, of all queues
+	drained chan struct{} // closed when workers becomes 0; nil if no Drain waits
 }
 
-// NewRunner returns a Runner whose work ends with ctx. Close must be called too.
+// NewRunner returns a Runner. Its work ends with ctx, or with Close, which must be called in any case.
 func NewRunner(ctx context.Context) *Runner {
 	r := &Runner{}
 	r.life, r.end = context.WithCancel(ctx)
@@ -30,10 +30,10 @@ func NewRunner(ctx context.Context) *Runner {
 	return r
 }
 
-// Life ends when the Runner is closed.
+// Life returns a context that ends when the Runner is closed.
 func (r *Runner) Life() context.Context { return r.life }
 
-// Go runs f on a goroutine that Close waits for, unless Close has been called. f must return when Life ends.
+// Go runs f on a goroutine for whose end Close waits. After Close, Go does nothing. f must return when Life ends.
 func (r *Runner) Go(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *Runner) Go(f func()) {
 	}
 }
 
-// start runs a worker, which Drain waits for.
+// start runs a worker of a queue. Drain waits until no worker runs.
 func (r *Runner) start(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *Runner) rest() {
 	}
 }
 
-// Drain returns when there is no work, except delayed work.
+// Drain waits until no key is left in any queue, except delayed keys.
 func (r *Runner) Drain(ctx context.Context) error {
 	r.mu.Lock()
 	if r.workers == 0 {
@@ -85,7 +85,7 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends the work, and returns when no goroutine of it is left.
+// Close ends all work. When it returns, all goroutines of the Runner have ended.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	r.end()
@@ -93,8 +93,8 @@ func (r *Runner) Close() {
 	r.running.Wait()
 }
 
-// Hold interrupts running work, and lets no work begin until release is called. Hold returns when no work runs, so that
-// a restore can replace the stored objects. Interrupted work is done again.
+// Hold interrupts running work, and keeps new work from beginning until release is called. Hold returns when no
+// work is running. Interrupted work is done again after the release.
 func (r *Runner) Hold() (release func()) {
 	r.mu.Lock()
 	if r.held == 0 {
@@ -125,8 +125,8 @@ func (r *Runner) release() {
 	}
 }
 
-// Do runs f as work: not while the work is held. f must return soon when its context ends. Do returns the error of f, or
-// that of life.
+// Do runs f, but waits while the work is held. f must return soon when its context ends. Do returns the error of f,
+// or the error of the Runner's context if the Runner is closed.
 func (r *Runner) Do(f func(context.Context) error) error {
 	ctx, err := r.begin()
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Catalog is a set of hooks. Fill it before its first use: Register and the other functions that add to it must not run
-// at the same time as others.
+// Catalog is a set of hooks. Register, AddConversions and AddSchemas fill it. They must not run at the same time as
+// other methods.
 type Catalog struct {
 	hooks map[GroupVersionHook]*Descriptor
-	// names finds a hook by its function, which is known by its qualified name.
+	// names finds the name of a hook by its function. The key is the qualified name of the function.
 	names       map[string]GroupVersionHook
 	conversions map[conversionKey]func(in, out runtime.Object) error
 	schemas     []common.GetOpenAPIDefinitions
@@ -38,24 +38,24 @@ type Descriptor struct {
 	Metadata
 	// Func is the function that was registered.
 	Func Hook
-	// Request and Response name the types. The kind is the name of the Go type.
+	// Request and Response are the kinds of the two types. A kind is the name of the Go type.
 	Request, Response schema.GroupVersionKind
 
-	request, response reflect.Type // structs
+	request, response reflect.Type // the struct types
 }
 
-// NewRequest returns an empty request.
+// NewRequest returns an empty request of the hook.
 func (d *Descriptor) NewRequest() runtime.Object { return newObject(d.request) }
 
-// NewResponse returns an empty response.
+// NewResponse returns an empty response of the hook.
 func (d *Descriptor) NewResponse() runtime.Object { return newObject(d.response) }
 
-// CheckRequest returns an error unless an object has the type of the hook's requests.
+// CheckRequest returns an error if the object doesn't have the type of the hook's requests.
 func (d *Descriptor) CheckRequest(obj runtime.Object) error {
 	return checkType(d, "request", d.request, obj)
 }
 
-// CheckResponse returns an error unless an object has the type of the hook's responses.
+// CheckResponse returns an error if the object doesn't have the type of the hook's responses.
 func (d *Descriptor) CheckResponse(obj runtime.Object) error {
 	return checkType(d, "response", d.response, obj)
 }
@@ -72,8 +72,8 @@ func checkType(d *Descriptor, what string, want reflect.Type, obj runtime.Object
 
 func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
 
-// Register adds hooks under a group version. It adds all of them or none: the error names each that can't be added. The
-// same definition may be added again.
+// Register adds hooks under a group version. It adds all of them or none. The error names each hook that can't be
+// added. A definition that is in the catalog may be added again.
 func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
 	if gv.Group == "" || gv.Version == "" {
 		return fmt.Errorf("hooks of group version %q: a group and a version are required", gv)
@@ -122,10 +122,10 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 	return d, nil
 }
 
-// Hook returns a hook by its name, nil if the catalog lacks it.
+// Hook returns the hook with the name, or nil if the catalog doesn't have it.
 func (c *Catalog) Hook(gvh GroupVersionHook) *Descriptor { return c.hooks[gvh] }
 
-// Describe returns the hook of a function.
+// Describe returns the hook that a function defines.
 func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 	function, err := functionName(hook)
 	if err != nil {
@@ -138,7 +138,8 @@ func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 	return c.hooks[gvh], nil
 }
 
-// Find returns a hook by GROUP/VERSION/HOOK, or the newest version of the one hook that has a name.
+// Find returns the hook that is named GROUP/VERSION/HOOK. A bare HOOK stands for the newest version, if only one
+// group has a hook of that name.
 func (c *Catalog) Find(name string) (*Descriptor, error) {
 	var found *Descriptor
 	for _, d := range c.Hooks() {
@@ -158,7 +159,7 @@ func (c *Catalog) Find(name string) (*Descriptor, error) {
 	return found, nil
 }
 
-// Hooks returns all hooks by group, then name, then version, the newest first.
+// Hooks returns all hooks, sorted by group and name. The newest version of a hook comes first.
 func (c *Catalog) Hooks() []*Descriptor {
 	all := make([]*Descriptor, 0, len(c.hooks))
 	for _, d := range c.hooks {
@@ -170,7 +171,7 @@ func (c *Catalog) Hooks() []*Descriptor {
 	return all
 }
 
-// Versions returns the versions of a hook, the newest first.
+// Versions returns the versions of a hook. The newest comes first.
 func (c *Catalog) Versions(hook GroupHook) []*Descriptor {
 	var versions []*Descriptor
 	for gvh, d := range c.hooks {

@@ -16,7 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// The hook BeforeBackup has two versions. The older request has no destination, and the older response counts in minutes.
+// The example hook BeforeBackup has two versions. The older request has no field destination. The older response
+// counts in minutes.
 
 type requestV1 struct {
 	metav1.TypeMeta
@@ -61,7 +62,7 @@ var (
 	backup  = catalog.GroupHook{Group: "hooks.backup.example", Hook: "BeforeBackup"}
 )
 
-// newer has the newer version of BeforeBackup: a function of the same name, which is another function.
+// newer defines the newer version of BeforeBackup, by a method of the same name.
 func newer() catalog.Definition { return catalog.Define(newerHooks.BeforeBackup, catalog.Metadata{}) }
 
 var newerHooks hooksV2
@@ -79,7 +80,7 @@ func up(in *responseV1, out *responseV2) error {
 	return nil
 }
 
-// twoVersions is a catalog with both versions and their conversions.
+// twoVersions returns a catalog with both versions of BeforeBackup, and the conversions between them.
 func twoVersions(t *testing.T) *catalog.Catalog {
 	t.Helper()
 	c := catalog.New()
@@ -105,7 +106,7 @@ func TestRegister(t *testing.T) {
 		name, reason string
 		gv           schema.GroupVersion
 		hook         catalog.Hook
-		want         string // of the error
+		want         string // part of the error
 	}{
 		{name: "hook", reason: "the function's name is the hook's", gv: groupV1, hook: BeforeBackup},
 		{name: "again", reason: "packages that share hooks may each add them", gv: groupV1, hook: BeforeRestore},
@@ -214,7 +215,8 @@ func TestConversion(t *testing.T) {
 	}
 }
 
-// TestConversionIsWithinOneHook registers the same Go types for two hooks, and a conversion for one of them.
+// TestConversionIsWithinOneHook registers the same Go types for two hooks. A conversion for one hook must not apply
+// to the other.
 func TestConversionIsWithinOneHook(t *testing.T) {
 	t.Parallel()
 	c := twoVersions(t)

@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// conversionKey names a conversion: types convert within a hook.
+// conversionKey identifies a conversion. The same types may be converted differently for another hook, so the key
+// has the hook.
 type conversionKey struct {
 	hook     GroupHook
-	from, to reflect.Type // structs
+	from, to reflect.Type // struct types
 }
 
-// Conversion converts a request or a response between two versions of a hook. Convert makes one.
+// Conversion converts a request or a response of a hook from one version to another. Convert makes it.
 type Conversion struct {
-	from, to reflect.Type // structs
+	from, to reflect.Type // struct types
 	convert  func(in, out runtime.Object) error
 }
 
-// Convert makes a conversion of a function that fills out from in. Out is empty at first.
+// Convert makes a conversion of a function. The function fills out from in. out is empty when it is called.
 func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
 	return Conversion{
 		from:    reflect.TypeFor[In](),
@@ -29,8 +30,8 @@ func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
 	}
 }
 
-// AddConversions adds conversions between versions of a hook, which must be registered. Requests go down, from the newest
-// version to each older one, and responses go up.
+// AddConversions adds conversions between registered versions of a hook. A hook needs conversions of its requests
+// from the newest version to each older one, and of its responses from each older version to the newest.
 func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) error {
 	requests, responses := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, d := range c.Versions(hook) {
@@ -53,7 +54,7 @@ func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) erro
 	return nil
 }
 
-// ConvertRequest returns a request of one version of a hook as another version's. The result may share memory with in.
+// ConvertRequest converts a request to another version of its hook. The result may share memory with in.
 func (c *Catalog) ConvertRequest(in runtime.Object, from, to *Descriptor) (runtime.Object, error) {
 	if err := from.CheckRequest(in); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (c *Catalog) ConvertRequest(in runtime.Object, from, to *Descriptor) (runti
 	return out, nil
 }
 
-// ConvertResponse fills out, a response of a version of a hook, from in, another version's.
+// ConvertResponse converts the response in to another version of its hook, and stores the result in out.
 func (c *Catalog) ConvertResponse(in, out runtime.Object, from, to *Descriptor) error {
 	if err := errors.Join(from.CheckResponse(in), to.CheckResponse(out)); err != nil {
 		return err

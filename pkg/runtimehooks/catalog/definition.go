@@ -10,18 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Hook is a function of the type func(*Request, *Response), where *Request and *Response are runtime.Objects.
+// Hook is a function of the type func(*Request, *Response), where *Request and *Response implement runtime.Object.
+// The function is never called.
 type Hook any
 
-// Metadata describes a hook to the readers of its documentation.
+// Metadata describes a hook in its documentation.
 type Metadata struct {
 	// Summary is one line. Description may have several.
 	Summary, Description string
-	// Tags group hooks in the OpenAPI document.
+	// Tags group the hooks in the OpenAPI document.
 	Tags []string
-	// Deprecated hooks are announced to go. Extensions that implement them get a warning.
+	// Deprecated is true for a hook version that will be removed. Callers get a warning from extensions that
+	// implement it.
 	Deprecated bool
-	// Singleton hooks have one handler in an extension at most, and the handler has no name. Discovery is one.
+	// Singleton is true for a hook with at most one handler in an extension. The handler has no name. Discovery is
+	// such a hook.
 	Singleton bool
 }
 
@@ -30,18 +33,19 @@ type Definition struct {
 	hook              Hook
 	name, function    string
 	metadata          Metadata
-	request, response reflect.Type // structs
+	request, response reflect.Type // the struct types
 	err               error
 }
 
-// Define makes a definition of a hook. The function's name is the name of the hook. Register reports a function that is
-// no hook.
+// Define makes a definition of a hook from its function. The name of the function is the name of the hook. If the
+// function isn't a Hook, Register returns an error.
 func Define(hook Hook, metadata Metadata) Definition {
 	function, err := functionName(hook)
 	if err != nil {
 		return Definition{name: fmt.Sprintf("%T", hook), err: err}
 	}
-	name := strings.TrimSuffix(function[strings.LastIndexByte(function, '.')+1:], "-fm") // the suffix of a method's value
+	// The runtime adds this suffix to the name of a method value.
+	name := strings.TrimSuffix(function[strings.LastIndexByte(function, '.')+1:], "-fm")
 	d := Definition{hook: hook, name: name, function: function, metadata: metadata}
 	t := reflect.TypeOf(hook)
 	if t.NumIn() != 2 || t.NumOut() != 0 || t.IsVariadic() {
@@ -55,7 +59,7 @@ func Define(hook Hook, metadata Metadata) Definition {
 	return d
 }
 
-// objectType returns the struct of a type that is a pointer to one and a runtime.Object.
+// objectType returns the struct type of a pointer type that implements runtime.Object.
 func objectType(what string, t reflect.Type) (reflect.Type, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || !t.Implements(reflect.TypeFor[runtime.Object]()) {
 		return nil, fmt.Errorf("the %s of the function, %s, must be a pointer to a struct that implements runtime.Object", what, t)
@@ -63,14 +67,14 @@ func objectType(what string, t reflect.Type) (reflect.Type, error) {
 	return t.Elem(), nil
 }
 
-// functionName returns the qualified name of a function, which no other function of the program has.
+// functionName returns the qualified name of a function. It is unique in the program.
 func functionName(hook Hook) (string, error) {
 	v := reflect.ValueOf(hook)
 	if v.Kind() != reflect.Func || v.IsNil() {
 		return "", fmt.Errorf("a hook is a func(*Request, *Response), not %T", hook)
 	}
 	name := goruntime.FuncForPC(v.Pointer()).Name()
-	// The compiler names literals func1, func2 and so on, and their names say nothing.
+	// A function literal has no name of its own: the compiler calls it func1, func2 and so on.
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if rest, ok := strings.CutPrefix(last, "func"); ok && strings.Trim(rest, "0123456789") == "" {
 		return "", fmt.Errorf("a hook is a function with a name, not the literal %s", name)

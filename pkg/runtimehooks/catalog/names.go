@@ -11,7 +11,7 @@ type GroupVersionHook struct {
 	Group, Version, Hook string
 }
 
-// GroupHook names a hook in all its versions.
+// GroupHook names a hook, without a version.
 type GroupHook struct {
 	Group, Hook string
 }
@@ -27,8 +27,8 @@ func (h GroupVersionHook) GroupHook() GroupHook { return GroupHook{Group: h.Grou
 // String returns GROUP/VERSION/HOOK.
 func (h GroupVersionHook) String() string { return h.Group + "/" + h.Version + "/" + h.Hook }
 
-// Path returns the path at which an extension serves a handler of the hook, in lower case: /GROUP/VERSION/HOOK/HANDLER.
-// The path of a singleton, such as Discovery, has no handler: then handler is "".
+// Path returns the URL path of a handler of the hook, in lower case: /GROUP/VERSION/HOOK/HANDLER. For a singleton
+// hook, such as Discovery, handler is "" and the path has no last part.
 func (h GroupVersionHook) Path(handler string) string {
 	path := "/" + strings.ToLower(h.Group+"/"+h.Version+"/"+h.Hook)
 	if handler == "" {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// AddSchemas adds the schemas of types, which openapi-gen of k8s.io/kube-openapi generates. OpenAPI takes the schema of
-// each request and response from them.
+// AddSchemas adds the OpenAPI schemas of types. The tool openapi-gen of k8s.io/kube-openapi generates them. The
+// method OpenAPI takes the schemas of requests and responses from them.
 func (c *Catalog) AddSchemas(definitions common.GetOpenAPIDefinitions) {
 	c.schemas = append(c.schemas, definitions)
 }
 
-// OpenAPI describes all hooks as an extension serves them, in one OpenAPI 3.0 document: a POST for each hook, with the
-// name of the handler as the last part of the path unless the hook is a singleton.
+// OpenAPI returns an OpenAPI 3.0 document that describes all hooks. A hook is a POST to the path of its handlers.
+// The last part of the path is the name of a handler, unless the hook is a singleton.
 func (c *Catalog) OpenAPI(info spec.Info) (*spec3.OpenAPI, error) {
 	document := &spec3.OpenAPI{
 		Version:    "3.0.0",
@@ -85,8 +85,8 @@ func (d *Descriptor) operation(schemas *schemas) (*spec3.Operation, error) {
 	return operation, nil
 }
 
-// operationID returns group, version and hook in one word, in the form of Kubernetes, such as
-// hooksRuntimeClusterV1alpha1Discovery.
+// operationID returns the group, the version and the name of a hook in one word, such as
+// hooksRuntimeClusterV1alpha1Discovery. Kubernetes forms operation ids in the same way.
 func (d *Descriptor) operationID() string {
 	parts := strings.Split(strings.TrimSuffix(d.Group, ".x-k8s.io"), ".")
 	parts = append(parts, d.Version, d.Hook)
@@ -96,7 +96,7 @@ func (d *Descriptor) operationID() string {
 	return strings.Join(parts, "")
 }
 
-// schemas copies the schemas that a document refers to into its components.
+// schemas collects the schemas that a document refers to. They become the document's components.
 type schemas struct {
 	known      map[string]common.OpenAPIDefinition
 	components map[string]*spec.Schema
@@ -112,7 +112,7 @@ func newSchemas(getters []common.GetOpenAPIDefinitions, components map[string]*s
 	return s
 }
 
-// content returns the JSON of a type, by reference to its schema.
+// content returns the description of a JSON body of a type. It refers to the schema of the type.
 func (s *schemas) content(t reflect.Type) (map[string]*spec3.MediaType, error) {
 	name := modelName(t)
 	if err := s.add(name); err != nil {
@@ -123,7 +123,7 @@ func (s *schemas) content(t reflect.Type) (map[string]*spec3.MediaType, error) {
 	}}}, nil
 }
 
-// add adds a schema and those that it refers to.
+// add adds the schema of a type, and all schemas to which it refers.
 func (s *schemas) add(name string) error {
 	if s.components[component(name)] != nil {
 		return nil
@@ -133,7 +133,7 @@ func (s *schemas) add(name string) error {
 		return fmt.Errorf("no schemas that were added to the catalog have type %s", name)
 	}
 	schema := definition.Schema
-	delete(schema.Extensions, common.ExtensionV2Schema) // the type in OpenAPI 2
+	delete(schema.Extensions, common.ExtensionV2Schema) // the schema in OpenAPI 2.0, which isn't used
 	s.components[component(name)] = &schema
 	for _, dependency := range definition.Dependencies {
 		if err := s.add(dependency); err != nil {
@@ -143,8 +143,9 @@ func (s *schemas) add(name string) error {
 	return nil
 }
 
-// modelName returns the name of a type in openapi-gen's output: the result of its method OpenAPIModelName, or else the name
-// of the Go type. A type that embeds metav1.TypeMeta inherits TypeMeta's method, whose result modelName ignores.
+// modelName returns the name of a type in the generated schemas. It is the result of the type's method
+// OpenAPIModelName, or else the name of the Go type. A type that embeds metav1.TypeMeta inherits a method
+// OpenAPIModelName, which modelName ignores.
 func modelName(t reflect.Type) string {
 	named, ok := reflect.New(t).Interface().(util.OpenAPIModelNamer)
 	if !ok {
@@ -158,7 +159,8 @@ func modelName(t reflect.Type) string {
 	return named.OpenAPIModelName()
 }
 
-// component returns the name of a schema in a document, where a slash would be a further part of a path.
+// component returns the name of a schema in the document. A slash in the name of the type is replaced, because it
+// would separate parts of a reference.
 func component(name string) string { return strings.ReplaceAll(name, "/", ".") }
 
 func reference(name string) spec.Ref {

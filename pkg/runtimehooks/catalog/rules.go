@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Check returns an error for each hook that breaks a rule for versions of the proposal. It finds what a catalog shows:
-// requests of the newest version convert to each older version, and responses of these back (rule 2), and a version is
-// deprecated only if another version, which is at least as stable, isn't (rule 3).
+// Check returns an error for each hook that breaks a rule for versions. The rules are from the Cluster API proposal
+// "Runtime SDK". Rule 2: requests must convert from the newest version to each older version, and responses back.
+// Rule 3: a version may be deprecated only if another version that is at least as stable isn't deprecated.
 func (c *Catalog) Check() error {
 	var errs []error
 	seen := map[GroupHook]bool{}
@@ -41,7 +41,7 @@ func (c *Catalog) checkConversions(versions []*Descriptor) error {
 }
 
 func checkDeprecations(versions []*Descriptor) error {
-	stable := 0 // the stability of the most stable version that isn't deprecated, 0 if there is none
+	stable := 0 // of the most stable version that isn't deprecated; 0 if there is none
 	for _, d := range versions {
 		if !d.Deprecated {
 			stable = max(stable, stability(d.Version))
@@ -56,7 +56,7 @@ func checkDeprecations(versions []*Descriptor) error {
 	return errors.Join(errs...)
 }
 
-// stability orders tracks: alpha, beta, GA.
+// stability returns the stability of a version: alpha is less than beta, and beta is less than GA.
 func stability(version string) int {
 	switch {
 	case strings.Contains(version, "alpha"):

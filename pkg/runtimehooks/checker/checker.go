@@ -1,8 +1,8 @@
-// Package checker checks that an extension keeps the protocol of hooks and the guidelines of the proposal: it discovers the
-// extension and calls each of its handlers in good and in bad ways.
+// Package checker checks that an extension follows the protocol of hooks, and the guidelines of the Cluster API
+// proposal "Runtime SDK". It calls Discovery, and then each handler with valid and with invalid requests.
 //
-// The checks are a table, Checks. Run runs them against an extension at a URL, whatever it is written in, and returns a
-// result for each. A test of an extension fails for the results that have an error:
+// The table Checks has all checks. Run runs them against an extension at a URL, in any programming language, and
+// returns a result for each check. A test of an extension fails for the results that have an error:
 //
 //	for _, result := range checker.Run(ctx, target) {
 //		if result.Err != nil {
@@ -10,7 +10,9 @@
 //		}
 //	}
 //
-// The package pkg/conformance/extension has the checks as a conformance suite, with reports. The handlers are called: don't check an extension whose handlers act on a production cluster.
+// The package pkg/conformance/extension runs the checks as a conformance suite, with reports.
+//
+// Don't check an extension that acts on a production cluster, because the checks call its handlers.
 package checker
 
 import (
@@ -36,35 +38,37 @@ import (
 type Target struct {
 	// Catalog has the hooks of the extension.
 	Catalog *catalog.Catalog
-	// ClientConfig says where the extension is.
+	// ClientConfig says how to reach the extension.
 	ClientConfig runtimev1.ClientConfig
-	// Connector reaches it. The default is an HTTPSConnector.
+	// Connector connects to the extension. The default is an HTTPSConnector.
 	Connector client.Connector
-	// Requests are the requests for the handlers of hooks. Without one, a hook gets an empty request with its kind.
+	// Requests are the requests with which handlers are called, by hook. The handlers of a hook that isn't in the
+	// map get an empty request.
 	Requests map[catalog.GroupVersionHook]hooksv1.RequestObject
 }
 
-// Check is one thing that an extension must do.
+// Check is one check of an extension.
 type Check struct {
-	// ID is one word.
+	// ID is a short name of the check, in one word.
 	ID string
-	// Promise is the sentence that must be true, and Source the section of Cluster API's proposal that it is from.
+	// Promise is the sentence that must be true of the extension. Source is the section of the Cluster API proposal
+	// that contains it.
 	Promise, Source string
-	// Reason says why callers rely on it.
+	// Reason says why callers need it.
 	Reason string
 	run    func(context.Context, *session) error
 }
 
-// Result is what a check has found.
+// Result is the result of a check.
 type Result struct {
 	// Check is the ID of the check.
 	Check  string
 	Reason string
-	// Err is nil if the extension passes.
+	// Err is nil if the extension has passed the check.
 	Err error
 }
 
-// Run runs all checks. The end of ctx makes the rest of them fail.
+// Run runs all checks. If ctx ends, the remaining checks fail.
 func Run(ctx context.Context, target Target) []Result {
 	var results []Result
 	s, err := newSession(target)
@@ -79,10 +83,10 @@ func Run(ctx context.Context, target Target) []Result {
 	return results
 }
 
-// ErrNotDiscovered means that a check knows no handlers, because the discovery of the extension fails.
+// ErrNotDiscovered is the error of a check that needs handlers, if the extension's answer to Discovery is unusable.
 var ErrNotDiscovered = errors.New("the extension can't be discovered")
 
-// Run runs one check alone, after a discovery of its own.
+// Run runs this check alone. It calls Discovery first.
 func (c Check) Run(ctx context.Context, target Target) error {
 	s, err := newSession(target)
 	defer s.close()
@@ -95,17 +99,17 @@ func (c Check) Run(ctx context.Context, target Target) error {
 	return c.run(ctx, s)
 }
 
-// session has what checks need of a target.
+// session has a connection to the target, and the target's handlers.
 type session struct {
 	target    Target
-	owned     *client.HTTPSConnector // nil if the target has a connector
+	owned     *client.HTTPSConnector // the connector that the session must close; nil if the target has one
 	client    *client.Client
 	registry  *registry.Registry
 	config    *runtimev1.ExtensionConfig
 	connected client.Connection
 }
 
-// close closes the connections of a session, which may be nil.
+// close closes the connections of the session. The session may be nil.
 func (s *session) close() {
 	if s != nil && s.owned != nil {
 		s.owned.Close()
@@ -142,11 +146,11 @@ type handler struct {
 	descriptor *catalog.Descriptor
 }
 
-// call calls a handler with the target's request. A Failure is an answer, and no error.
+// call calls a handler with the target's request. A response with the status Failure isn't an error here.
 func (s *session) call(ctx context.Context, h handler) (hooksv1.ResponseObject, time.Duration, error) {
 	response := h.descriptor.NewResponse().(hooksv1.ResponseObject)
 	var took time.Duration
-	var ignored error // the policy Ignore hides errors from callers, and not from checks
+	var ignored error // the client hides errors under the failure policy Ignore, but a check must see them
 	err := s.client.CallExtension(ctx, h.descriptor.Func, &metav1.ObjectMeta{}, h.Name, s.request(h), response,
 		client.WithObserver(func(o client.Outcome) {
 			took, ignored = o.Duration, o.Ignored
@@ -168,7 +172,7 @@ func (s *session) request(h handler) hooksv1.RequestObject {
 	return h.descriptor.NewRequest().(hooksv1.RequestObject)
 }
 
-// send sends any body to a path of the extension.
+// send sends a body to a path of the extension. The body may be anything.
 func (s *session) send(ctx context.Context, method, target string, body []byte, timeout time.Duration) (code int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()

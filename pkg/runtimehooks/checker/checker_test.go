@@ -37,7 +37,7 @@ func newCatalog(t *testing.T) *catalog.Catalog {
 	return c
 }
 
-// good is an extension with a handler "v" that passes all checks.
+// good is an extension that passes all checks. It has a handler "v".
 func good(t *testing.T, options ...extension.HandlerOption) http.Handler {
 	t.Helper()
 	return with(t, func(_ context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {
@@ -54,7 +54,7 @@ func with(t *testing.T, handle func(context.Context, *clusterapi.DiscoverVariabl
 	return e
 }
 
-// instead answers the requests to a path in another way.
+// instead replaces the answers to requests for one path.
 func instead(next http.Handler, method, path string, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == method && strings.HasPrefix(req.URL.Path, path) {
@@ -67,14 +67,15 @@ func instead(next http.Handler, method, path string, answer http.HandlerFunc) ht
 
 func succeed(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"Success"}`) }
 
-// TestChecks breaks an extension in each way that a check looks for, and expects that check, and no other, to fail.
+// TestChecks breaks an extension in each way that a check looks for. This check must fail, and all others must
+// pass.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	var calls, discoveries, answers atomic.Int32
 	for _, test := range []struct {
 		name, reason string
 		extension    http.Handler
-		want         []string // the checks that fail
+		want         []string // the IDs of the checks that fail
 		err          string
 	}{
 		{name: "good", reason: "an extension of package extension passes", extension: good(t)},
@@ -91,7 +92,7 @@ func TestChecks(t *testing.T) {
 			name: "second call fails", reason: "the handler doesn't expect to be called again", want: []string{"idempotence", "determinism"}, err: "the first call succeeds",
 			extension: with(t, func(_ context.Context, r *clusterapi.DiscoverVariablesRequest, response *clusterapi.DiscoverVariablesResponse) {
 				response.Status = hooksv1.ResponseStatusSuccess
-				if n := calls.Add(1); n%2 == 0 { // the second call of each check
+				if n := calls.Add(1); n%2 == 0 { // each check makes two calls; the second one fails
 					response.Status = hooksv1.ResponseStatusFailure
 				}
 			}),
@@ -175,7 +176,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// inMemory reaches an extension without a connection, so that the time is that of the test's bubble.
+// inMemory connects to an extension without a network, so that the calls take no real time in a synctest bubble.
 type inMemory struct{ extension http.Handler }
 
 func (m inMemory) Connect(config runtimev1.ClientConfig) (client.Connection, error) {

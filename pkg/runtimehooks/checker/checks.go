@@ -13,7 +13,7 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 )
 
-// Checks are all checks, in the order in which they run.
+// Checks are all checks, in the order in which Run runs them.
 func Checks() []Check {
 	return []Check{
 		{"discovery", "The discovery hook must be implemented by all the Runtime Extensions servers.", "Discovery hook",
@@ -39,7 +39,7 @@ func Checks() []Check {
 	}
 }
 
-// everyHandler makes a check of one for each handler of the extension.
+// everyHandler makes a check of a function that checks a single handler.
 func everyHandler(check func(context.Context, *session, handler) error) func(context.Context, *session) error {
 	return func(ctx context.Context, s *session) error {
 		var errs []error
@@ -81,7 +81,7 @@ func checkAnswer(ctx context.Context, s *session, h handler) error {
 	return err
 }
 
-// callTwice returns the responses of two equal calls.
+// callTwice calls a handler twice with the same request, and returns both responses.
 func callTwice(ctx context.Context, s *session, h handler) (first, second hooksv1.ResponseObject, err error) {
 	if first, _, err = s.call(ctx, h); err != nil {
 		return nil, nil, err
@@ -90,7 +90,7 @@ func callTwice(ctx context.Context, s *session, h handler) (first, second hooksv
 	return first, second, err
 }
 
-// checkIdempotence calls twice. The second call must not fail if the first one has succeeded.
+// checkIdempotence calls a handler twice. If the first call has succeeded, the second must succeed too.
 func checkIdempotence(ctx context.Context, s *session, h handler) error {
 	first, second, err := callTwice(ctx, s, h)
 	if err != nil {
@@ -102,7 +102,8 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkDeterminism compares the answers of two calls. Those of blocking hooks may differ in when they stop to block.
+// checkDeterminism compares the responses to two equal calls. The responses of a blocking hook may differ in
+// retryAfterSeconds, because the reason to block may end between the calls.
 func checkDeterminism(ctx context.Context, s *session, h handler) error {
 	first, second, err := callTwice(ctx, s, h)
 	if err != nil {
@@ -119,7 +120,7 @@ func checkDeterminism(ctx context.Context, s *session, h handler) error {
 }
 
 func encode(response hooksv1.ResponseObject) []byte {
-	data, _ := json.Marshal(response) // it was decoded from JSON
+	data, _ := json.Marshal(response) // the error is impossible: the response was decoded from JSON
 	return data
 }
 
@@ -134,7 +135,7 @@ func checkLatency(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkUnknownFields sends a request with a field that no version has.
+// checkUnknownFields sends a request with a field that no version of the hook has.
 func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	request := s.request(h).DeepCopyObject()
 	request.GetObjectKind().SetGroupVersionKind(h.descriptor.Request)
@@ -161,7 +162,7 @@ func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkBadInput sends bodies that are no requests, and then calls the handler.
+// checkBadInput sends bodies that aren't requests. Afterwards, the handler must still answer a request.
 func checkBadInput(ctx context.Context, s *session, h handler) error {
 	for _, body := range []string{"", "<", `"text"`, `{"settings": "none"}`} {
 		code, answer, err := s.send(ctx, http.MethodPost, h.Hook.Path(h.Handler), []byte(body), h.Timeout)
@@ -169,7 +170,7 @@ func checkBadInput(ctx context.Context, s *session, h handler) error {
 			return fmt.Errorf("body %q: %w", body, err)
 		}
 		var common hooksv1.CommonResponse
-		_ = json.Unmarshal(answer, &common) // it may be a text
+		_ = json.Unmarshal(answer, &common) // the body may be plain text
 		if code == http.StatusOK && common.Status != hooksv1.ResponseStatusFailure {
 			return fmt.Errorf("body %q is answered with the status %q", body, common.Status)
 		}
@@ -186,7 +187,7 @@ func checkMethod(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	var answer hooksv1.CommonResponse
-	_ = json.Unmarshal(body, &answer) // it may be a text
+	_ = json.Unmarshal(body, &answer) // the body may be plain text
 	if code == http.StatusOK && answer.Status != hooksv1.ResponseStatusFailure {
 		return fmt.Errorf("a GET is answered with HTTP status 200: %q", body)
 	}

@@ -11,15 +11,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// ResponseCache keeps successful responses, for hooks whose handlers are deterministic. A response is that of one
-// handler to one request. It is forgotten when the ExtensionConfig changes, or after a time. A response that blocks is
+// ResponseCache keeps successful responses of handlers that always give the same answer to the same request. A
+// response is dropped after a time, and when the ExtensionConfig of its handler changes. A response that blocks is
 // never kept.
 type ResponseCache struct {
 	responses *utilcache.LRUExpireCache
 	keep      time.Duration
 }
 
-// NewResponseCache returns a cache for a number of responses, each of which it keeps for a time.
+// NewResponseCache returns a cache for a number of responses. Each is kept for the given time.
 func NewResponseCache(size int, keep time.Duration) *ResponseCache {
 	return &ResponseCache{responses: utilcache.NewLRUExpireCache(size), keep: keep}
 }
@@ -39,7 +39,8 @@ func (c *ResponseCache) add(key string, response hooksv1.ResponseObject) {
 	c.responses.Add(key, response.DeepCopyObject(), c.keep)
 }
 
-// cacheKey names a response: it is that of a handler, as its ExtensionConfig was, to a request.
+// cacheKey identifies a response: by the request, the handler, and the resource version of the handler's
+// ExtensionConfig.
 func cacheKey(handler, configVersion string, caller *catalog.Descriptor, body []byte) string {
 	return fmt.Sprintf("%s/%s/%s/%x", handler, configVersion, caller, sha256.Sum256(body))
 }

@@ -17,18 +17,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Call is a call of a hook by its name, with JSON for the types: for callers that don't know the hook when they are built,
-// such as a command line.
+// Call is a call of a hook by its name, with JSON in place of Go types. It is for callers that don't know the hook
+// at build time, such as a command line.
 type Call struct {
-	// Hook is the name of a hook, whose newest version counts, or GROUP/VERSION/HOOK.
+	// Hook is the name of a hook. GROUP/VERSION/HOOK names a version. A bare HOOK stands for the newest version.
 	Hook string `json:"hook"`
-	// Handler is the name of the one handler to call, HANDLER.CONFIG. If it is "", all are called.
+	// Handler is the name of a handler, HANDLER.CONFIG. If it is "", all handlers of the hook are called.
 	Handler string `json:"handler,omitempty"`
-	// Object is the request, if its kind is that of the hook's requests. Otherwise it is the object for which the hook is
-	// called, such as a Cluster, and the request has it in the field of the kind's name.
+	// Object is the request, or the object for which the hook is called. It is the request if it has the kind of
+	// the hook's requests. Otherwise, for example if it is a Cluster, the request gets it in the field that is
+	// named after its kind.
 	Object json.RawMessage `json:"object,omitempty"`
-	// Namespace is that of the object for which the hook is called, which selects the extensions. The default is the
-	// namespace of Object, or of the first object in it if it is a request.
+	// Namespace is the namespace of the object for which the hook is called. It decides which extensions are
+	// called. The default is the namespace of Object, or of the first object in Object if that is a request.
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request.
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
@@ -36,33 +37,34 @@ type Call struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Result is what a call came to.
+// Result is the result of a Call.
 type Result struct {
-	// Hook is the version that was called.
+	// Hook is the version of the hook that was called.
 	Hook string `json:"hook"`
-	// Answers are those of the handlers, in the order of the calls.
+	// Answers are the answers of the handlers, in the order of the calls.
 	Answers []Answer `json:"answers"`
-	// Response is what came of them, unless there is an error.
+	// Response is the common response, made of all answers. It is nil if the call has failed.
 	Response json.RawMessage `json:"response,omitempty"`
-	// Error is why the call has failed.
+	// Error says why the call has failed.
 	Error string `json:"error,omitempty"`
 }
 
-// Answer is what a handler answered.
+// Answer is the answer of one handler.
 type Answer struct {
 	Handler  string        `json:"handler"`
 	Duration time.Duration `json:"duration"`
-	// Response is the handler's, unless there is an error.
+	// Response is the response of the handler. It is nil if its call has failed.
 	Response json.RawMessage `json:"response,omitempty"`
-	// Error is why the call of the handler has failed, and Ignored the error that its failure policy ignored.
+	// Error says why the call of the handler has failed. Ignored is the error that the failure policy Ignore has
+	// hidden.
 	Error   string `json:"error,omitempty"`
 	Ignored string `json:"ignored,omitempty"`
-	// Warnings are those of the handler.
+	// Warnings are the Warning headers of the response.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Do makes a call. An error means that nothing was called: the call is wrong, or the registry isn't ready. Errors of
-// handlers are in the result.
+// Do makes a call. It returns an error if no handler was called, because the call is invalid or the registry isn't
+// ready. Errors of handlers are in the Result.
 func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	d, err := c.options.Catalog.Find(call.Hook)
 	if err != nil {
@@ -100,11 +102,11 @@ func answerOf(o Outcome) Answer {
 		answer.Error = o.Err.Error()
 		return answer
 	}
-	answer.Response, _ = json.Marshal(o.Response) // it was decoded from JSON
+	answer.Response, _ = json.Marshal(o.Response) // the error is impossible: the response was decoded from JSON
 	return answer
 }
 
-// requestOf makes the request of a call, and finds the object for which the hook is called.
+// requestOf makes the request of a call, and returns the metadata of the object for which the hook is called.
 func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.Object, error) {
 	request, is := d.NewRequest().(hooksv1.RequestObject)
 	if !is {
@@ -150,8 +152,8 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	return request, about, nil
 }
 
-// metadataIn returns the metadata of the first object in a request that has a namespace. Fields are in the order of their
-// names. The metadata is empty if there is no such object.
+// metadataIn returns the metadata of the first object in a request that has a namespace. Fields are visited in the
+// order of their names. Without such an object, the metadata is empty.
 func metadataIn(request json.RawMessage) *metav1.ObjectMeta {
 	var fields any
 	if json.Unmarshal(request, &fields) == nil {
@@ -185,7 +187,7 @@ func find(value any) *metav1.ObjectMeta {
 	return nil
 }
 
-// metadataOf returns the metadata of an object. It is empty for what is no object.
+// metadataOf returns the metadata of an object in JSON. It is empty if the value isn't an object.
 func metadataOf(object json.RawMessage) *metav1.ObjectMeta {
 	var partial metav1.PartialObjectMetadata
 	if len(object) == 0 || json.Unmarshal(object, &partial) != nil {

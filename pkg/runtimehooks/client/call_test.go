@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// selective registers an extension for the objects of namespaces with the label env: test. Its handlers answer with their
-// requests.
+// selective registers an extension that is called only for objects in namespaces with the label env: test. Each
+// handler answers with its request.
 func (w *world) selective() {
 	w.t.Helper()
 	w.labels["default"], w.labels["other"] = map[string]string{"env": "test"}, map[string]string{}
@@ -41,7 +41,8 @@ func (w *world) selective() {
 	w.register(config)
 }
 
-// The object of a call is found in it, wherever it is, because its namespace selects extensions.
+// Do finds the object for which the hook is called, wherever it is in the request. The object's namespace decides
+// which extensions are called.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,8 +54,8 @@ func TestDo(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		call         client.Call
-		want         string // the answer; "" if no handler is called
-		err          string // of a call that is wrong
+		want         string // part of the answer; "" if no handler is called
+		err          string // part of the error of an invalid call
 	}{
 		{"object", "the request has it in the field of its kind", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault, "Thing", "Cluster"), Settings: map[string]string{"region": "eu"}}, strings.Replace(inDefault, "Thing", "Cluster", 1) + "eu", ""},
 		{"object of another namespace", "the selector doesn't match", client.Call{Hook: "BeforeClusterCreate", Object: object(inOther, "Thing", "Cluster")}, "", ""},

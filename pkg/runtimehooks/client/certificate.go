@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Certificate is a client certificate in two files, which may change.
+// Certificate is a client certificate that is read from two files. The files may change.
 type Certificate struct {
 	certFile, keyFile string
 
 	mu      sync.Mutex
-	states  [2]fileState // of the files, as they were read
+	states  [2]fileState // of the two files when they were read
 	pem     [2][]byte
 	current *tls.Certificate
 }
 
-// NewCertificate reads a certificate and its key, in PEM.
+// NewCertificate reads a certificate and its key from files in PEM.
 func NewCertificate(certFile, keyFile string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile}
 	_, err := c.Reload()
 	return c, err
 }
 
-// fileState has the time and the size by which a changed file is recognized.
+// fileState is the time and the size of a file, by which a change is recognized.
 type fileState struct {
 	modified time.Time
 	size     int64
 }
 
-// Reload reads the files if they have changed. While the files are being replaced, certificate and key may not
-// match: then the certificate stays unchanged.
+// Reload reads the files again if they have changed. While another process replaces them, the certificate may not
+// match the key. Reload then keeps the old certificate.
 func (c *Certificate) Reload() (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Certificate) PEM() (cert, key []byte) {
 	return c.pem[0], c.pem[1]
 }
 
-// unless returns nil if there is an earlier certificate to use instead.
+// unless drops an error if an earlier certificate can be used instead.
 func (c *Certificate) unless(err error) error {
 	if c.current != nil {
 		return nil
@@ -73,7 +73,7 @@ func (c *Certificate) unless(err error) error {
 	return err
 }
 
-// get is tls.Config.GetClientCertificate.
+// get implements tls.Config.GetClientCertificate.
 func (c *Certificate) get(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

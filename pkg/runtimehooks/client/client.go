@@ -21,17 +21,19 @@ import (
 type Options struct {
 	// Catalog has the hooks that can be called.
 	Catalog *catalog.Catalog
-	// Registry has the handlers. It isn't needed for Discover.
+	// Registry has the handlers. Discover doesn't need it.
 	Registry *registry.Registry
-	// Connector reaches extensions.
+	// Connector connects to extensions.
 	Connector Connector
-	// NamespaceLabels returns the labels of a namespace. It is needed for ExtensionConfigs with a namespaceSelector.
+	// NamespaceLabels returns the labels of a namespace. It is required if an ExtensionConfig has a
+	// namespaceSelector.
 	NamespaceLabels func(ctx context.Context, namespace string) (map[string]string, error)
-	// Observe, if set, is called after each call, including those of Discovery. Many goroutines may call it.
+	// Observe is called after each call of a hook, including Discovery. It may be nil. It must be safe for
+	// concurrent use.
 	Observe func(Outcome)
 }
 
-// Client calls hooks. Any number of goroutines may use it.
+// Client calls hooks. It is safe for concurrent use.
 type Client struct {
 	options Options
 }
@@ -44,7 +46,7 @@ func New(options Options) (*Client, error) {
 	return &Client{options}, nil
 }
 
-// CallOption changes a call.
+// CallOption changes a single call.
 type CallOption func(*callOptions)
 
 type callOptions struct {
@@ -52,18 +54,19 @@ type callOptions struct {
 	observe []func(Outcome)
 }
 
-// WithCache answers from a cache if the same request to the same handler is in it, and adds the response if not.
+// WithCache uses a cache. If the cache has the response of a handler to the same request, the handler isn't called.
+// Otherwise the response is added to the cache.
 func WithCache(cache *ResponseCache) CallOption {
 	return func(o *callOptions) { o.cache = cache }
 }
 
-// WithObserver tells a function what each handler answered, in the order of the calls.
+// WithObserver calls a function with the outcome of each handler, in the order of the calls.
 func WithObserver(observe func(Outcome)) CallOption {
 	return func(o *callOptions) { o.observe = append(o.observe, observe) }
 }
 
-// GetAllExtensions returns the names of the handlers of a hook, in all its versions, for an object. They are in the order
-// in which CallAll calls them.
+// GetAllExtensions returns the names of the handlers that CallAll would call for an object, in the order of the
+// calls. The handlers may implement any version of the hook.
 func (c *Client) GetAllExtensions(ctx context.Context, hook catalog.Hook, forObject metav1.Object) ([]string, error) {
 	d, err := c.options.Catalog.Describe(hook)
 	if err != nil {
@@ -98,7 +101,7 @@ func (c *Client) matching(ctx context.Context, d *catalog.Descriptor, forObject 
 	return matching, nil
 }
 
-// matches tells whether a handler is called for objects in the object's namespace.
+// matches reports whether a handler is called for objects in the object's namespace.
 func (c *Client) matches(ctx context.Context, r *registry.Registration, forObject metav1.Object) (bool, error) {
 	if r.Namespaces.Empty() {
 		return true, nil
@@ -117,12 +120,12 @@ func (c *Client) matches(ctx context.Context, r *registry.Registration, forObjec
 	return r.Namespaces.Matches(labels.Set(of)), nil
 }
 
-// CallAll calls all handlers of a hook for an object, one after the other. Response is then what came of it: the status
-// is Success, retryAfterSeconds is the lowest that isn't 0, and the messages are joined. Other fields of the handlers'
-// responses are for WithObserver.
+// CallAll calls all handlers of a hook for an object, one after the other. It combines their responses in response:
+// the status is Success, retryAfterSeconds is the lowest value that isn't 0, and the messages are joined. Other
+// fields of the handlers' responses are only passed to WithObserver.
 //
-// The first handler that fails ends the call. A caller that calls again, after an error or because a handler blocks, calls
-// all handlers again.
+// The first handler that fails ends the call. If the caller calls again, after an error or because a handler
+// blocks, all handlers are called again.
 func (c *Client) CallAll(ctx context.Context, hook catalog.Hook, forObject metav1.Object, request hooksv1.RequestObject, response hooksv1.ResponseObject, options ...CallOption) error {
 	d, err := c.describe(hook, request, response)
 	if err != nil {
@@ -143,7 +146,7 @@ func (c *Client) CallAll(ctx context.Context, hook catalog.Hook, forObject metav
 	return nil
 }
 
-// aggregate makes one response of those of all handlers, which have all succeeded.
+// aggregate combines the responses of all handlers. All of them have the status Success.
 func aggregate(into hooksv1.ResponseObject, responses []hooksv1.ResponseObject) {
 	into.SetStatus(hooksv1.ResponseStatusSuccess)
 	var messages []string
@@ -164,8 +167,9 @@ func aggregate(into hooksv1.ResponseObject, responses []hooksv1.ResponseObject) 
 	}
 }
 
-// CallExtension calls a handler by its name, HANDLER.CONFIG, for an object, and fills the response. The handler may
-// implement another version of the hook. It is an error if the handler isn't for objects in the object's namespace.
+// CallExtension calls one handler by its name, HANDLER.CONFIG, for an object, and fills response. The handler may
+// implement another version of the hook. If the handler isn't for objects in the object's namespace, CallExtension
+// returns an error.
 func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject metav1.Object, name string, request hooksv1.RequestObject, response hooksv1.ResponseObject, options ...CallOption) error {
 	d, err := c.describe(hook, request, response)
 	if err != nil {
@@ -200,7 +204,7 @@ func (c *Client) describe(hook catalog.Hook, request hooksv1.RequestObject, resp
 	return d, errors.Join(d.CheckRequest(request), d.CheckResponse(response))
 }
 
-// call calls a handler, applies its failure policy, and tells what happened.
+// call calls a handler, applies its failure policy, and passes the outcome to the observers.
 func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject, response hooksv1.ResponseObject, options []CallOption) error {
 	var o callOptions
 	for _, option := range options {
@@ -214,7 +218,7 @@ func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Re
 	if err != nil {
 		return fmt.Errorf("handler %q: %w", r.Name, err)
 	}
-	assign(response, d.NewResponse()) // what the caller left in it isn't the handler's
+	assign(response, d.NewResponse()) // drop values that the caller has left in the response
 	outcome := Outcome{Handler: r.Name, Hook: d.GroupVersionHook, Implemented: r.Hook}
 	answer := exchange{
 		client: c, caller: d, implemented: implemented, clientConfig: r.ClientConfig,
@@ -241,14 +245,15 @@ func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Re
 	return err
 }
 
-// empty makes a response a success with nothing else in it.
+// empty makes a response a success without any other content.
 func empty(d *catalog.Descriptor, response hooksv1.ResponseObject) {
 	fresh := d.NewResponse().(hooksv1.ResponseObject)
 	fresh.SetStatus(hooksv1.ResponseStatusSuccess)
 	assign(response, fresh)
 }
 
-// localRequest returns the request as the handler gets it: with all settings, in the version that the handler implements.
+// localRequest returns the request for a handler: with the settings of its ExtensionConfig, in the version that it
+// implements.
 func (c *Client) localRequest(d, implemented *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject) (hooksv1.RequestObject, error) {
 	local := request.DeepCopyObject().(hooksv1.RequestObject)
 	if len(r.Settings) > 0 {

@@ -27,13 +27,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// world is a client, with the extensions that it knows.
+// world is a client, with the extensions that it can call.
 type world struct {
 	t        testing.TB
 	catalog  *catalog.Catalog
 	registry *registry.Registry
 	client   *client.Client
-	labels   map[string]map[string]string // of namespaces
+	labels   map[string]map[string]string // the labels of the namespaces
 }
 
 func newWorld(t testing.TB) *world {
@@ -72,7 +72,7 @@ func newConnector(t testing.TB) client.Connector {
 	return connector
 }
 
-// serve serves a handler by HTTPS, and returns an ExtensionConfig for it.
+// serve serves a handler by HTTPS. It returns an ExtensionConfig for the handler.
 func (w *world) serve(name string, handler http.Handler) *runtimev1.ExtensionConfig {
 	w.t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -89,7 +89,7 @@ func certificateOf(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// register discovers an ExtensionConfig and adds it to the registry.
+// register calls Discovery for an ExtensionConfig, and adds its handlers to the registry.
 func (w *world) register(config *runtimev1.ExtensionConfig) {
 	w.t.Helper()
 	handlers, err := w.client.Discover(w.t.Context(), config)
@@ -102,7 +102,7 @@ func (w *world) register(config *runtimev1.ExtensionConfig) {
 	}
 }
 
-// extend serves and registers handlers.
+// extend serves handlers, and registers them.
 func (w *world) extend(name string, handlers ...extension.Handler) *runtimev1.ExtensionConfig {
 	w.t.Helper()
 	e, err := extension.New(extension.Options{Catalog: w.catalog}, handlers...)
@@ -114,12 +114,12 @@ func (w *world) extend(name string, handlers ...extension.Handler) *runtimev1.Ex
 	return config
 }
 
-// beforeCreate makes a handler of BeforeClusterCreate.
+// beforeCreate makes a handler of the hook BeforeClusterCreate.
 func beforeCreate(name string, handle func(context.Context, *clusterapi.BeforeClusterCreateRequest, *clusterapi.BeforeClusterCreateResponse), options ...extension.HandlerOption) extension.Handler {
 	return extension.Of(clusterapi.BeforeClusterCreate, name, handle, options...)
 }
 
-// answering makes a handler that answers the same to each call.
+// answering makes a handler that gives the same answer to each call.
 func answering(name string, answer hooksv1.CommonRetryResponse, options ...extension.HandlerOption) extension.Handler {
 	return beforeCreate(name, func(_ context.Context, _ *clusterapi.BeforeClusterCreateRequest, response *clusterapi.BeforeClusterCreateResponse) {
 		response.CommonRetryResponse = answer
@@ -140,7 +140,8 @@ func failure(message string) hooksv1.CommonRetryResponse {
 
 var cluster = &metav1.ObjectMeta{Namespace: "default", Name: "c"}
 
-// callAll calls BeforeClusterCreate for a cluster, and returns the result and what the handlers answered.
+// callAll calls the hook BeforeClusterCreate for a Cluster. It returns the result, and the outcomes of the
+// handlers.
 func (w *world) callAll(options ...client.CallOption) (*clusterapi.BeforeClusterCreateResponse, []client.Outcome, error) {
 	var outcomes []client.Outcome
 	options = append(options, client.WithObserver(func(o client.Outcome) { outcomes = append(outcomes, o) }))
@@ -244,7 +245,7 @@ func TestCallAll(t *testing.T) {
 	}
 }
 
-// TestEachCallCallsAll blocks the first call, and checks that the second one calls all handlers again.
+// TestEachCallCallsAll lets a handler block the first call. The second call must call all handlers again.
 func TestEachCallCallsAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -442,7 +443,7 @@ func (nowhere) Connect(runtimev1.ClientConfig) (client.Connection, error) {
 	return client.Connection{}, errors.New("nowhere")
 }
 
-// The hook BeforeClusterCreate in a newer version, which the extensions of these tests don't implement.
+// This is a newer version of the hook BeforeClusterCreate. The extensions of these tests implement the older one.
 
 var v1alpha2 = schema.GroupVersion{Group: hooksv1.Group, Version: "v1alpha2"}
 

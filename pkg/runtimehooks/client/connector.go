@@ -20,51 +20,51 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// Connector reaches extensions.
+// Connector finds out how to reach extensions.
 type Connector interface {
-	// Connect returns how an extension is reached. It makes no connection.
+	// Connect returns how to reach an extension. It doesn't open a connection.
 	Connect(runtimev1.ClientConfig) (Connection, error)
 }
 
-// Connection is how an extension is reached. HTTP doesn't follow redirects: an extension must not send its callers
-// elsewhere.
+// Connection says how to reach an extension. Its HTTP client doesn't follow redirects: an extension must not send
+// its callers to another server.
 type Connection struct {
-	// URL is the URL to which the paths of hooks are appended.
+	// URL is the URL of the extension. The paths of hooks are appended to it.
 	URL  *url.URL
 	HTTP *http.Client
 }
 
-// ServiceResolver finds a host and a port of a service.
+// ServiceResolver returns a host and a port that belong to a service.
 type ServiceResolver interface {
 	ResolveEndpoint(namespace, name string, port int32) (*url.URL, error)
 }
 
-// ConnectorOptions say how extensions are reached.
+// ConnectorOptions are the options of an HTTPSConnector.
 type ConnectorOptions struct {
-	// Services finds the addresses of services. By default, the name of a service is looked up, as in a cluster.
+	// Services finds the addresses of services. By default, the DNS name of the service is used, as in a cluster.
 	Services ServiceResolver
-	// CertFile and KeyFile have a client certificate that extensions are shown. A change of the files takes effect with
-	// the next call.
+	// CertFile and KeyFile are files with the client certificate for extensions. If the files change, the next call
+	// uses the new certificate.
 	CertFile, KeyFile string
-	// Dial makes connections. By default, the network does.
+	// Dial opens connections. By default, a net.Dialer does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connections is how many extensions keep their connections.
+// connections is the number of extensions to which connections are kept open.
 const connections = 256
 
-// HTTPSConnector reaches extensions by HTTPS, with HTTP/2 if they speak it.
+// HTTPSConnector connects to extensions by HTTPS, with HTTP/2 if they support it.
 type HTTPSConnector struct {
 	options     ConnectorOptions
-	certificate *Certificate // nil if there is none
+	certificate *Certificate // nil without a client certificate
 
 	mu      sync.Mutex
-	clients *lru.Cache // of *http.Client by clientKey
+	clients *lru.Cache // *http.Client by clientKey
 }
 
 var _ Connector = &HTTPSConnector{}
 
-// clientKey has the settings by which connections are shared.
+// clientKey has the settings that decide which extensions share an HTTP client.
 type clientKey struct{ host, caBundle string }
 
 // NewHTTPSConnector returns a connector. Close it to close its connections.
@@ -83,7 +83,7 @@ func NewHTTPSConnector(options ConnectorOptions) (*HTTPSConnector, error) {
 	return c, nil
 }
 
-// Close closes the connections that no call uses.
+// Close closes all idle connections.
 func (c *HTTPSConnector) Close() { c.clients.Clear() }
 
 // Connect implements Connector.
@@ -99,7 +99,7 @@ func (c *HTTPSConnector) Connect(config runtimev1.ClientConfig) (Connection, err
 		if err != nil {
 			return Connection{}, err
 		}
-		if changed { // a connection keeps the certificate with which it began
+		if changed { // an open connection goes on with the old certificate
 			c.clients.Clear()
 		}
 	}
@@ -139,13 +139,14 @@ func (c *HTTPSConnector) newClient(config runtimev1.ClientConfig, base *url.URL)
 	return NoRedirects(&http.Client{Transport: transport}), nil
 }
 
-// NoRedirects makes a client return redirects as responses.
+// NoRedirects is an http.Client.CheckRedirect that returns a redirect as the response.
 func NoRedirects(client *http.Client) *http.Client {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }
 
-// dial returns how connections are made: to an address of the service, if there is one to resolve.
+// dial returns the function that opens connections. If the extension is a service, the function connects to the
+// address that Services returns.
 func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := c.options.Dial
 	if dial == nil {
@@ -163,7 +164,8 @@ func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx conte
 	}
 }
 
-// BaseURL returns the URL to which the paths of hooks are appended. That of a service is https://NAME.NAMESPACE.svc:PORT.
+// BaseURL returns the URL of an extension. The paths of hooks are appended to it. The URL of a service is
+// https://NAME.NAMESPACE.svc:PORT.
 func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 	switch service := config.Service; {
 	case config.URL != "" && service.IsSet():

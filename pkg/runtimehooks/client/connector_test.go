@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// identity is a self-signed certificate.
+// identity is a self-signed certificate with its key.
 type identity struct {
 	pem, key []byte
 	pair     tls.Certificate
@@ -66,7 +66,8 @@ func selfSigned(t *testing.T, names ...string) identity {
 	return id
 }
 
-// TestService reaches a service by its resolver, and checks the certificate for the service's name.
+// TestService connects to a service at an address of its resolver. The certificate is checked against the service's
+// name.
 func TestService(t *testing.T) {
 	t.Parallel()
 	id := selfSigned(t, "quota.hooks.svc")
@@ -169,7 +170,7 @@ func TestClientCertificateRotates(t *testing.T) {
 	age := time.Now().Add(-time.Hour)
 	write := func(id identity) string {
 		t.Helper()
-		age = age.Add(time.Second) // file systems tell times apart that are a second apart
+		age = age.Add(time.Second) // some file systems store times in whole seconds
 		for name, data := range map[string][]byte{certFile: id.pem, keyFile: id.key} {
 			if err := errors.Join(os.WriteFile(name, data, 0o600), os.Chtimes(name, age, age)); err != nil {
 				t.Fatal(err)
@@ -208,7 +209,7 @@ func TestClientCertificateRotates(t *testing.T) {
 	if err := os.WriteFile(keyFile, []byte("half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(second) // until the files are whole
+	call(second) // while only one of the files is replaced
 	call(write(selfSigned(t)))
 
 	if _, err := client.NewHTTPSConnector(client.ConnectorOptions{CertFile: certFile}); err == nil {

@@ -19,8 +19,8 @@ import (
 // discoveryTimeout bounds a call of Discovery.
 const discoveryTimeout = 10 * time.Second
 
-// Discover asks the extension of an ExtensionConfig for its handlers. The result is the list of handlers for the
-// ExtensionConfig's status: sorted by name, with all defaults. An answer that is invalid in any part is an error.
+// Discover calls the hook Discovery of an extension. It returns the handlers for the status of the ExtensionConfig,
+// sorted by name, with defaults. If any part of the answer is invalid, it returns an error.
 func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig) ([]runtimev1.ExtensionHandler, error) {
 	d, err := c.options.Catalog.Describe(hooksv1.Discovery)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) Discover(ctx context.Context, config *runtimev1.ExtensionConfig
 	return handlers, nil
 }
 
-// handlersOf checks the answer of an extension, and completes it.
+// handlersOf validates the answer to Discovery, and sets defaults.
 func handlersOf(c *catalog.Catalog, config string, answered []hooksv1.ExtensionHandler) ([]runtimev1.ExtensionHandler, error) {
 	var errs []error
 	seen := map[string]bool{}

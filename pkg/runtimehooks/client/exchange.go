@@ -21,35 +21,35 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// MaxBodyBytes bounds the bodies of requests and responses: 20 MiB, as in Cluster API.
+// MaxBodyBytes bounds the bodies of requests and responses. It is 20 MiB, as in Cluster API.
 const MaxBodyBytes = 20 << 20
 
-// maxShownBytes bounds the part of a body that an error shows.
+// maxShownBytes bounds the part of a body that is shown in an error.
 const maxShownBytes = 512
 
-// Outcome is the result of a call of a handler.
+// Outcome is the outcome of a call of one handler.
 type Outcome struct {
-	// Handler is HANDLER.CONFIG. It is "" for Discovery.
+	// Handler is HANDLER.CONFIG, the name of the handler and of its ExtensionConfig. It is "" for Discovery.
 	Handler string
-	// Hook is the version that the caller works with, and Implemented the one that the handler implements.
+	// Hook is the version of the hook that the caller uses. Implemented is the version that the handler implements.
 	Hook, Implemented catalog.GroupVersionHook
-	// Host is the host of the request, with its port if there is one.
+	// Host is the host of the request's URL, with its port if there is one.
 	Host string
-	// Code is the HTTP status, 0 if there was no response.
+	// Code is the HTTP status. It is 0 if there was no response.
 	Code int
 	// Duration is the time from the request to the end of its response.
 	Duration time.Duration
 	// Warnings are the texts of the response's Warning headers.
 	Warnings []string
-	// Response is the response in the caller's version. It isn't to be changed.
+	// Response is the response in the caller's version. It must not be changed.
 	Response hooksv1.ResponseObject
-	// Err is the error of the call, and Ignored the one that the handler's failure policy ignored.
+	// Err is the error of the call. Ignored is the error that the failure policy Ignore has hidden.
 	Err, Ignored error
-	// Cached means that nothing was sent: the response is of an earlier call.
+	// Cached is true if the response is from a cache, and no request was sent.
 	Cached bool
 }
 
-// CallError is an error of the call itself: the handler gave no answer, or none that the protocol knows.
+// CallError is an error of the call itself: the handler gave no answer, or one that isn't a response of the hook.
 type CallError struct{ Err error }
 
 // Error implements error.
@@ -62,7 +62,7 @@ func callErrorf(format string, args ...any) error {
 	return &CallError{fmt.Errorf(format, args...)}
 }
 
-// FailureError is the error for an answer whose status isn't Success.
+// FailureError is the error for a response whose status isn't Success.
 type FailureError struct {
 	Status  hooksv1.ResponseStatus
 	Message string
@@ -76,18 +76,19 @@ func (e *FailureError) Error() string {
 	return fmt.Sprintf("answered the status %q, which is neither Success nor Failure: %s", e.Status, e.Message)
 }
 
-// exchange is a request to a handler and its response.
+// exchange is a request to a handler, with its response.
 type exchange struct {
 	client              *Client
 	caller, implemented *catalog.Descriptor
 	clientConfig        runtimev1.ClientConfig
-	handler             string // the name in the extension, "" for a singleton
+	handler             string // the name in the extension; "" for a singleton hook
 	timeout             time.Duration
 	cache               *ResponseCache
 	configVersion       string
 }
 
-// make sends a request of the implemented version, and fills a response of the caller's.
+// make sends the request in the version that the handler implements, and fills the response in the caller's
+// version.
 func (x *exchange) make(ctx context.Context, request runtime.Object, response hooksv1.ResponseObject, outcome *Outcome) error {
 	request.GetObjectKind().SetGroupVersionKind(x.implemented.Request)
 	body, err := json.Marshal(request)
@@ -135,11 +136,12 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	start := time.Now()
 	answer, err := x.receive(connection.HTTP, req, outcome)
 	outcome.Duration = time.Since(start)
-	if limited.Err() != nil { // even if the answer has an end: an extension that loses its caller may end it early
+	// Even if there is a whole body: an extension may end it only because its caller is gone.
+	if limited.Err() != nil {
 		err = context.Cause(limited)
 	}
 	switch {
-	case ctx.Err() != nil: // the caller has given up: no policy makes a success of that
+	case ctx.Err() != nil: // the caller has given up, so the failure policy doesn't matter
 		return fmt.Errorf("calling %s: %w", target.Redacted(), context.Cause(ctx))
 	case err != nil:
 		return callErrorf("calling %s: %w", target.Redacted(), err)
@@ -147,12 +149,12 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	return x.accept(answer, response)
 }
 
-// receive returns the body of a response that is one of the protocol.
+// receive returns the body of a response. It returns an error if the response doesn't follow the protocol.
 func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outcome) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		var wrapped *url.Error
-		if errors.As(err, &wrapped) { // the caller names the URL
+		if errors.As(err, &wrapped) { // drop the wrapper, because the caller adds the URL itself
 			err = wrapped.Err
 		}
 		return nil, err
@@ -178,7 +180,7 @@ func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outc
 	return data, nil
 }
 
-// accept fills the caller's response from the handler's.
+// accept converts the handler's response to the caller's version, and stores it in the caller's response.
 func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	local := x.implemented.NewResponse().(hooksv1.ResponseObject)
 	if err := json.Unmarshal(data, local); err != nil {
@@ -199,5 +201,5 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	return nil
 }
 
-// assign copies the value of a pointer.
+// assign copies the value to which a pointer points.
 func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// answer serves a body.
+// answer returns an HTTP handler that answers with a body.
 func answer(code int, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
@@ -29,7 +29,7 @@ func answer(code int, body string) http.Handler {
 	})
 }
 
-// TestFaults breaks a handler after its discovery, in each way that there is. The failure policy decides what comes of it.
+// TestFaults breaks a handler after its Discovery, in many ways. The failure policy decides whether the call fails.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	hang := func(w http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
@@ -37,9 +37,9 @@ func TestFaults(t *testing.T) {
 		name, reason string
 		fault        http.Handler
 		change       func(*testing.T, *runtimev1.ExtensionConfig)
-		timeout      time.Duration // of the handler, which is long unless it is the fault
-		want         string        // of the error
-		answered     bool          // the fault is an answer, which no policy covers
+		timeout      time.Duration // of the handler; short only if a timeout is the fault
+		want         string        // part of the error
+		answered     bool          // the fault is an answer of the protocol, so the failure policy doesn't apply
 	}{{
 		name:   "refused",
 		reason: "nothing listens",
@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// replaceable serves a handler that a test may replace between requests.
+// replaceable serves a handler that the test can replace between requests.
 type replaceable struct{ current http.Handler }
 
 func (r *replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -199,7 +199,7 @@ func otherAuthority(t *testing.T) []byte {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
 	t.Cleanup(server.Close)
-	// All servers of httptest have one certificate. A bundle with another is needed.
+	// All servers of httptest share a certificate, so a bundle with another certificate is needed.
 	return selfSigned(t).pem
 }
 
@@ -218,7 +218,7 @@ func extensionWith(t *testing.T, handlers ...extension.Handler) http.Handler {
 	return e
 }
 
-// TestCallerGivesUp checks that the end of the caller's context is an error under the policy Ignore too.
+// TestCallerGivesUp ends the caller's context. The call must return an error even under the failure policy Ignore.
 func TestCallerGivesUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -239,7 +239,7 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// lateAnswer is a connection on which the answer ends when the caller's time has ended.
+// lateAnswer is a connection whose answer ends when the caller's time is over.
 type lateAnswer struct{ ended <-chan struct{} }
 
 func (lateAnswer) Connect(runtimev1.ClientConfig) (client.Connection, error) {
@@ -256,7 +256,7 @@ func (a lateAnswer) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestLateAnswer checks that an answer that ends after the timeout is none, even if it is whole.
+// TestLateAnswer checks that an answer that ends after the timeout is refused, even if it is complete.
 func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// TestHandlerKnowsItsTimeout checks that a request says how long the caller waits.
+// TestHandlerKnowsItsTimeout checks that a request tells the handler how long the caller waits.
 func TestHandlerKnowsItsTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -292,7 +292,7 @@ func TestHandlerKnowsItsTimeout(t *testing.T) {
 		query <- req.URL.RawQuery
 		e.ServeHTTP(rw, req)
 	})))
-	<-query // of discovery
+	<-query // the request of Discovery
 	if _, _, err := w.callAll(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,12 @@
-// Package definition has the custom resource definition of ExtensionConfig, and converts between its versions.
+// Package definition has the CustomResourceDefinition of ExtensionConfig, and converts ExtensionConfigs between
+// versions.
 //
-// A server that has the definition validates, defaults and stores ExtensionConfigs as Cluster API does. Don't apply it to a
-// cluster with Cluster API, which brings its own.
+// A server with this definition validates, defaults and stores ExtensionConfigs as Cluster API does. Don't apply it
+// to a cluster with Cluster API, which has a definition of its own.
 package definition
 
 import (
-	_ "embed" // the definition is a file
+	_ "embed" // for the YAML file of the definition
 	"encoding/json"
 	"fmt"
 
@@ -16,17 +17,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// Name is the name of the definition.
+// Name is the name of the CustomResourceDefinition.
 const Name = "extensionconfigs." + v1beta2.Group
 
 //go:embed extensionconfigs.yaml
 var manifest []byte
 
-// YAML returns the definition without a conversion: a server that serves both versions needs one.
+// YAML returns the definition without a conversion webhook. A server that serves both versions needs one: see
+// Converted.
 func YAML() []byte { return append([]byte(nil), manifest...) }
 
-// Converted returns the definition with a conversion by a webhook, which calls Convert. The client config is that of
-// the webhook.
+// Converted returns the definition with a conversion webhook. The webhook at the client config must call Convert.
 func Converted(clientConfig map[string]any) (*unstructured.Unstructured, error) {
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(manifest, &definition.Object); err != nil {
@@ -39,7 +40,7 @@ func Converted(clientConfig map[string]any) (*unstructured.Unstructured, error) 
 	return definition, unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion")
 }
 
-// Convert converts an ExtensionConfig, as JSON, to a version, which is the apiVersion that it then has.
+// Convert converts an ExtensionConfig, in JSON, to the version that is named as in the field apiVersion.
 func Convert(object []byte, apiVersion string) ([]byte, error) {
 	var is struct {
 		APIVersion string `json:"apiVersion"`

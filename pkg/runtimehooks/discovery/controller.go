@@ -31,46 +31,47 @@ const (
 	DefaultLastBackoff  = time.Minute
 )
 
-// workers is how many extensions are asked at a time. One that hangs doesn't hold up the others.
+// workers is the number of extensions that are asked at the same time. So an extension that doesn't answer doesn't
+// delay the others.
 const workers = 4
 
-// Options are what a controller needs.
+// Options are the dependencies and settings of a Controller.
 type Options struct {
-	// Catalog has the hooks, and says which are deprecated.
+	// Catalog has the hooks, and says which of their versions are deprecated.
 	Catalog *catalog.Catalog
-	// Client asks extensions.
+	// Client calls the hook Discovery.
 	Client *client.Client
-	// Registry is filled.
+	// Registry gets the handlers of all extensions.
 	Registry *registry.Registry
 	// Dynamic reads and writes ExtensionConfigs.
 	Dynamic dynamic.Interface
-	// Kubernetes reads the Secrets that have the caBundles of ExtensionConfigs.
+	// Kubernetes reads the Secrets with the caBundles of ExtensionConfigs.
 	Kubernetes kubernetes.Interface
-	// Period is the time until an extension that was discovered is asked again: DefaultPeriod, unless it is set.
+	// Period is the time after which a discovered extension is asked again. The default is DefaultPeriod.
 	Period time.Duration
-	// FirstBackoff and LastBackoff bound the time until an extension is asked again after an error, which doubles with
-	// each error: DefaultFirstBackoff and DefaultLastBackoff, unless they are set.
+	// FirstBackoff is the time after which an extension is asked again after an error. It doubles with each further
+	// error, up to LastBackoff. The defaults are DefaultFirstBackoff and DefaultLastBackoff.
 	FirstBackoff, LastBackoff time.Duration
 }
 
 // Controller discovers extensions.
 type Controller struct {
 	options Options
-	queue   workqueue.TypedRateLimitingInterface[string] // of names
+	queue   workqueue.TypedRateLimitingInterface[string] // names of ExtensionConfigs
 	configs cache.SharedIndexInformer
 	secrets *secrets
 
-	// synced is closed when the ExtensionConfigs that there are have been listed.
+	// synced is closed after the first list of ExtensionConfigs.
 	synced chan struct{}
 
 	mu sync.Mutex
-	// initial are the names of those, which the registry must have before it is ready.
+	// initial are the names in that first list. The registry becomes ready when all of them are discovered.
 	initial []string
-	// warming has the ExtensionConfigs that have been discovered before the registry is ready. It is nil afterwards.
+	// warming has the initial ExtensionConfigs that have been discovered. It is nil when the registry is ready.
 	warming map[string]*runtimev1.ExtensionConfig
 }
 
-// New returns a controller that Run starts.
+// New returns a controller. Run starts it.
 func New(options Options) (*Controller, error) {
 	var errs []error
 	for name, missing := range map[string]bool{
@@ -114,18 +115,19 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// changed tells whether an ExtensionConfig differs in anything but its status, which the controller writes itself.
+// changed reports whether an update of an ExtensionConfig changes anything but the status. The controller writes
+// the status itself.
 func changed(was, is *unstructured.Unstructured) bool {
 	return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetAnnotations(), is.GetAnnotations()) ||
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
 }
 
-// enqueue queues an ExtensionConfig for discovery at once. The backoff of earlier errors ends, because the configuration has
-// changed.
+// enqueue makes a worker ask the extension of an ExtensionConfig at once. It ends the backoff of earlier errors,
+// because the changed configuration may have removed their cause.
 func (c *Controller) enqueue(obj any) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
-		return // it is of another type, which the informer doesn't have
+		return // this doesn't happen: the informer has no other type
 	}
 	c.queue.Forget(name)
 	c.queue.Add(name)
@@ -134,7 +136,7 @@ func (c *Controller) enqueue(obj any) {
 // Run discovers extensions until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer c.secrets.running.Wait() // the workers start these, and have ended by then
+	defer c.secrets.running.Wait() // the workers start these goroutines, and have ended before
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer c.queue.ShutDown()
@@ -148,7 +150,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.mu.Lock()
 	c.initial = c.configs.GetStore().ListKeys()
 	c.mu.Unlock()
-	if err := c.warmUp(); err != nil { // there may be none
+	if err := c.warmUp(); err != nil { // without ExtensionConfigs, the registry is ready now
 		return err
 	}
 	close(c.synced)
@@ -162,11 +164,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Synced is closed when Run has listed the ExtensionConfigs that there are. The registry isn't ready before all of these
-// are discovered. It doesn't wait for later ones.
+// Synced is closed when Run has made its first list of ExtensionConfigs. The registry becomes ready when all
+// ExtensionConfigs of that list have been discovered. It doesn't wait for later ones.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
-// next handles an ExtensionConfig of the queue. It returns false when the queue is shut down.
+// next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	name, stop := c.queue.Get()
 	if stop {
@@ -188,7 +190,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile registers the extension of an ExtensionConfig, or removes it if the ExtensionConfig doesn't exist any more.
+// reconcile discovers the extension of an ExtensionConfig. If the ExtensionConfig doesn't exist, reconcile removes
+// the extension's handlers.
 func (c *Controller) reconcile(ctx context.Context, name string) (exists bool, err error) {
 	obj, exists, err := c.configs.GetStore().GetByKey(name)
 	if err != nil {
@@ -206,13 +209,14 @@ func (c *Controller) reconcile(ctx context.Context, name string) (exists bool, e
 	return true, c.discoverAndRegister(ctx, config)
 }
 
-// discoverAndRegister asks an extension, registers its handlers, and writes the status of its ExtensionConfig.
+// discoverAndRegister calls the extension's Discovery, registers its handlers, and writes the status of the
+// ExtensionConfig.
 func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.ExtensionConfig) error {
 	config, status, err := c.discover(ctx, config)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err == nil { // a reader of the status may call the handlers at once
+	if err == nil { // register before the status is written: a user who sees the status may call the handlers at once
 		discovered := config.DeepCopy()
 		discovered.Status = *status
 		err = c.register(discovered)
@@ -221,10 +225,11 @@ func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.
 	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	return c.register(stored) // as it is stored, by which responses are cached
+	// Register again, with the new resource version, which is part of the key of cached responses.
+	return c.register(stored)
 }
 
-// register makes the handlers of an ExtensionConfig callable.
+// register adds the handlers of an ExtensionConfig to the registry.
 func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 	c.mu.Lock()
 	cold := c.warming != nil
@@ -238,8 +243,7 @@ func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 	return c.options.Registry.Add(config)
 }
 
-// warmUp makes the registry ready if all ExtensionConfigs that there were at the start, and still are, have been
-// discovered.
+// warmUp makes the registry ready if each ExtensionConfig of the first list has been discovered or deleted.
 func (c *Controller) warmUp() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,8 +33,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// world is a controller that discovers extensions, in the time of a test's bubble. The URL of the extension of
-// ExtensionConfig a is https://a.
+// world is a controller with fake extensions, in a synctest bubble. The extension of an ExtensionConfig a has the
+// URL https://a.
 type world struct {
 	t        *testing.T
 	began    time.Time
@@ -43,11 +43,11 @@ type world struct {
 	registry *registry.Registry
 
 	mu         sync.Mutex
-	extensions map[string]http.HandlerFunc // by host
-	asked      map[string][]time.Duration  // the times since the start, by host
+	extensions map[string]http.HandlerFunc // by the host of the URL
+	asked      map[string][]time.Duration  // the times of the requests since the start, by host
 }
 
-// newWorld runs a controller for some ExtensionConfigs, whose extensions work.
+// newWorld runs a controller with some ExtensionConfigs. Their extensions answer.
 func newWorld(t *testing.T, extensions map[string]http.HandlerFunc, configs ...runtime.Object) *world {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{runtimev1.Resource(): "ExtensionConfigList"}
@@ -99,20 +99,20 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer.Result(), req.Context().Err()
 }
 
-// becomes replaces an extension.
+// becomes replaces the extension at a host.
 func (w *world) becomes(host string, extension http.HandlerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.extensions[host] = extension
 }
 
-// passes makes time pass in the bubble.
+// passes lets time pass in the bubble.
 func (w *world) passes(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // the clock is the bubble's
+	time.Sleep(d) //nolint:forbidigo // time in a bubble doesn't take real time
 	synctest.Wait()
 }
 
-// expectAsked compares the times at which an extension has been asked, and forgets them.
+// expectAsked compares the times at which an extension has been asked since the last call of expectAsked.
 func (w *world) expectAsked(reason, host string, want ...time.Duration) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -123,7 +123,7 @@ func (w *world) expectAsked(reason, host string, want ...time.Duration) {
 	delete(w.asked, host)
 }
 
-// expectHandlers compares the handlers that can be called. None means that the registry isn't ready.
+// expectHandlers compares the handlers in the registry. If none is expected, the registry must not be ready.
 func (w *world) expectHandlers(reason string, want ...string) {
 	w.t.Helper()
 	list, err := w.registry.List(catalog.GroupHook{Group: hooksv1.Group, Hook: "BeforeClusterCreate"})
@@ -136,7 +136,7 @@ func (w *world) expectHandlers(reason string, want ...string) {
 	}
 }
 
-// change updates an ExtensionConfig as an API server does: a change of the spec is a new generation.
+// change updates an ExtensionConfig as an API server does: a change of the spec increments the generation.
 func (w *world) change(name string, change func(*unstructured.Unstructured)) {
 	w.t.Helper()
 	config, err := w.configs.Get(w.t.Context(), name, metav1.GetOptions{})
@@ -181,8 +181,8 @@ func starting(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "starting", http.StatusServiceUnavailable)
 }
 
-// An extension that fails is asked again after a time that doubles with each failure, up to a minute. After a success, it is
-// asked every ten minutes.
+// An extension that fails is asked again. The time until then doubles with each failure, up to a minute. An
+// extension that answers is asked every ten minutes.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// A change of the spec, and a change of the annotations, is followed at once. A change of the status is the controller's.
+// After a change of the spec or the annotations, the extension is asked at once. A change of the status has no
+// effect, because the controller makes it.
 func TestChangesAreFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -249,7 +250,7 @@ func TestChangesAreFollowed(t *testing.T) {
 	})
 }
 
-// Until all ExtensionConfigs of the start are discovered, no handler can be called.
+// Until all ExtensionConfigs of the first list are discovered, no handler can be called.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -282,7 +283,8 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// A server without ExtensionConfigs is ready at once, and later ExtensionConfigs don't hold it up.
+// If there are no ExtensionConfigs at the start, the registry is ready at once. ExtensionConfigs that are created
+// later don't change that.
 func TestNothingToWarmUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -296,7 +298,7 @@ func TestNothingToWarmUp(t *testing.T) {
 	})
 }
 
-// Extensions that hang don't hold up the others, as long as they are fewer than the workers.
+// Extensions that don't answer don't delay the others, as long as they are fewer than the workers.
 func TestHangingExtensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -313,7 +315,8 @@ func TestHangingExtensions(t *testing.T) {
 	})
 }
 
-// The time of a condition is that of its last transition, and its generation that of the last attempt.
+// lastTransitionTime of a condition is the time of the last change of its status. observedGeneration is the
+// generation of the last attempt.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +346,7 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// The caBundle is ca.crt of the Secret that the annotation names, and each change of that Secret is followed.
+// The caBundle is ca.crt of the Secret that the annotation names. When that Secret changes, the caBundle changes.
 func TestSecretIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -391,7 +394,7 @@ func TestSecretIsFollowed(t *testing.T) {
 	})
 }
 
-// The error of New names each option that is missing.
+// The error of New names each missing option.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := discovery.New(discovery.Options{})

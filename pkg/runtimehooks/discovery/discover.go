@@ -17,11 +17,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// maxMessage bounds the message of a condition, which the definition bounds by 32768.
+// maxMessage bounds the message of a condition. The CustomResourceDefinition allows 32768 characters.
 const maxMessage = 4096
 
-// discover asks the extension of an ExtensionConfig for its handlers, unless it is paused. It returns the ExtensionConfig,
-// with its caBundle, and the status that it should have. An error of the extension is in the status too.
+// discover calls the extension's Discovery, unless the ExtensionConfig is paused. It returns the ExtensionConfig
+// with its caBundle, and the new status. If the extension fails, the status has the error too.
 func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, *runtimev1.ExtensionConfigStatus, error) {
 	_, paused := config.Annotations[runtimev1.PausedAnnotation]
 	status := config.Status.DeepCopy()
@@ -37,7 +37,7 @@ func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionCo
 			setDeprecated(status, config.Generation, c.deprecated(handlers))
 		}
 	}
-	setPaused(status, config.Generation, false) // the caBundle may be of a new generation
+	setPaused(status, config.Generation, false) // injecting the caBundle has incremented the generation
 	setDiscovered(status, config.Generation, err)
 	return config, status, err
 }
@@ -68,7 +68,7 @@ func setDiscovered(status *runtimev1.ExtensionConfigStatus, generation int64, er
 	setLegacy(status, legacy)
 }
 
-// setLegacy sets the condition that v1alpha1 shows.
+// setLegacy sets the condition in the form of v1alpha1.
 func setLegacy(status *runtimev1.ExtensionConfigStatus, condition runtimev1.LegacyCondition) {
 	condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
 	if d := status.Deprecated; d != nil && d.V1Beta1 != nil {
@@ -83,13 +83,13 @@ func setLegacy(status *runtimev1.ExtensionConfigStatus, condition runtimev1.Lega
 	}
 }
 
-// deprecated returns the names of handlers of deprecated hook versions, with the versions.
+// deprecated returns the handlers that implement deprecated versions of hooks, with these versions.
 func (c *Controller) deprecated(handlers []runtimev1.ExtensionHandler) []string {
 	var found []string
 	for _, h := range handlers {
 		gv, err := schema.ParseGroupVersion(h.RequestHook.APIVersion)
 		if err != nil {
-			continue // the client has refused it
+			continue // the client has checked this before
 		}
 		d := c.options.Catalog.Hook(catalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.RequestHook.Hook})
 		if d != nil && d.Deprecated {
@@ -111,7 +111,7 @@ func setDeprecated(status *runtimev1.ExtensionConfigStatus, generation int64, ha
 	})
 }
 
-// writeStatus stores a status if it differs, and returns the ExtensionConfig as it is stored then.
+// writeStatus writes a status, if it has changed. It returns the stored ExtensionConfig.
 func (c *Controller) writeStatus(ctx context.Context, config *runtimev1.ExtensionConfig, status *runtimev1.ExtensionConfigStatus) (*runtimev1.ExtensionConfig, error) {
 	if equality.Semantic.DeepEqual(&config.Status, status) {
 		return config, nil
@@ -120,7 +120,8 @@ func (c *Controller) writeStatus(ctx context.Context, config *runtimev1.Extensio
 	return c.patch(ctx, config.Name, patch, "status")
 }
 
-// patchOf returns a merge patch to a status. The fields that the status lacks are null, which removes them.
+// patchOf returns a merge patch that replaces the status. Fields that the new status doesn't have are null in the
+// patch, which removes them.
 func patchOf(status *runtimev1.ExtensionConfigStatus) map[string]any {
 	patch := map[string]any{"conditions": status.Conditions, "handlers": nil, "deprecated": nil}
 	if len(status.Handlers) > 0 {

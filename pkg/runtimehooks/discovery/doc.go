@@ -1,11 +1,13 @@
-// Package discovery keeps a registry of handlers in step with the ExtensionConfigs of an API server: it asks each extension
-// for its handlers, writes the answer into the status of the ExtensionConfig, and registers it.
+// Package discovery registers the extensions of an API server. It reads the ExtensionConfigs, calls the hook
+// Discovery of each extension, writes the answer into the status of the ExtensionConfig, and adds the handlers to a
+// registry.
 //
-// An ExtensionConfig is discovered when it appears, when its spec or its annotations change, when the Secret of its
-// caBundle does, and again after a period. After an error, discovery is tried again, with exponential backoff. The
-// handlers of the last answer that was valid stay registered meanwhile. The registry becomes ready when all
-// ExtensionConfigs that there are at the start have been discovered, and not before: until then, no hook is called.
+// Discovery is called when an ExtensionConfig appears, when its spec or its annotations change, when the Secret
+// with its caBundle changes, and after a period. After an error, it is called again, with exponential backoff.
+// Meanwhile, the handlers of the last valid answer stay registered. The registry becomes ready when all
+// ExtensionConfigs that exist at the start have been discovered. Until then, no hook can be called.
 //
-// The controller works against any API server that has the definition of ExtensionConfig. Run one for an API server: two
-// would write the same statuses. Package client discovers one extension without an API server.
+// The controller works with any API server that has the CustomResourceDefinition of ExtensionConfig. Run one
+// controller for an API server: two would write the same statuses. To discover a single extension without an API
+// server, use package client.
 package discovery

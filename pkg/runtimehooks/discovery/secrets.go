@@ -22,7 +22,8 @@ import (
 // listTimeout bounds the first list of a Secret.
 const listTimeout = 10 * time.Second
 
-// injectCA makes the caBundle of an ExtensionConfig that of the Secret which an annotation names, and stores it.
+// injectCA copies the caBundle of an ExtensionConfig from the Secret that an annotation names, and stores the
+// ExtensionConfig.
 func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, error) {
 	reference, wanted := config.Annotations[runtimev1.InjectCAFromSecretAnnotation]
 	if !wanted {
@@ -58,14 +59,14 @@ func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionCo
 	return stored, nil
 }
 
-// secrets follows the Secrets that ExtensionConfigs name: one each.
+// secrets watches the Secrets that ExtensionConfigs name, one for each ExtensionConfig.
 type secrets struct {
 	client  kubernetes.Interface
 	changed func(config string)
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	followed map[string]followed // by ExtensionConfig
+	followed map[string]followed // by the name of the ExtensionConfig
 }
 
 type followed struct {
@@ -73,14 +74,14 @@ type followed struct {
 	stop   context.CancelFunc
 }
 
-// newSecrets returns secrets that call changed with the name of an ExtensionConfig when its Secret changes, appears or
-// disappears.
+// newSecrets returns secrets that call changed when a Secret changes, appears or is deleted. The argument is the
+// name of the ExtensionConfig that names the Secret.
 func newSecrets(client kubernetes.Interface, changed func(string)) *secrets {
 	return &secrets{client: client, changed: changed, followed: map[string]followed{}}
 }
 
-// follow follows the Secret of an ExtensionConfig, and no other, until ctx ends. It returns when each later change is
-// seen.
+// follow watches the Secret of an ExtensionConfig until ctx ends. It stops an earlier watch for the same
+// ExtensionConfig. When follow returns, no later change is missed.
 func (s *secrets) follow(ctx context.Context, config string, secret types.NamespacedName) error {
 	s.mu.Lock()
 	known := s.followed[config].secret == secret
@@ -94,7 +95,7 @@ func (s *secrets) follow(ctx context.Context, config string, secret types.Namesp
 	changed := func(any) { s.changed(config) }
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if !initial { // the caller reads what there is
+			if !initial { // the caller reads the existing Secret itself
 				changed(obj)
 			}
 		},
@@ -120,7 +121,7 @@ func (s *secrets) follow(ctx context.Context, config string, secret types.Namesp
 	return nil
 }
 
-// forget ends what follow began.
+// forget stops the watch for an ExtensionConfig.
 func (s *secrets) forget(config string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,50 +20,51 @@ import (
 // MaxRequestBytes bounds the body of a request: 20 MiB, as in Cluster API.
 const MaxRequestBytes = 20 << 20
 
-// warningCode is the code of a Warning header that stays true (RFC 7234, section 5.5).
+// warningCode is the code of a Warning header for a warning that isn't temporary (RFC 7234, section 5.5).
 const warningCode = 299
 
 // Options have the dependencies and settings of an extension.
 type Options struct {
 	// Catalog has the hooks of all handlers.
 	Catalog *catalog.Catalog
-	// Observe, if set, is called after each answer of a handler. Many goroutines may call it.
+	// Observe is called after each answer of a handler. It may be nil. It must be safe for concurrent use.
 	Observe func(Served)
 }
 
-// Served is a request that was answered.
+// Served describes a request that was answered.
 type Served struct {
-	// Path is the handler's path.
+	// Path is the URL path of the handler.
 	Path string
 	// Hook is the hook, and Handler the name of the handler.
 	Hook    catalog.GroupVersionHook
 	Handler string
 	// Code is the HTTP status.
 	Code int
-	// Status is that of the response, "" if there is none.
+	// Status is the status in the response. It is "" if there is no response.
 	Status hooksv1.ResponseStatus
-	// Duration is the time that the answer took.
+	// Duration is the time from the request to the answer.
 	Duration time.Duration
 }
 
-// Extension answers Discovery and the hooks of its handlers. It is an http.Handler.
+// Extension is an http.Handler that answers Discovery and the hooks of its handlers.
 type Extension struct {
 	options  Options
-	handlers map[string]*served // by path
+	handlers map[string]*served // by URL path
 }
 
-// served is a handler at its path.
+// served is a handler, as it is served at its path.
 type served struct {
 	Handler
 	descriptor *catalog.Descriptor
 	path       string
-	// direct answers without a function: that is Discovery.
+	// direct returns the response without a call of a function. Only Discovery uses it.
 	direct hooksv1.ResponseObject
-	// warnings are headers of each answer: callers learn of deprecated hooks, by calls and by Discovery.
+	// warnings are Warning headers that each answer gets. They tell callers about deprecated hooks.
 	warnings []string
 }
 
-// New returns an extension with some handlers. The error names each handler that is wrong, and each path that two have.
+// New returns an extension with the handlers. The error names each invalid handler, and each path that two handlers
+// share.
 func New(options Options, handlers ...Handler) (*Extension, error) {
 	if options.Catalog == nil {
 		return nil, errors.New("an extension needs a catalog")
@@ -118,7 +119,7 @@ func warningsOf(d *catalog.Descriptor) []string {
 	}
 	header, err := utilnet.NewWarningHeader(warningCode, "-", fmt.Sprintf("hook %s is deprecated", d))
 	if err != nil {
-		return nil // names of hooks have no characters that a header can't have
+		return nil // the error is impossible: the name of a hook is valid in a header
 	}
 	return []string{header}
 }
@@ -163,13 +164,15 @@ func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int
 		return http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the caller may be gone
+	_, _ = w.Write(body) // the caller may have closed the connection
 	return code
 }
 
-// answer returns the HTTP status and, if that is 200, the response. A request that can't be read is answered by a
-// Failure, as in Cluster API: the caller is at fault, which no failure policy covers. A function that panics, or leaves
-// the response without a status, is answered by the HTTP status 500, which the failure policy covers.
+// answer returns the HTTP status and, if that is 200, the response.
+//
+// If the request can't be read, the response has the status Failure, as in Cluster API: the caller is at fault, so
+// the failure policy must not hide it. If the function panics, or leaves the response without a status, the HTTP
+// status is 500, and the failure policy applies.
 func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, response hooksv1.ResponseObject) {
 	request := h.descriptor.NewRequest()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxRequestBytes))
@@ -212,7 +215,8 @@ func (h *served) failure(format string, args ...any) (int, hooksv1.ResponseObjec
 	return http.StatusOK, response
 }
 
-// limited returns a context that ends with the request, or after the time that the caller says it waits.
+// limited returns a context that ends with the request. It ends earlier if the time is over for which the caller
+// says it waits.
 func limited(req *http.Request) (context.Context, context.CancelFunc) {
 	timeout, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// BeforeBackup is a deprecated hook of another group.
+// BeforeBackup is an example hook of another group. It is deprecated.
 func BeforeBackup(*backupRequest, *backupResponse) {}
 
 type backupRequest struct {
@@ -145,7 +145,7 @@ func TestServeHTTP(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, method, path, body string
 		code                             int
-		want                             string // of the body
+		want                             string // part of the body
 	}{
 		{name: "success", reason: "the function gets the request", body: `{"cluster":{"kind":"Cluster"}}`, code: 200, want: `"message":"{\"kind\":\"Cluster\"}"`},
 		{name: "failure", reason: "a failure is an answer", body: `{"settings":{"answer":"failure"}}`, code: 200, want: `{"status":"Failure","message":"no quota","retryAfterSeconds":0}`},

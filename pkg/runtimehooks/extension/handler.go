@@ -12,30 +12,31 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Handler is a function for a hook, with a name. Of makes one.
+// Handler is a function that handles calls of a hook. Of makes it.
 type Handler struct {
 	hook          catalog.Hook
 	name          string
 	handle        func(ctx context.Context, request, response any)
-	timeout       time.Duration // 0 is the default
+	timeout       time.Duration // 0 stands for the default
 	failurePolicy hooksv1.FailurePolicy
 }
 
-// HandlerOption changes what Discovery says of a handler.
+// HandlerOption sets a field of the handler in the answer to Discovery.
 type HandlerOption func(*Handler)
 
-// Timeout is how long callers wait for the handler's answer: whole seconds, from 1 to 30. The default is 10.
+// Timeout is the time for which callers wait for the handler's answer. It is a whole number of seconds, from 1 to
+// 30. The default is 10 s.
 func Timeout(timeout time.Duration) HandlerOption {
 	return func(h *Handler) { h.timeout = timeout }
 }
 
-// FailurePolicy says what a failed call means to callers. The default is Fail.
+// FailurePolicy says whether a failed call is an error for the caller. The default is Fail.
 func FailurePolicy(policy hooksv1.FailurePolicy) HandlerOption {
 	return func(h *Handler) { h.failurePolicy = policy }
 }
 
-// Of makes a handler for a hook. The name is a DNS label, or "" if the hook is a singleton. The context of handle ends
-// when the caller has given up. Handle must set the response's status.
+// Of makes a handler of a hook. name is a DNS label, or "" if the hook is a singleton. The context that handle gets
+// ends when the caller has given up. handle must set the status of the response.
 func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	hook func(Request, Response), name string, handle func(context.Context, Request, Response), options ...HandlerOption,
 ) Handler {
@@ -51,7 +52,7 @@ func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	return h
 }
 
-// check returns the errors of a handler.
+// check returns what is wrong with a handler.
 func (h Handler) check(d *catalog.Descriptor) error {
 	var errs []error
 	switch {
@@ -78,7 +79,7 @@ func (h Handler) check(d *catalog.Descriptor) error {
 	return errors.Join(errs...)
 }
 
-// discovered returns what Discovery says of a handler.
+// discovered returns the handler as the answer to Discovery lists it.
 func (h Handler) discovered(d *catalog.Descriptor) hooksv1.ExtensionHandler {
 	handler := hooksv1.ExtensionHandler{Name: h.name, RequestHook: hooksv1.ReferenceTo(d.GroupVersionHook)}
 	if h.timeout != 0 {

@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// shutdownGrace is how long requests may go on when a server stops.
+// shutdownGrace is the time for which running requests may go on when the server stops.
 const shutdownGrace = 30 * time.Second
 
-// TLS has the files by which a server proves who it is, and knows its callers. Each new connection reads them, so that
-// new files take effect without a restart.
+// TLS has the files with the server's certificate and with the certificate authorities of its callers. They are
+// read for each new connection, so a change takes effect without a restart.
 type TLS struct {
 	// CertFile and KeyFile have the serving certificate and its key, in PEM.
 	CertFile, KeyFile string
-	// ClientCAFile has the authorities of callers' certificates. Without it, anyone may call.
+	// ClientCAFile has the certificate authorities of callers' client certificates. If it is "", callers need no
+	// certificate.
 	ClientCAFile string
 }
 
-// Serve serves a handler on a listener by HTTPS until ctx ends. Then it waits for the requests that are in flight.
+// Serve serves a handler on a listener by HTTPS until ctx ends. It returns when the running requests have ended.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, files TLS) error {
 	if _, err := files.config(nil); err != nil {
 		return err
@@ -49,10 +50,10 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, fil
 	return <-stopped
 }
 
-// nextProtos are the protocols, the preferred first.
+// nextProtos are the HTTP protocols that the server offers, the preferred one first.
 var nextProtos = []string{"h2", "http/1.1"}
 
-// config reads the files for a connection.
+// config reads the files for a new connection.
 func (f TLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
 	if err != nil {

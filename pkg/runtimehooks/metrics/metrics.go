@@ -1,7 +1,8 @@
-// Package metrics counts and times calls of hooks, under the names that Cluster API gives these metrics, and the requests
-// that an extension serves, under those of controller-runtime's webhooks. Dashboards made for these work unchanged.
+// Package metrics has Prometheus metrics of hooks. The metrics of a caller have the names that Cluster API gives
+// them. The metrics of an extension have the names that controller-runtime gives to those of webhooks. So existing
+// dashboards work.
 //
-// A value of Calls or Requests has metrics of its own. The program registers them where it wants them served:
+// Each value of Calls or Requests has its own metrics. The program registers them in a registry of its choice:
 //
 //	calls := metrics.NewCalls()
 //	legacyregistry.MustRegister(calls.Metrics()...)
@@ -19,19 +20,19 @@ import (
 
 const subsystem = "capi_runtime_sdk"
 
-// Values of labels where there is no other.
+// Values of labels in calls without an HTTP status or without a host.
 const (
-	noCode   = "<error>" // an error's text isn't a label: there are too many texts
+	noCode   = "<error>" // the text of the error would give the label too many values
 	noStatus = "Unknown"
 )
 
-// Calls are the metrics of a client.
+// Calls are the metrics of a caller of hooks.
 type Calls struct {
 	total    *metrics.CounterVec
 	duration *metrics.HistogramVec
 }
 
-// NewCalls returns metrics for a client.
+// NewCalls returns metrics of a caller.
 func NewCalls() *Calls {
 	return &Calls{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
@@ -47,12 +48,12 @@ func NewCalls() *Calls {
 	}
 }
 
-// Metrics returns the metrics for a registry.
+// Metrics returns the metrics, for a registry.
 func (c *Calls) Metrics() []metrics.Registerable { return []metrics.Registerable{c.total, c.duration} }
 
-// Observe is client.Options.Observe.
+// Observe records a call. Use it as client.Options.Observe.
 func (c *Calls) Observe(o client.Outcome) {
-	if o.Host == "" { // nothing was sent
+	if o.Host == "" { // the response is from a cache, and nothing was sent
 		return
 	}
 	code, status := noCode, noStatus
@@ -86,12 +87,12 @@ func NewRequests() *Requests {
 	}
 }
 
-// Metrics returns the metrics for a registry.
+// Metrics returns the metrics, for a registry.
 func (r *Requests) Metrics() []metrics.Registerable {
 	return []metrics.Registerable{r.total, r.latency}
 }
 
-// Observe is extension.Options.Observe.
+// Observe records a request. Use it as extension.Options.Observe.
 func (r *Requests) Observe(s extension.Served) {
 	r.total.WithLabelValues(s.Path, strconv.Itoa(s.Code)).Inc()
 	r.latency.WithLabelValues(s.Path).Observe(s.Duration.Seconds())

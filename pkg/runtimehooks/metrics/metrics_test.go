@@ -28,7 +28,7 @@ func TestCalls(t *testing.T) {
 	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
 	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Code: 200, Response: answered, Duration: time.Second})
 	calls.Observe(client.Outcome{Hook: hook, Host: "a:443", Response: &hooksv1.DiscoveryResponse{}, Duration: 3 * time.Second})
-	calls.Observe(client.Outcome{Hook: hook}) // nothing was sent
+	calls.Observe(client.Outcome{Hook: hook}) // an outcome without a host: nothing was sent
 	want := `
 # HELP capi_runtime_sdk_requests_total [ALPHA] Calls of hooks, by HTTP status, host, hook and status of the response.
 # TYPE capi_runtime_sdk_requests_total counter

@@ -1,8 +1,10 @@
 // Package registry keeps the handlers of all extensions that have been discovered, for callers to find them.
 //
-// A registry is cold at first, and answers nothing until WarmUp has given it all ExtensionConfigs at once: a caller that
-// asked earlier would miss handlers. After that, Add and Remove follow single ExtensionConfigs. Don't use it for calls:
-// package client makes these.
+// A new registry isn't ready: it returns ErrNotReady until WarmUp has given it all ExtensionConfigs at once,
+// because a caller that asked earlier would miss handlers. After that, Add and Remove change the handlers of single
+// ExtensionConfigs.
+//
+// The package doesn't call handlers: package client does.
 package registry
 
 import (
@@ -23,42 +25,43 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// ErrNotReady is the error of a registry that WarmUp hasn't filled yet.
+// ErrNotReady is the error of a registry before WarmUp has filled it.
 var ErrNotReady = errors.New("extensions have not been discovered yet")
 
-// Registration is a handler that can be called. It is never changed.
+// Registration is a handler that can be called. It never changes.
 type Registration struct {
-	// Name is HANDLER.CONFIG. Config is the name of the ExtensionConfig, and Handler the name in the extension.
+	// Name is HANDLER.CONFIG. Config is the name of the ExtensionConfig. Handler is the name of the handler in the
+	// extension.
 	Name, Handler, Config string
 	// ConfigVersion is the resource version of the ExtensionConfig.
 	ConfigVersion string
 	// Hook is the hook version that the handler implements.
 	Hook catalog.GroupVersionHook
-	// Namespaces selects the namespaces for whose objects the handler is called.
+	// Namespaces selects namespaces by their labels. The handler is called for objects in these namespaces.
 	Namespaces labels.Selector
-	// ClientConfig says where the extension is.
+	// ClientConfig says how to reach the extension.
 	ClientConfig runtimev1.ClientConfig
-	// Timeout bounds a call.
+	// Timeout bounds each call.
 	Timeout time.Duration
-	// FailurePolicy says what a failed call means.
+	// FailurePolicy says whether a failed call is an error for the caller.
 	FailurePolicy runtimev1.FailurePolicy
 	// Settings are sent with each request.
 	Settings map[string]string
 }
 
-// Registry has the handlers by ExtensionConfig. Any number of goroutines may use it.
+// Registry has the handlers of all ExtensionConfigs. It is safe for concurrent use.
 type Registry struct {
 	mu      sync.RWMutex
 	configs map[string][]*Registration
 	ready   chan struct{}
 }
 
-// New returns a cold registry.
+// New returns a registry that isn't ready.
 func New() *Registry {
 	return &Registry{configs: map[string][]*Registration{}, ready: make(chan struct{})}
 }
 
-// Ready is closed once the registry is warm.
+// Ready returns a channel that is closed when the registry is ready.
 func (r *Registry) Ready() <-chan struct{} { return r.ready }
 
 func (r *Registry) isReady() bool {
@@ -70,8 +73,8 @@ func (r *Registry) isReady() bool {
 	}
 }
 
-// WarmUp fills a cold registry with the handlers of all ExtensionConfigs. If one of them is invalid, the registry stays
-// cold and empty, and the error names each that is.
+// WarmUp gives a new registry the handlers of all ExtensionConfigs, and makes it ready. If one of the
+// ExtensionConfigs is invalid, the registry stays empty, and the error names each invalid one.
 func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
 	all := map[string][]*Registration{}
 	var errs []error
@@ -95,7 +98,8 @@ func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
 	return nil
 }
 
-// Add replaces the handlers of an ExtensionConfig by those in its status. If one of them is invalid, nothing changes.
+// Add replaces the handlers of an ExtensionConfig by those in its status. If one of the handlers is invalid,
+// nothing changes.
 func (r *Registry) Add(config *runtimev1.ExtensionConfig) error {
 	registrations, err := registrationsOf(config)
 	if err != nil {
@@ -117,7 +121,8 @@ func (r *Registry) Remove(config string) {
 	delete(r.configs, config)
 }
 
-// List returns the handlers of a hook in all its versions, by the name of the ExtensionConfig, then that of the handler.
+// List returns the handlers of a hook, in any version. They are sorted by the name of the ExtensionConfig, and then
+// by the name of the handler.
 func (r *Registry) List(hook catalog.GroupHook) ([]*Registration, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

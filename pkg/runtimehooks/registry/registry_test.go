@@ -49,7 +49,8 @@ func isReady(r *registry.Registry) bool {
 	}
 }
 
-// TestWarmUpIsAllOrNothing warms up with one invalid ExtensionConfig among valid ones, and then without it.
+// TestWarmUpIsAllOrNothing calls WarmUp with an invalid ExtensionConfig among valid ones. Nothing must be
+// registered. Then it calls WarmUp without the invalid one.
 func TestWarmUpIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	r := registry.New()

@@ -1,10 +1,10 @@
-// Package v1alpha1 has the hooks of Cluster API v1.14 as examples: for authors who test extensions without Cluster API,
-// and for authors who define hooks of their own.
+// Package v1alpha1 has the hooks of Cluster API v1.14 as examples: for authors who test extensions without Cluster
+// API, and for authors who define hooks of their own.
 //
-// The names, the fields and the paths are those of Cluster API. Clusters, Machines and other objects of providers are
-// runtime.RawExtension: an extension decodes the object's Raw into the type that it works with, such as Cluster of
-// sigs.k8s.io/cluster-api, a struct with the few fields that it needs, or unstructured.Unstructured. A program that
-// builds with Cluster API anyway can use Cluster API's own package: both speak the same wire format.
+// The names, the fields and the paths are those of Cluster API. Clusters, Machines and the objects of providers
+// have the type runtime.RawExtension. An extension decodes their field Raw into a type of its choice: Cluster of
+// sigs.k8s.io/cluster-api, a struct with a few fields, or unstructured.Unstructured. A program that builds with
+// Cluster API anyway can use Cluster API's own package: both speak the same wire format.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:openapi-gen=true

@@ -8,7 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// inPlaceUpdate has the hooks by which extensions update Machines without new ones.
+// inPlaceUpdate has the hooks by which an extension updates a Machine in place, so that the Machine isn't replaced
+// by a new one.
 func inPlaceUpdate() []catalog.Definition {
 	tags := []string{"In-Place Update Hooks"}
 	return []catalog.Definition{
@@ -80,20 +81,23 @@ type CanUpdateMachineResponse struct {
 	metav1.TypeMeta        `json:",inline"`
 	hooksv1.CommonResponse `json:",inline"`
 
-	// machinePatch has the changes of the Machine that the extension makes in place.
+	// machinePatch contains the changes of the Machine that the extension can make in place.
 	// +optional
 	MachinePatch Patch `json:"machinePatch,omitempty,omitzero"`
 
-	// infrastructureMachinePatch has those of the infrastructure provider's object.
+	// infrastructureMachinePatch contains the changes of the infrastructure provider's object that the extension
+	// can make in place.
 	// +optional
 	InfrastructureMachinePatch Patch `json:"infrastructureMachinePatch,omitempty,omitzero"`
 
-	// bootstrapConfigPatch has those of the bootstrap provider's object.
+	// bootstrapConfigPatch contains the changes of the bootstrap provider's object that the extension can make in
+	// place.
 	// +optional
 	BootstrapConfigPatch Patch `json:"bootstrapConfigPatch,omitempty,omitzero"`
 }
 
-// CanUpdateMachine asks which differences of a Machine the extension can make up for in place.
+// CanUpdateMachine asks which differences between the current and the desired Machine the extension can remove in
+// place.
 func CanUpdateMachine(*CanUpdateMachineRequest, *CanUpdateMachineResponse) {}
 
 // CanUpdateMachineSetRequest is the request of CanUpdateMachineSet.
@@ -132,20 +136,23 @@ type CanUpdateMachineSetResponse struct {
 	metav1.TypeMeta        `json:",inline"`
 	hooksv1.CommonResponse `json:",inline"`
 
-	// machineSetPatch has the changes of the MachineSet that the extension makes in place.
+	// machineSetPatch contains the changes of the MachineSet that the extension can make in place.
 	// +optional
 	MachineSetPatch Patch `json:"machineSetPatch,omitempty,omitzero"`
 
-	// infrastructureMachineTemplatePatch has those of the infrastructure provider's template.
+	// infrastructureMachineTemplatePatch contains the changes of the infrastructure provider's template that the
+	// extension can make in place.
 	// +optional
 	InfrastructureMachineTemplatePatch Patch `json:"infrastructureMachineTemplatePatch,omitempty,omitzero"`
 
-	// bootstrapConfigTemplatePatch has those of the bootstrap provider's template.
+	// bootstrapConfigTemplatePatch contains the changes of the bootstrap provider's template that the extension can
+	// make in place.
 	// +optional
 	BootstrapConfigTemplatePatch Patch `json:"bootstrapConfigTemplatePatch,omitempty,omitzero"`
 }
 
-// CanUpdateMachineSet asks which differences of a MachineSet the extension can make up for in place.
+// CanUpdateMachineSet asks which differences between the current and the desired MachineSet the extension can
+// remove in place.
 func CanUpdateMachineSet(*CanUpdateMachineSetRequest, *CanUpdateMachineSetResponse) {}
 
 // UpdateMachineRequest is the request of UpdateMachine.
@@ -181,5 +188,5 @@ type UpdateMachineResponse struct {
 	hooksv1.CommonRetryResponse `json:",inline"`
 }
 
-// UpdateMachine makes a Machine what it should be.
+// UpdateMachine changes a Machine in place, until it is as desired.
 func UpdateMachine(*UpdateMachineRequest, *UpdateMachineResponse) {}

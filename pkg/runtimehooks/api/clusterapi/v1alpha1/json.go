@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// JSON is any JSON value, as bytes.
+// JSON is any JSON value, encoded.
 type JSON struct {
 	Raw []byte `json:"-"`
 }
 
-// JSONOf encodes a value.
+// JSONOf encodes a value as JSON.
 func JSONOf(value any) (JSON, error) {
 	raw, err := json.Marshal(value)
 	return JSON{Raw: raw}, err
 }
 
-// Decode decodes the value.
+// Decode decodes the JSON into a value.
 func (j JSON) Decode(into any) error {
 	if len(j.Raw) == 0 {
 		return fmt.Errorf("there is no JSON to decode into %T", into)
@@ -38,8 +38,8 @@ func (j *JSON) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// OpenAPISchemaType makes the OpenAPI schema one of any JSON.
+// OpenAPISchemaType makes the generated OpenAPI schema accept any JSON.
 func (JSON) OpenAPISchemaType() []string { return nil }
 
-// OpenAPISchemaFormat makes the OpenAPI schema one without a format.
+// OpenAPISchemaFormat makes the generated OpenAPI schema have no format.
 func (JSON) OpenAPISchemaFormat() string { return "" }

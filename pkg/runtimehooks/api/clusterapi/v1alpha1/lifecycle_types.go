@@ -195,7 +195,7 @@ type AfterControlPlaneUpgradeRequest struct {
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
-	// kubernetesVersion is the version that the machines of the control plane have got to.
+	// kubernetesVersion is the version to which the machines of the control plane have been upgraded.
 	// +required
 	KubernetesVersion string `json:"kubernetesVersion"`
 
@@ -265,7 +265,7 @@ type AfterWorkersUpgradeRequest struct {
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
-	// kubernetesVersion is the version that the workers have got to.
+	// kubernetesVersion is the version to which the workers have been upgraded.
 	// +required
 	KubernetesVersion string `json:"kubernetesVersion"`
 
@@ -298,7 +298,7 @@ type AfterClusterUpgradeRequest struct {
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
-	// kubernetesVersion is the version that the machines of the Cluster have got to.
+	// kubernetesVersion is the version to which the machines of the Cluster have been upgraded.
 	// +required
 	KubernetesVersion string `json:"kubernetesVersion"`
 }
@@ -310,7 +310,7 @@ type AfterClusterUpgradeResponse struct {
 	hooksv1.CommonRetryResponse `json:",inline"`
 }
 
-// AfterClusterUpgrade is called when a whole Cluster has got to the version of its topology.
+// AfterClusterUpgrade is called when all machines of a Cluster have the version of the Cluster's topology.
 func AfterClusterUpgrade(*AfterClusterUpgradeRequest, *AfterClusterUpgradeResponse) {}
 
 // BeforeClusterDeleteRequest is the request of BeforeClusterDelete.
@@ -331,5 +331,6 @@ type BeforeClusterDeleteResponse struct {
 	hooksv1.CommonRetryResponse `json:",inline"`
 }
 
-// BeforeClusterDelete is called when a Cluster is being deleted, before its objects are.
+// BeforeClusterDelete is called when a Cluster is being deleted, before the objects that belong to the Cluster are
+// deleted.
 func BeforeClusterDelete(*BeforeClusterDeleteRequest, *BeforeClusterDeleteResponse) {}

@@ -99,7 +99,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// find yields the strings at a key, at any depth.
+// find yields the strings that a JSON document has under a key, at any depth.
 func find(tree any, key string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		switch node := tree.(type) {

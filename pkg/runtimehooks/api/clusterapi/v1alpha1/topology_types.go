@@ -54,7 +54,7 @@ type Variable struct {
 	Value JSON `json:"value"`
 }
 
-// HolderReference names the object that uses a template.
+// HolderReference names the object that uses a template, such as a MachineDeployment.
 type HolderReference struct {
 	// apiVersion is the group and version of the object.
 	// +required
@@ -83,7 +83,7 @@ type GeneratePatchesRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// variables count for all templates.
+	// variables apply to all templates.
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 
@@ -106,7 +106,7 @@ type GeneratePatchesRequestItem struct {
 	// +required
 	Object runtime.RawExtension `json:"object"`
 
-	// variables count for this template alone.
+	// variables apply only to this template.
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 }
@@ -146,7 +146,7 @@ type ValidateTopologyRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// variables count for all templates.
+	// variables apply to all templates.
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 
@@ -155,7 +155,7 @@ type ValidateTopologyRequest struct {
 	Items []ValidateTopologyRequestItem `json:"items"`
 }
 
-// ValidateTopologyRequestItem is a template to judge.
+// ValidateTopologyRequestItem is a template to validate.
 type ValidateTopologyRequestItem struct {
 	// holderReference names the object that uses the template.
 	// +required
@@ -165,7 +165,7 @@ type ValidateTopologyRequestItem struct {
 	// +required
 	Object runtime.RawExtension `json:"object"`
 
-	// variables count for this template alone.
+	// variables apply only to this template.
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 }
@@ -177,7 +177,7 @@ type ValidateTopologyResponse struct {
 	hooksv1.CommonResponse `json:",inline"`
 }
 
-// ValidateTopology is called when all patches are applied to the templates of a Cluster.
+// ValidateTopology is called after all patches have been applied to the templates of a Cluster.
 func ValidateTopology(*ValidateTopologyRequest, *ValidateTopologyResponse) {}
 
 // DiscoverVariablesRequest is the request of DiscoverVariables.
@@ -193,7 +193,7 @@ type DiscoverVariablesResponse struct {
 	metav1.TypeMeta        `json:",inline"`
 	hooksv1.CommonResponse `json:",inline"`
 
-	// variables are the variables that the patches of the extension take.
+	// variables are the variables that the extension's patches use.
 	// +optional
 	Variables []ClusterClassVariable `json:"variables,omitempty"`
 }
@@ -208,7 +208,7 @@ type ClusterClassVariable struct {
 	// +required
 	Required *bool `json:"required,omitempty"`
 
-	// deprecatedV1Beta1Metadata is metadata for tools, which x-metadata in the schema replaces.
+	// deprecatedV1Beta1Metadata is metadata for tools. The field x-metadata of the schema replaces it.
 	// +optional
 	DeprecatedV1Beta1Metadata ClusterClassVariableMetadata `json:"deprecatedV1Beta1Metadata,omitempty,omitzero"`
 
@@ -235,5 +235,5 @@ type VariableSchema struct {
 	OpenAPIV3Schema JSON `json:"openAPIV3Schema,omitempty,omitzero"`
 }
 
-// DiscoverVariables is called for a ClusterClass.
+// DiscoverVariables asks an extension for the variables that it adds to a ClusterClass.
 func DiscoverVariables(*DiscoverVariablesRequest, *DiscoverVariablesResponse) {}

@@ -36,7 +36,7 @@ type GenerateUpgradePlanRequest struct {
 	// +optional
 	FromWorkersKubernetesVersion string `json:"fromWorkersKubernetesVersion,omitempty"`
 
-	// toKubernetesVersion is the version that the Cluster should get to.
+	// toKubernetesVersion is the version to which the Cluster should be upgraded.
 	// +required
 	ToKubernetesVersion string `json:"toKubernetesVersion,omitempty"`
 }

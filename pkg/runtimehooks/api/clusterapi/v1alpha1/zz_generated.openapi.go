@@ -92,7 +92,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -113,7 +113,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeRequest(ref 
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version that the machines of the Cluster have got to.",
+							Description: "kubernetesVersion is the version to which the machines of the Cluster have been upgraded.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -159,7 +159,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -202,7 +202,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneInitializedReq
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -261,7 +261,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneInitializedRes
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -296,7 +296,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -317,7 +317,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version that the machines of the control plane have got to.",
+							Description: "kubernetesVersion is the version to which the machines of the control plane have been upgraded.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -389,7 +389,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRespons
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -432,7 +432,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -453,7 +453,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 					},
 					"kubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kubernetesVersion is the version that the workers have got to.",
+							Description: "kubernetesVersion is the version to which the workers have been upgraded.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -525,7 +525,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -568,7 +568,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterCreateRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -627,7 +627,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterCreateResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -670,7 +670,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterDeleteRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -729,7 +729,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterDeleteResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -772,7 +772,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeRequest(ref
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -873,7 +873,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeResponse(re
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -916,7 +916,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeReques
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1017,7 +1017,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeRespon
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1060,7 +1060,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeRequest(ref
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1161,7 +1161,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeResponse(re
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1204,7 +1204,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineRequest(ref com
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1305,28 +1305,28 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineResponse(ref co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"machinePatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "machinePatch has the changes of the Machine that the extension makes in place.",
+							Description: "machinePatch contains the changes of the Machine that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
 					},
 					"infrastructureMachinePatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "infrastructureMachinePatch has those of the infrastructure provider's object.",
+							Description: "infrastructureMachinePatch contains the changes of the infrastructure provider's object that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
 					},
 					"bootstrapConfigPatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "bootstrapConfigPatch has those of the bootstrap provider's object.",
+							Description: "bootstrapConfigPatch contains the changes of the bootstrap provider's object that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
@@ -1363,7 +1363,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1464,28 +1464,28 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"machineSetPatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "machineSetPatch has the changes of the MachineSet that the extension makes in place.",
+							Description: "machineSetPatch contains the changes of the MachineSet that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
 					},
 					"infrastructureMachineTemplatePatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "infrastructureMachineTemplatePatch has those of the infrastructure provider's template.",
+							Description: "infrastructureMachineTemplatePatch contains the changes of the infrastructure provider's template that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
 					},
 					"bootstrapConfigTemplatePatch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "bootstrapConfigTemplatePatch has those of the bootstrap provider's template.",
+							Description: "bootstrapConfigTemplatePatch contains the changes of the bootstrap provider's template that the extension can make in place.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.Patch"),
 						},
@@ -1522,7 +1522,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariable(ref common
 					},
 					"deprecatedV1Beta1Metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecatedV1Beta1Metadata is metadata for tools, which x-metadata in the schema replaces.",
+							Description: "deprecatedV1Beta1Metadata is metadata for tools. The field x-metadata of the schema replaces it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1.ClusterClassVariableMetadata"),
 						},
@@ -1609,7 +1609,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesRequest(ref co
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1659,14 +1659,14 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesResponse(ref c
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"variables": {
 						SchemaProps: spec.SchemaProps{
-							Description: "variables are the variables that the patches of the extension take.",
+							Description: "variables are the variables that the extension's patches use.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1709,7 +1709,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequest(ref comm
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1724,7 +1724,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequest(ref comm
 					},
 					"variables": {
 						SchemaProps: spec.SchemaProps{
-							Description: "variables count for all templates.",
+							Description: "variables apply to all templates.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1787,7 +1787,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequestItem(ref 
 					},
 					"variables": {
 						SchemaProps: spec.SchemaProps{
-							Description: "variables count for this template alone.",
+							Description: "variables apply only to this template.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1838,7 +1838,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesResponse(ref com
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1926,7 +1926,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanRequest(ref 
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1961,7 +1961,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanRequest(ref 
 					},
 					"toKubernetesVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "toKubernetesVersion is the version that the Cluster should get to.",
+							Description: "toKubernetesVersion is the version to which the Cluster should be upgraded.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2006,7 +2006,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanResponse(ref
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2050,7 +2050,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "HolderReference names the object that uses a template.",
+				Description: "HolderReference names the object that uses a template, such as a MachineDeployment.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
@@ -2104,7 +2104,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_JSON(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JSON is any JSON value, as bytes.",
+				Description: "JSON is any JSON value, encoded.",
 				Type:        JSON{}.OpenAPISchemaType(),
 				Format:      JSON{}.OpenAPISchemaFormat(),
 			},
@@ -2164,7 +2164,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpdateMachineRequest(ref common
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -2258,7 +2258,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpdateMachineResponse(ref commo
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2343,7 +2343,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequest(ref com
 					},
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -2358,7 +2358,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequest(ref com
 					},
 					"variables": {
 						SchemaProps: spec.SchemaProps{
-							Description: "variables count for all templates.",
+							Description: "variables apply to all templates.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2395,7 +2395,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequestItem(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ValidateTopologyRequestItem is a template to judge.",
+				Description: "ValidateTopologyRequestItem is a template to validate.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"holderReference": {
@@ -2413,7 +2413,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequestItem(ref
 					},
 					"variables": {
 						SchemaProps: spec.SchemaProps{
-							Description: "variables count for this template alone.",
+							Description: "variables apply only to this template.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2464,7 +2464,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyResponse(ref co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

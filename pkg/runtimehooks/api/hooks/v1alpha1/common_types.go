@@ -2,16 +2,16 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// RequestObject is a request of any hook but Discovery. A type that embeds CommonRequest and metav1.TypeMeta, and has a
-// DeepCopyObject method, is one.
+// RequestObject is a request of any hook except Discovery. A type implements it if it embeds CommonRequest and
+// metav1.TypeMeta, and has a DeepCopyObject method.
 type RequestObject interface {
 	runtime.Object
 	GetSettings() map[string]string
 	SetSettings(map[string]string)
 }
 
-// ResponseObject is a response of any hook. A type that embeds CommonResponse and metav1.TypeMeta, and has a
-// DeepCopyObject method, is one.
+// ResponseObject is a response of any hook. A type implements it if it embeds CommonResponse and metav1.TypeMeta,
+// and has a DeepCopyObject method.
 type ResponseObject interface {
 	runtime.Object
 	GetStatus() ResponseStatus
@@ -20,8 +20,8 @@ type ResponseObject interface {
 	SetMessage(string)
 }
 
-// RetryResponseObject is a response of a blocking hook. A type that embeds CommonRetryResponse and metav1.TypeMeta, and
-// has a DeepCopyObject method, is one.
+// RetryResponseObject is a response of a blocking hook. A type implements it if it embeds CommonRetryResponse and
+// metav1.TypeMeta, and has a DeepCopyObject method.
 type RetryResponseObject interface {
 	ResponseObject
 	GetRetryAfterSeconds() int32
@@ -30,7 +30,8 @@ type RetryResponseObject interface {
 
 // CommonRequest has the fields of all requests.
 type CommonRequest struct {
-	// settings are the settings of the ExtensionConfig, with those of the caller over them.
+	// settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value
+	// counts.
 	// +optional
 	Settings map[string]string `json:"settings,omitempty"`
 }
@@ -45,7 +46,7 @@ func (r *CommonRequest) SetSettings(settings map[string]string) { r.Settings = s
 // +enum
 type ResponseStatus string
 
-// The statuses of a response. Any other one is an error of the extension.
+// The statuses of a response. Any other status is an error of the extension.
 const (
 	ResponseStatusSuccess ResponseStatus = "Success"
 	ResponseStatusFailure ResponseStatus = "Failure"
@@ -57,7 +58,7 @@ type CommonResponse struct {
 	// +required
 	Status ResponseStatus `json:"status"`
 
-	// message explains the status to people.
+	// message explains the status to users.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -84,8 +85,9 @@ type CommonRetryResponse struct {
 	RetryAfterSeconds int32 `json:"retryAfterSeconds"`
 }
 
-// GetRetryAfterSeconds returns the seconds after which the caller calls again, 0 if the handler doesn't block.
+// GetRetryAfterSeconds returns the number of seconds after which the caller calls again. It is 0 if the handler
+// doesn't block.
 func (r *CommonRetryResponse) GetRetryAfterSeconds() int32 { return r.RetryAfterSeconds }
 
-// SetRetryAfterSeconds replaces the seconds after which the caller calls again.
+// SetRetryAfterSeconds replaces the number of seconds after which the caller calls again.
 func (r *CommonRetryResponse) SetRetryAfterSeconds(seconds int32) { r.RetryAfterSeconds = seconds }

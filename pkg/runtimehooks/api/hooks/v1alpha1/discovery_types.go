@@ -35,7 +35,7 @@ type DiscoveryResponse struct {
 
 // ExtensionHandler is a handler of an extension, for one version of one hook.
 type ExtensionHandler struct {
-	// name is a DNS label that no other handler of the extension has.
+	// name is a DNS label. No other handler of the extension has the same name.
 	// +required
 	Name string `json:"name"`
 
@@ -43,11 +43,11 @@ type ExtensionHandler struct {
 	// +required
 	RequestHook GroupVersionHook `json:"requestHook"`
 
-	// timeoutSeconds is how long a caller waits for an answer, from 1 to 30. The default is 10.
+	// timeoutSeconds is the time for which a caller waits for an answer, from 1 to 30. The default is 10.
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
-	// failurePolicy says what a failed call means to the caller. The default is Fail.
+	// failurePolicy says whether a failed call is an error for the caller. The default is Fail.
 	// +optional
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 }
@@ -63,12 +63,12 @@ type GroupVersionHook struct {
 	Hook string `json:"hook"`
 }
 
-// ReferenceTo names a hook version of a catalog.
+// ReferenceTo returns the reference to a hook version of a catalog.
 func ReferenceTo(hook catalog.GroupVersionHook) GroupVersionHook {
 	return GroupVersionHook{APIVersion: hook.GroupVersion().String(), Hook: hook.Hook}
 }
 
-// Parse returns the name that a catalog has for the hook version.
+// Parse returns the hook version as a catalog names it.
 func (h GroupVersionHook) Parse() (catalog.GroupVersionHook, error) {
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
@@ -77,17 +77,17 @@ func (h GroupVersionHook) Parse() (catalog.GroupVersionHook, error) {
 	return catalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.Hook}, nil
 }
 
-// FailurePolicy says what the error of a call means: a connection that fails, a timeout, or an answer that is none. An
-// answer with the status Failure is an answer, and fails under either policy.
+// FailurePolicy says whether a failed call is an error for the caller. A call fails if the connection fails, if the
+// time is over, or if the answer can't be read. An answer with the status Failure is always an error.
 // +enum
 type FailurePolicy string
 
 const (
-	// FailurePolicyFail makes the error of a call fail the operation.
+	// FailurePolicyFail makes a failed call an error.
 	FailurePolicyFail FailurePolicy = "Fail"
 	// FailurePolicyIgnore makes a failed call count as a success.
 	FailurePolicyIgnore FailurePolicy = "Ignore"
 )
 
-// Discovery is the hook by which an extension tells which handlers it has.
+// Discovery is the hook that asks an extension for its handlers.
 func Discovery(*DiscoveryRequest, *DiscoveryResponse) {}

@@ -1,8 +1,9 @@
-// Package v1alpha1 has what all hooks have in common on the wire, and the hook by which an extension tells which handlers
-// it has. The group version is hooks.runtime.cluster.x-k8s.io/v1alpha1, as Cluster API speaks it.
+// Package v1alpha1 has the fields that the messages of all hooks have, and the hook Discovery, by which an
+// extension lists its handlers. The group version is hooks.runtime.cluster.x-k8s.io/v1alpha1, which Cluster API
+// uses too.
 //
-// A request embeds CommonRequest. A response embeds CommonResponse, or CommonRetryResponse if its hook is blocking. Don't
-// look for hooks of Cluster API here: package clusterapi has those.
+// A request embeds CommonRequest. A response embeds CommonResponse, or CommonRetryResponse if its hook is blocking.
+// The hooks of Cluster API are in package clusterapi.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:openapi-gen=true

@@ -6,13 +6,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Group is the group of the hooks in this package and of Cluster API's own hooks.
+// Group is the API group of the hook Discovery, and of the hooks of Cluster API.
 const Group = "hooks.runtime.cluster.x-k8s.io"
 
-// Version is the version of the wire format.
+// Version is the version of these messages.
 const Version = "v1alpha1"
 
-// GroupVersion returns the group version of the hooks in this package.
+// GroupVersion returns the group version of these hooks.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
 // AddToCatalog adds Discovery to a catalog.

@@ -34,7 +34,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_CommonRequest(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"settings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "settings are the settings of the ExtensionConfig, with those of the caller over them.",
+							Description: "settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value counts.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -71,7 +71,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_CommonResponse(ref common.ReferenceC
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -101,7 +101,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_CommonRetryResponse(ref common.Refer
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -180,7 +180,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_DiscoveryResponse(ref common.Referen
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message explains the status to people.",
+							Description: "message explains the status to users.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -224,7 +224,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_ExtensionHandler(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is a DNS label that no other handler of the extension has.",
+							Description: "name is a DNS label. No other handler of the extension has the same name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -239,14 +239,14 @@ func schema_runtimehooks_api_hooks_v1alpha1_ExtensionHandler(ref common.Referenc
 					},
 					"timeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeoutSeconds is how long a caller waits for an answer, from 1 to 30. The default is 10.",
+							Description: "timeoutSeconds is the time for which a caller waits for an answer, from 1 to 30. The default is 10.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"failurePolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failurePolicy says what a failed call means to the caller. The default is Fail.\n\nPossible enum values:\n - `\"Fail\"` makes the error of a call fail the operation.\n - `\"Ignore\"` makes a failed call count as a success.",
+							Description: "failurePolicy says whether a failed call is an error for the caller. The default is Fail.\n\nPossible enum values:\n - `\"Fail\"` makes a failed call an error.\n - `\"Ignore\"` makes a failed call count as a success.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Fail", "Ignore"},

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// TestRoundTrip converts from v1beta2 and back.
+// TestRoundTrip converts an ExtensionConfig from v1beta2 to v1alpha1 and back.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Name: "quota", Labels: map[string]string{"a": "b"}}

@@ -22,14 +22,14 @@ type ExtensionConfig struct {
 	Status ExtensionConfigStatus `json:"status,omitempty"`
 }
 
-// ExtensionConfigSpec says where an extension is, and for which objects it is called.
+// ExtensionConfigSpec says how to reach an extension, and for which objects it is called.
 type ExtensionConfigSpec struct {
 	ClientConfig      ClientConfig          `json:"clientConfig"`
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	Settings          map[string]string     `json:"settings,omitempty"`
 }
 
-// ClientConfig says where an extension is. Unlike in v1beta2, an unset URL or Service is nil.
+// ClientConfig says how to reach an extension. Unlike in v1beta2, an unset URL or Service is nil.
 type ClientConfig struct {
 	URL      *string           `json:"url,omitempty"`
 	Service  *ServiceReference `json:"service,omitempty"`
@@ -44,7 +44,8 @@ type ServiceReference struct {
 	Port      *int32  `json:"port,omitempty"`
 }
 
-// ExtensionConfigStatus has the handlers of an extension. Conditions have the older form. V1Beta2 has those of v1beta2.
+// ExtensionConfigStatus lists the handlers of an extension. Conditions have the form from before metav1.Condition.
+// V1Beta2 has the conditions of v1beta2.
 type ExtensionConfigStatus struct {
 	Handlers   []ExtensionHandler            `json:"handlers,omitempty"`
 	Conditions []v1beta2.LegacyCondition     `json:"conditions,omitempty"`
@@ -56,7 +57,7 @@ type ExtensionConfigV1Beta2Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ExtensionHandler is a handler that discovery has found.
+// ExtensionHandler is a handler that the extension listed in its answer to Discovery.
 type ExtensionHandler struct {
 	Name           string                   `json:"name"`
 	RequestHook    v1beta2.GroupVersionHook `json:"requestHook"`

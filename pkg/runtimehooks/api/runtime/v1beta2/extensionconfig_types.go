@@ -4,7 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Annotations of an ExtensionConfig.
 const (
-	// InjectCAFromSecretAnnotation names a Secret as NAMESPACE/NAME. The caBundle is then the Secret's ca.crt.
+	// InjectCAFromSecretAnnotation names a Secret as NAMESPACE/NAME. The value of ca.crt in that Secret becomes the
+	// caBundle of the ExtensionConfig.
 	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
 	// PausedAnnotation, with any value, keeps an ExtensionConfig from being discovered.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
@@ -12,7 +13,7 @@ const (
 
 // Conditions of an ExtensionConfig, and their reasons.
 const (
-	// DiscoveredCondition is true if the handlers in the status are those of the extension's last answer.
+	// DiscoveredCondition is true if the handlers in the status are from the extension's last answer to Discovery.
 	DiscoveredCondition = "Discovered"
 	// DiscoveredReason and NotDiscoveredReason are the reasons of DiscoveredCondition.
 	DiscoveredReason    = "Discovered"
@@ -24,26 +25,26 @@ const (
 	PausedReason    = "Paused"
 	NotPausedReason = "NotPaused"
 
-	// DeprecatedHooksCondition is true if a handler implements a hook version that is deprecated. An ExtensionConfig
-	// without such a handler lacks the condition. Cluster API doesn't have it.
+	// DeprecatedHooksCondition is true if a handler implements a deprecated version of a hook. An ExtensionConfig
+	// without such a handler doesn't have the condition. Cluster API doesn't set this condition.
 	DeprecatedHooksCondition = "DeprecatedHooks"
 	// DeprecatedHooksReason is the reason of DeprecatedHooksCondition.
 	DeprecatedHooksReason = "DeprecatedHookVersion"
 )
 
-// DefaultServicePort is the port of a service that a client config doesn't give a port.
+// DefaultServicePort is the port of a service if ServiceReference.Port isn't set.
 const DefaultServicePort int32 = 443
 
-// ExtensionConfig registers an extension. The API server that has it calls the extension's Discovery, and keeps what the
-// extension answers in the status.
+// ExtensionConfig registers an extension. The server that stores the ExtensionConfig calls the extension's hook
+// Discovery, and writes the answer into the status.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ExtensionConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says where the extension is, and for which objects it is called.
+	// Spec says how to reach the extension, and for which objects it is called.
 	Spec ExtensionConfigSpec `json:"spec,omitempty,omitzero"`
-	// Status has the handlers of the extension.
+	// Status lists the handlers of the extension.
 	Status ExtensionConfigStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -55,23 +56,26 @@ type ExtensionConfigList struct {
 	Items           []ExtensionConfig `json:"items"`
 }
 
-// ExtensionConfigSpec says where an extension is, and for which objects it is called.
+// ExtensionConfigSpec says how to reach an extension, and for which objects it is called.
 type ExtensionConfigSpec struct {
-	// ClientConfig says where the extension is.
+	// ClientConfig says how to reach the extension.
 	ClientConfig ClientConfig `json:"clientConfig,omitempty,omitzero"`
-	// NamespaceSelector selects the namespaces for whose objects the extension is called. The default is all.
+	// NamespaceSelector selects namespaces by their labels. The extension is called for objects in these
+	// namespaces. By default, it is called for all objects.
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// Settings are passed to all handlers in each request. Those of a caller count over them.
+	// Settings are passed to all handlers, in each request. If the caller has a setting with the same key, the
+	// caller's value counts.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// ClientConfig says where an extension is: either URL or Service is set.
+// ClientConfig says how to reach an extension. Either URL or Service is set.
 type ClientConfig struct {
 	// URL is https://HOST[:PORT][/PREFIX].
 	URL string `json:"url,omitempty"`
-	// Service is the service of an extension in the cluster.
+	// Service is the service of an extension that runs in the cluster.
 	Service ServiceReference `json:"service,omitempty,omitzero"`
-	// CABundle is PEM. The extension's certificate must be of one of its authorities. Without it, the system's count.
+	// CABundle has certificate authorities, in PEM. One of them must have issued the extension's certificate. If
+	// CABundle isn't set, the system's certificate authorities are used.
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
@@ -79,36 +83,37 @@ type ClientConfig struct {
 type ServiceReference struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Path comes before the path of each hook.
+	// Path is a prefix of the URL path of each hook.
 	Path string `json:"path,omitempty"`
 	// Port is a port of the service. The default is 443.
 	Port *int32 `json:"port,omitempty"`
 }
 
-// IsSet tells whether the reference names anything.
+// IsSet reports whether the reference names a service.
 func (r ServiceReference) IsSet() bool { return r != ServiceReference{} }
 
-// ExtensionConfigStatus has the handlers of an extension.
+// ExtensionConfigStatus lists the handlers of an extension.
 type ExtensionConfigStatus struct {
-	// Conditions are Discovered, Paused and, if there is a reason, DeprecatedHooks.
+	// Conditions are Discovered and Paused, and DeprecatedHooks if a handler implements a deprecated version of a
+	// hook.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Handlers are the handlers of the last answer to Discovery that was valid.
+	// Handlers are the handlers of the extension's last valid answer to Discovery.
 	Handlers []ExtensionHandler `json:"handlers,omitempty"`
-	// Deprecated has what v1alpha1 shows in other fields.
+	// Deprecated has the conditions in the form of v1alpha1.
 	Deprecated *ExtensionConfigDeprecatedStatus `json:"deprecated,omitempty"`
 }
 
-// ExtensionConfigDeprecatedStatus has what older versions show in other fields.
+// ExtensionConfigDeprecatedStatus has status fields of older versions.
 type ExtensionConfigDeprecatedStatus struct {
 	V1Beta1 *ExtensionConfigV1Beta1DeprecatedStatus `json:"v1beta1,omitempty"`
 }
 
-// ExtensionConfigV1Beta1DeprecatedStatus has the conditions of v1alpha1.
+// ExtensionConfigV1Beta1DeprecatedStatus has the conditions in the form of v1alpha1.
 type ExtensionConfigV1Beta1DeprecatedStatus struct {
 	Conditions []LegacyCondition `json:"conditions,omitempty"`
 }
 
-// LegacyCondition is a condition in the form that Cluster API had before metav1.Condition.
+// LegacyCondition is a condition in the form that Cluster API used before metav1.Condition.
 type LegacyCondition struct {
 	Type               string                 `json:"type"`
 	Status             metav1.ConditionStatus `json:"status"`
@@ -118,15 +123,16 @@ type LegacyCondition struct {
 	Message            string                 `json:"message,omitempty"`
 }
 
-// ExtensionHandler is a handler that discovery has found.
+// ExtensionHandler is a handler that the extension listed in its answer to Discovery.
 type ExtensionHandler struct {
-	// Name is HANDLER.CONFIG, which no other handler has: the name in the extension, and that of the ExtensionConfig.
+	// Name is HANDLER.CONFIG: the name of the handler in the extension, and the name of the ExtensionConfig. It is
+	// unique on the server.
 	Name string `json:"name,omitempty"`
 	// RequestHook is the hook version that the handler implements.
 	RequestHook GroupVersionHook `json:"requestHook,omitempty,omitzero"`
-	// TimeoutSeconds is how long a call takes at most.
+	// TimeoutSeconds is the time for which a caller waits for an answer.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// FailurePolicy says what a failed call means.
+	// FailurePolicy says whether a failed call is an error for the caller.
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 }
 
@@ -136,7 +142,7 @@ type GroupVersionHook struct {
 	Hook       string `json:"hook,omitempty"`
 }
 
-// FailurePolicy says what a failed call means: Fail or Ignore.
+// FailurePolicy says whether a failed call is an error for the caller: Fail or Ignore.
 type FailurePolicy string
 
 // The failure policies.
