@@ -9,14 +9,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// callers are the admission plugins that call the webhooks of a kind of configuration.
+// callers maps a kind of webhook configuration to the admission plugin that calls its webhooks.
 var callers = map[string]string{
 	"MutatingWebhookConfiguration":   "MutatingAdmissionWebhook",
 	"ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
 
-// neededCallers returns the admission plugins that call the webhooks of the options. If one is off, the start fails:
-// the webhooks could be reached, but would not be called.
+// neededCallers returns the admission plugins that call the webhooks of the options. If one of them is off, Start must
+// fail: the server would never call the webhooks.
 func (o *options) neededCallers() []engine.Caller {
 	var needed []engine.Caller
 	for _, object := range slices.Concat(o.objects, o.configurations) {
@@ -31,8 +31,8 @@ func (o *options) neededCallers() []engine.Caller {
 	return needed
 }
 
-// checkReplaced returns an error if two different configurations have one name: the second would replace the first.
-// Projects made by kubebuilder all have the same names.
+// checkReplaced returns an error if two different configurations have the same kind and name, because the second one
+// would replace the first. Projects that kubebuilder has made all use the same names.
 func (o *options) checkReplaced() error {
 	for i, object := range o.configurations {
 		for _, earlier := range o.configurations[:i] {

@@ -17,28 +17,29 @@ import (
 )
 
 const (
-	// traceFlag makes a server remember requests.
+	// traceFlag makes a server record the last 1000 requests.
 	traceFlag = "--trace-requests=1000"
-	// tracePath and whyPath are the paths of a server's trace.
+	// tracePath and whyPath are the paths at which a server serves its record of admission.
 	tracePath = "/debug/admission/requests"
 	whyPath   = "/debug/admission/why"
-	// traceTimeout bounds a question about the trace.
+	// traceTimeout limits a request for the record.
 	traceTimeout = 30 * time.Second
 )
 
-// WithTrace makes the server remember what admission did with the last 1000 requests, for Admission.
+// WithTrace makes the server record the decisions of admission about the last 1000 requests, for Admission.
 func WithTrace() Option { return WithFlags(traceFlag) }
 
-// Admission says what admission did with the requests of a server that was started with WithTrace. An object is named as
-// "miniapi trace --for" takes it: RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME, as in configmaps/default/a. A
-// webhook is named KIND/NAME of its configuration, or KIND/NAME/WEBHOOK.
+// Admission has the recorded decisions of admission about the requests of a server with WithTrace. Its methods take the
+// name of an object in the form of "miniapi trace --for": RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME, such as
+// configmaps/default/a. They take the name of a webhook in the form KIND/NAME of its configuration, or
+// KIND/NAME/WEBHOOK.
 type Admission struct{ server *Server }
 
-// Admission returns what admission did with the requests of the server.
+// Admission returns the recorded decisions of admission. The server must have been started with WithTrace.
 func (s *Server) Admission() *Admission { return &Admission{s} }
 
-// Requests returns the recorded requests for an object, or of any of several objects, in the order in which they ended.
-// Without an object, it returns all requests.
+// Requests returns the recorded requests for the objects, in the order in which they ended. Without an object, it
+// returns all requests.
 func (a *Admission) Requests(objects ...string) ([]*trace.Request, error) {
 	if len(objects) == 0 {
 		return a.requests(tracedObject{})
@@ -65,7 +66,7 @@ func (a *Admission) Requests(objects ...string) ([]*trace.Request, error) {
 	return all, nil
 }
 
-// Last returns the last recorded request for an object. The error says so if there is none.
+// Last returns the last recorded request for an object. It returns an error if there is none.
 func (a *Admission) Last(object string) (*trace.Request, error) {
 	requests, err := a.Requests(object)
 	if err != nil {
@@ -77,8 +78,8 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 	return requests[len(requests)-1], nil
 }
 
-// Why says whether the webhooks of a configuration were called for the last request for an object, and why: one answer a
-// webhook. If no request for the object is recorded, the answers are what would happen if the object was created as it is.
+// Why explains, for each webhook of a configuration, why it was called or not for the last request for an object. If no
+// request for the object is recorded, the answers are for a request that would create the object as it is stored.
 func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	parsed, err := parseTraced(object)
 	if err != nil {
@@ -100,8 +101,8 @@ func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	return why.Answers, nil
 }
 
-// Timeline returns what happened to the recorded requests for an object, for people. Without an object, it is that of
-// all requests.
+// Timeline returns a text with the events of the recorded requests for an object, or of all requests if the object is
+// "".
 func (a *Admission) Timeline(object string) (string, error) {
 	parsed, err := parseTraced(object)
 	if err != nil {
@@ -117,8 +118,8 @@ func (a *Admission) Timeline(object string) (string, error) {
 	return string(text), err
 }
 
-// Called fails the test unless the webhook, or each webhook of the configuration, was called for the last request for the
-// object. The failure has the answers of Why, and the timeline.
+// Called fails the test unless the webhook was called for the last request for the object. If webhook names a
+// configuration, all its webhooks must have been called. The message has the answers of Why, and the timeline.
 func (a *Admission) Called(t testing.TB, webhook, object string) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
@@ -128,8 +129,9 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 	}
 }
 
-// NotCalled fails the test if the webhook, or a webhook of the configuration, was called for the last request for the
-// object, or if the reason is another one. The reasons are in docs/insight.md; "" stands for any.
+// NotCalled fails the test if the webhook was called for the last request for the object, or wasn't called for another
+// reason. If webhook names a configuration, that is so for all its webhooks. docs/insight.md lists the reasons; ""
+// stands for any reason.
 func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
@@ -150,8 +152,8 @@ func (a *Admission) Admitted(t testing.TB, object string) {
 	}
 }
 
-// Refused fails the test unless admission refused the last request for the object, by a webhook or policy KIND/NAME, a
-// webhook KIND/NAME/WEBHOOK, or a plugin.
+// Refused fails the test unless admission refused the last request for the object, and the argument by names the part
+// that refused it: a webhook or policy as KIND/NAME, a webhook as KIND/NAME/WEBHOOK, or an admission plugin.
 func (a *Admission) Refused(t testing.TB, object, by string) {
 	t.Helper()
 	last := a.last(t, object)
@@ -174,7 +176,7 @@ func messageOf(request *trace.Request) string {
 	return ": " + request.Error.Message
 }
 
-// fail fails a test with the timeline of an object.
+// fail fails a test with a message and the timeline of an object.
 func (a *Admission) fail(t testing.TB, object, format string, args ...any) {
 	t.Helper()
 	timeline, err := a.Timeline(object)
@@ -184,7 +186,7 @@ func (a *Admission) fail(t testing.TB, object, format string, args ...any) {
 	t.Errorf("%s\n%s", fmt.Sprintf(format, args...), timeline)
 }
 
-// answers returns the answers to Why. The test fails without any.
+// answers returns the answers of Why, or fails the test if there is none.
 func (a *Admission) answers(t testing.TB, webhook, object string) []trace.Answer {
 	t.Helper()
 	answers, err := a.Why(webhook, object)
@@ -194,7 +196,7 @@ func (a *Admission) answers(t testing.TB, webhook, object string) []trace.Answer
 	return answers
 }
 
-// last returns the last request for an object. The test fails without one.
+// last returns the last request for an object, or fails the test if there is none.
 func (a *Admission) last(t testing.TB, object string) *trace.Request {
 	t.Helper()
 	last, err := a.Last(object)
@@ -226,7 +228,7 @@ func decodeTraced(request *rest.Request, into any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
 	defer cancel()
 	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // unlike the error of Raw, with the message of the server
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
 		return err
 	}
 	body, err := result.Raw()
@@ -236,7 +238,7 @@ func decodeTraced(request *rest.Request, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// tracedObject names an object, all objects of a resource, or all objects.
+// tracedObject is an object, all objects of a resource, or all objects.
 type tracedObject struct{ resource, namespace, name string }
 
 func (o tracedObject) parameters(request *rest.Request) *rest.Request {

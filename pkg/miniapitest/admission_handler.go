@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdmissionHandler makes an admission webhook from a function. The webhook reads an AdmissionReview of v1 or v1beta1,
-// and answers in the same version with the function's response and the request's UID. If the function is nil, so is the
-// handler, which WithWebhook refuses.
+// AdmissionHandler makes an admission webhook from a function. The webhook reads an AdmissionReview of version v1 or
+// v1beta1. It answers in the same version, with the function's response and the UID of the request. For a nil function
+// it returns nil, and WithWebhook refuses a nil handler.
 func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
 	if review == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// WithAudit calls sink with each audit event that the policy selects. If the policy is nil, these are the events of all
-// requests, with request and response. Many goroutines call sink, before or after the response, according to the
-// event's stage.
+// WithAudit calls sink with each audit event that the policy selects. A nil policy selects all requests, and the events
+// have the request and the response. Several goroutines may call sink at the same time. The stage of an event says
+// whether sink is called before or after the response.
 //
-// The policy is a Policy of audit.k8s.io/v1, and Event is the type of the events: auditv1.Policy and auditv1.Event of
-// k8s.io/apiserver, or any other types that JSON is encoded from and decoded into.
+// The policy is a Policy of audit.k8s.io/v1, and Event is the type of the events. Use auditv1.Policy and auditv1.Event
+// of k8s.io/apiserver, or other types with the same JSON.
 func WithAudit[Event any](policy any, sink func(*Event)) Option {
 	return func(o *options) error {
 		if sink == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// webhooksOf returns how the server calls the webhooks of a configuration or definition.
+// webhooksOf returns the addresses and authorities of the webhooks in a webhook configuration or a custom resource
+// definition.
 func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
 	find := func(manifests.Object) ([]engine.Webhook, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
@@ -32,11 +33,12 @@ func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
 	return webhooks, nil
 }
 
-// clientConfig has the fields that are alike in all versions of the API.
+// clientConfig has the fields of a webhook's clientConfig. They are the same in all versions of the API.
 type clientConfig struct {
-	URL      string                                    `json:"url"`
-	Service  *admissionregistrationv1.ServiceReference `json:"service"`
-	CABundle any                                       `json:"caBundle"` // any, so that an error can name the field
+	URL     string                                    `json:"url"`
+	Service *admissionregistrationv1.ServiceReference `json:"service"`
+	// Of type any, so that the error for a wrong type can name the field.
+	CABundle any `json:"caBundle"`
 }
 
 // configured returns the webhooks of a configuration.
@@ -61,7 +63,7 @@ func configured(object manifests.Object) ([]engine.Webhook, error) {
 	return webhooks, nil
 }
 
-// converting returns the conversion webhook of a definition, if there is one.
+// converting returns the conversion webhook of a custom resource definition, or none.
 func converting(object manifests.Object) ([]engine.Webhook, error) {
 	definition := struct {
 		Spec struct {
@@ -72,7 +74,7 @@ func converting(object manifests.Object) ([]engine.Webhook, error) {
 			} `json:"conversion"`
 		} `json:"spec"`
 	}{}
-	// The schemas are most of a definition.
+	// Don't decode the whole definition: its schemas are large, and not needed here.
 	if conversion, found, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion"); err == nil {
 		if !found {
 			return nil, nil
@@ -96,8 +98,8 @@ func converting(object manifests.Object) ([]engine.Webhook, error) {
 	return []engine.Webhook{webhook}, nil
 }
 
-// read decodes an object into a struct with some of its fields. Unlike that of the library's converter, the error names
-// the field.
+// read decodes an object into a struct with some of the object's fields. Its errors name the field; those of the
+// converter in k8s.io/apimachinery don't.
 func read(object manifests.Object, into any) error {
 	data, err := object.MarshalJSON()
 	if err != nil {
@@ -110,12 +112,12 @@ func read(object manifests.Object, into any) error {
 	return err
 }
 
-// kinds are the types of fields in words of JSON.
+// kinds maps kinds of Go values to the names of JSON types, for errors.
 var kinds = map[reflect.Kind]string{
 	reflect.String: "a string, in quotes if YAML reads another type", reflect.Int32: "a number", reflect.Slice: "an array", reflect.Struct: "an object",
 }
 
-// called returns how the server calls a webhook.
+// called returns the address and the authorities of a webhook.
 func called(name string, c clientConfig) (engine.Webhook, error) {
 	webhook := engine.Webhook{Name: name, URL: c.URL}
 	if service := c.Service; service != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// processes is the engine of servers without another one. It is a variable of the package because the servers of a test
-// process share miniapi processes.
+// processes is the default engine. It is a package variable because the servers of a test process share miniapi
+// processes.
 var processes engine.Engine = &process.Engine{Program: program.Find}
 
-// documents caches the files that options name. The servers of a test process share the cache, because most of them name
-// the same files.
+// documents caches the decoded content of files that options name. It is a package variable because most servers of a
+// test process read the same files.
 var documents = &manifests.Documents{}
 
-// WithEngine replaces the engine, which runs the server. Choose gets the engine of earlier options. WithEngine is for package
-// inprocess, and for engines of other programs.
+// WithEngine sets the engine, which runs the server. The function choose gets the engine of the earlier options. Only
+// package inprocess, and engines of other programs, need WithEngine.
 func WithEngine(choose func(earlier engine.Engine) (engine.Engine, error)) Option {
 	return func(o *options) error {
 		if choose == nil {

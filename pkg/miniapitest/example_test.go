@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Examples have no testing.TB, so they call New and Stop instead of Start.
+// An example function has no testing.TB, so the examples call New and Stop instead of Start.
 func ExampleNew() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx)
@@ -37,7 +37,7 @@ func ExampleNew() {
 	// kube-system
 }
 
-// The service in the configuration is the handler.
+// The name of the service in the configuration stands for the handlers of WithWebhook.
 func ExampleWithWebhookManifests() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx,
@@ -69,7 +69,7 @@ func ExampleWithWebhookManifests() {
 	// map[] admission webhook "refuse.example.com" denied the request: it is called so
 }
 
-// Reset is for tests that share a server.
+// Reset restores the objects of the start, so that tests can share a server.
 func ExampleServer_Reset() {
 	ctx := context.Background()
 	srv, err := miniapitest.New(ctx, miniapitest.WithObjects(

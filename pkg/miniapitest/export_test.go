@@ -2,7 +2,7 @@ package miniapitest
 
 import "time"
 
-// WithReachTimeout changes the time that Start waits for a webhook.
+// WithReachTimeout sets the time for which Start waits until it can reach a webhook.
 func WithReachTimeout(timeout time.Duration) Option {
 	return func(o *options) error {
 		o.reachTimeout = timeout
@@ -10,5 +10,5 @@ func WithReachTimeout(timeout time.Duration) Option {
 	}
 }
 
-// WaitForHandlers changes the time that Stop leaves to webhook handlers.
+// WaitForHandlers sets the time for which Stop waits for handlers of webhooks.
 func (s *Server) WaitForHandlers(patience time.Duration) { s.webhooks.patience = patience }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ownFlags are the flags that options of the fixture set, and what to use instead.
+// ownFlags are the flags that WithFlags refuses, because options of the fixture set them. The values say what to use
+// instead.
 var ownFlags = map[string]string{
 	"data-dir":                  "WithDataDir sets it",
 	"controllers":               "WithControllers sets it",
@@ -18,9 +19,9 @@ var ownFlags = map[string]string{
 	"secure-port":               "the server takes a free port",
 }
 
-// WithFlags sets flags of "miniapi serve", each as --name=value, or as --name for true. "miniapi serve --help-all" lists
-// them. Paths in flags are relative to the folder where the first server of the test process was started, which is the
-// folder of the test.
+// WithFlags sets flags of "miniapi serve", each as --name=value, or as --name for true. "miniapi serve --help-all"
+// lists them. Relative paths in flags start at the working directory of the test process when it starts its first
+// server. That is usually the folder of the test.
 func WithFlags(flags ...string) Option {
 	return func(o *options) error {
 		for _, flag := range flags {

@@ -15,21 +15,23 @@ const (
 	folderPrefix   = "miniapitest-"
 	folderLock     = "lock"
 	kubeconfigName = "kubeconfig"
-	// folderOrigin is the file with the report about a server that wasn't stopped.
+	// folderOrigin is the name of a file. It has the report that the next test process prints if the server wasn't
+	// stopped.
 	folderOrigin = "origin"
 )
 
-// folder holds the files of one server. The lock tells other processes that the folder is in use.
+// folder is the temporary folder with the files of one server. A locked file in it tells other processes that the
+// folder is in use.
 type folder struct {
 	path string
-	lock *os.File // nil on systems without such locks
+	lock *os.File // nil if the system has no such locks
 }
 
-// removeOnce removes abandoned folders, once in a process: a folder is abandoned when its process has ended.
+// removeOnce makes a process remove abandoned folders once. A folder is abandoned if its process has ended.
 var removeOnce sync.Once
 
-// folderPath returns the path of a new folder. It is known before the folder is made, so that an engine can remove the
-// folder however this process ends.
+// folderPath returns the path for a new folder, without making it. So an engine in another process can know the path
+// first, and remove the folder even if this process is killed.
 func folderPath() (string, error) {
 	unique := make([]byte, 16)
 	_, err := rand.Read(unique)
@@ -43,7 +45,8 @@ func folderPath() (string, error) {
 	return path, nil
 }
 
-// newFolder makes a folder. With an origin, the next process reports the server if it wasn't stopped.
+// newFolder makes the folder. If an origin is given, the next test process prints a report if the server wasn't
+// stopped.
 func newFolder(path string, origin *origin) (*folder, error) {
 	removeOnce.Do(removeAbandoned)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -55,7 +58,7 @@ func newFolder(path string, origin *origin) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
 	if !tryLock(lock) {
-		// Without a lock file, other processes don't take the folder for abandoned.
+		// Without its lock file, the folder would never count as abandoned.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 		}
@@ -72,7 +75,7 @@ func newFolder(path string, origin *origin) (*folder, error) {
 
 func (f *folder) kubeconfig() string { return filepath.Join(f.path, kubeconfigName) }
 
-// remove removes the folder, and unlocks it afterwards.
+// remove removes the folder, and then releases the lock.
 func (f *folder) remove() error {
 	err := os.RemoveAll(f.path)
 	if f.lock != nil {
@@ -81,8 +84,8 @@ func (f *folder) remove() error {
 	return err
 }
 
-// removeAbandoned removes the folders of processes that ended without Stop. A folder without a kubeconfig is being
-// made.
+// removeAbandoned removes the folders of processes that have ended without Stop. It skips a folder without a
+// kubeconfig, because another process is just making it.
 func removeAbandoned() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {
@@ -101,7 +104,7 @@ func removeAbandoned() {
 			if last, err := os.ReadFile(filepath.Join(path, folderOrigin)); err == nil {
 				reportUnstopped(string(last))
 			}
-			_ = os.RemoveAll(path) // the next process tries again
+			_ = os.RemoveAll(path) // if this fails, the next process tries again
 		}
 		_ = lock.Close()
 	}

@@ -4,5 +4,5 @@ package miniapitest
 
 import "os"
 
-// tryLock returns false: on this system, package syscall has no locks that end with the process.
+// tryLock returns false without locking, because package syscall has no locks on this system that end with the process.
 func tryLock(*os.File) bool { return false }

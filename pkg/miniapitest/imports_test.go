@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The fixture links what client-go links, and nothing else but its own packages: an API server in the test would take
-// seconds to link, and its versions would be the test's.
+// The fixture imports client-go and the packages that client-go imports, and no others. If it imported an API server,
+// each test would take seconds to link, and would have to use the server's versions.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const ours = "github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -37,7 +37,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The fixture's module requires no module of which the user doesn't ask for by client-go. Tests count, too.
+// The go.mod of the fixture requires only modules that client-go requires. That includes the requirements of the
+// fixture's tests.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(context.Background(), "go", "mod", "edit", "-print").Output()

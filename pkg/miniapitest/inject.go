@@ -10,13 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault is a fault that the server injects into its answers, or into its calls of webhooks. The page docs/faults.md has
-// the meaning of each field, by the name in JSON.
+// Fault is a fault that the server injects into its responses, or into its calls of webhooks. docs/faults.md explains
+// each field by its name in JSON.
 type Fault struct {
-	// Name is the name of the fault. The server makes one by default.
+	// Name is the name of the fault. Without a name, the server makes one.
 	Name string `json:"name,omitempty"`
 
-	// These select requests, and an empty field selects all. In lists, * stands for any text.
+	// These fields select the requests that meet the fault. An empty field selects all requests. In the elements of
+	// lists, * stands for any text.
 	Verbs      []string `json:"verbs,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -25,13 +26,14 @@ type Fault struct {
 	UserAgents []string `json:"userAgents,omitempty"`
 	Paths      []string `json:"paths,omitempty"`
 	Webhooks   []string `json:"webhooks,omitempty"`
-	// Requests are numbers of the selected requests, from 1: "3", "2-5", "4-", "1,3".
+	// Requests are the numbers of the selected requests that meet the fault, counted from 1: "3", "2-5", "4-", "1,3".
 	Requests string `json:"requests,omitempty"`
-	// Share is the share of these, such as 0.1.
+	// Share is the part of these requests that meets the fault, such as 0.1.
 	Share float64 `json:"share,omitempty"`
 
-	// Latency is a duration "200ms", a range "100ms..300ms", a mean and its deviation "200ms+-50ms", or an exponential
-	// mean "~200ms". A fault has a latency, or one of the effects below, or both.
+	// Latency is a duration ("200ms"), a range ("100ms..300ms"), a mean with its standard deviation ("200ms+-50ms"), or
+	// the mean of an exponential distribution ("~200ms"). A fault has a latency, one of the effects of the following
+	// fields, or both.
 	Latency    string `json:"latency,omitempty"`
 	Status     int    `json:"status,omitempty"`
 	Reason     string `json:"reason,omitempty"`
@@ -51,15 +53,15 @@ type Fault struct {
 	Executed   bool   `json:"executed,omitempty"`
 }
 
-// InjectedFault is a fault in force.
+// InjectedFault is a fault that the server injects, with counts.
 type InjectedFault struct {
 	Fault `json:",inline"`
-	// Matched is the number of requests that the fault has selected, and Injected the number of those that met it.
+	// Matched is the number of requests that the fault has selected. Injected is the number of requests that met it.
 	Matched  uint64 `json:"matched"`
 	Injected uint64 `json:"injected"`
 }
 
-// faultsPath is the path at which a server lists and changes its faults.
+// faultsPath is the path at which the server lists and changes its faults.
 const faultsPath = "/miniapi/v1/faults"
 
 // Inject makes the server inject faults, from now on until remove is called:
@@ -87,7 +89,7 @@ func (s *Server) Inject(faults ...Fault) (remove func() error, err error) {
 	}, nil
 }
 
-// Faults returns the faults in force, with counts.
+// Faults returns the faults that the server injects, with counts.
 func (s *Server) Faults() ([]InjectedFault, error) {
 	faults, err := askFaults(s.faults(http.MethodGet))
 	if err != nil {
@@ -96,14 +98,14 @@ func (s *Server) Faults() ([]InjectedFault, error) {
 	return faults, nil
 }
 
-// faults returns a request for the server's faults.
+// faults returns a request to the path of the server's faults.
 func (s *Server) faults(verb string, name ...string) *rest.Request {
 	return s.Client().Discovery().RESTClient().Verb(verb).AbsPath(faultsPath).Suffix(name...)
 }
 
 func askFaults(request *rest.Request) ([]InjectedFault, error) {
 	result := request.Do(context.Background())
-	if err := result.Error(); err != nil { // unlike the error of Raw, with the message of the server
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
 		return nil, err
 	}
 	body, err := result.Raw()

@@ -15,13 +15,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// installed is an object that Start installs, and the webhooks that the server calls for it.
+// installed is an object that Start applies, with the webhooks that the server calls because of it.
 type installed struct {
 	manifests.Object
 	webhooks []engine.Webhook
 }
 
-// add appends objects to a list of Start.
+// add appends objects to one of the lists that Start applies.
 func add(to *[]installed, objects []manifests.Object) error {
 	for _, object := range objects {
 		webhooks, err := webhooksOf(object)
@@ -33,15 +33,15 @@ func add(to *[]installed, objects []manifests.Object) error {
 	return nil
 }
 
-// step is a set of objects that are applied together, and of webhooks that are reached afterwards.
+// step is a set of objects that are applied one after the other, and of webhooks that must be reachable afterwards.
 type step struct {
 	objects  []manifests.Object
 	webhooks []engine.Webhook
 }
 
-// steps returns the order of a start: definitions, because objects need them; objects; then configurations, whose
-// webhooks would otherwise see the objects. A webhook among the objects is reached before the next object is applied,
-// which the server may ask it about.
+// steps returns the steps of a start in their order. Custom resource definitions come first, because objects need them.
+// Other objects come next. Webhook configurations come last, because their webhooks would be called for the objects. If
+// an object is itself a configuration, its webhooks must be reachable before the next object is applied.
 func (o *options) steps(info engine.Info) []step {
 	var late []engine.Webhook
 	steps := []step{together(o.definitions), {}}
@@ -71,7 +71,7 @@ func together(objects []installed) step {
 	return s
 }
 
-// isLate reports whether the objects include an address of the webhook's service. Such a webhook can be reached only
+// isLate reports whether one of the objects has an address of the webhook's service. Such a webhook is reachable only
 // after all objects are applied.
 func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	service := webhook.Service
@@ -96,7 +96,7 @@ func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	})
 }
 
-// early are the objects that the server may have from its start: definitions that are applied before anything else.
+// early returns the definitions that are applied before any other object. The server can store them at its start.
 func (o *options) early() []manifests.Object {
 	var objects []manifests.Object
 	for _, definition := range o.definitions {
@@ -109,7 +109,7 @@ func (o *options) early() []manifests.Object {
 	return append(objects, manifests.Leading(others)...)
 }
 
-// describe adds the early objects to the description.
+// describe adds definitions to the description of the server.
 func (o *options) describe(early []manifests.Object) error {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {
@@ -122,7 +122,8 @@ func (o *options) describe(early []manifests.Object) error {
 	return nil
 }
 
-// install applies the objects of the options that the server doesn't have from its start, and reaches each webhook once.
+// install applies the objects of the options, except for those that the server has stored at its start. It also checks
+// once for each webhook that the server can reach it.
 func (s *Server) install(ctx context.Context, o *options, early []manifests.Object) error {
 	info, reached := s.server.Info(), map[string]bool{}
 	applier, there := s.applier(), map[*unstructured.Unstructured]bool{}
@@ -150,7 +151,7 @@ func (s *Server) install(ctx context.Context, o *options, early []manifests.Obje
 	return nil
 }
 
-// addressOf returns a key that differs for webhooks that are called differently.
+// addressOf returns a text that is the same for webhooks with the same address.
 func addressOf(webhook engine.Webhook) string {
 	service := engine.Service{}
 	if webhook.Service != nil {
@@ -159,8 +160,8 @@ func addressOf(webhook engine.Webhook) string {
 	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
 }
 
-// explainUnreached adds to an error how to give the webhook's service an address, or why the server doesn't trust the
-// fixture.
+// explainUnreached extends the error about a webhook that the server can't reach. It says how to give the webhook's
+// service an address, or why the server doesn't trust the certificate.
 func explainUnreached(webhook engine.Webhook, info engine.Info, fixture string, err error) error {
 	const later = "; configure a webhook that is meant to be unreachable, or that listens later, after the start, by Apply or a client"
 	service := webhook.Service

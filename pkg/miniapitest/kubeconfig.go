@@ -10,14 +10,15 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// adminContext is the name of the cluster, and of the admin's context and user, in a kubeconfig.
+// adminContext is a name in the kubeconfig: that of the cluster, and that of the admin's context and user.
 const adminContext = "miniapi"
 
-// KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. The current context is the admin's;
-// each user of WithUser has a context with the user's name. Stop removes the file.
+// KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. Its current context is the admin's.
+// Each user of WithUser also has a context, whose name is the user's. Stop removes the file.
 func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 
-// Kubeconfig returns the content of a kubeconfig for a client configuration of this server, such as that of AddUser.
+// Kubeconfig returns the content of a kubeconfig for a client configuration of this server, such as the result of
+// AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	if config == nil {
 		return nil, errors.New("the client configuration is nil: Config, AddUser and User return one")
@@ -28,7 +29,7 @@ func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	return clientcmd.Write(*kubeconfig(adminContext, map[string]*rest.Config{adminContext: config}))
 }
 
-// writeKubeconfig makes the folder of the server's files and writes the kubeconfig.
+// writeKubeconfig makes the folder of the server's files, and writes the kubeconfig into it.
 func (s *Server) writeKubeconfig(path string) error {
 	folder, err := newFolder(path, s.origin)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Server) writeKubeconfig(path string) error {
 	defer s.mu.Unlock()
 	contexts, admin := maps.Clone(s.users), adminContext
 	for contexts[admin] != nil {
-		admin += "-admin" // a user has that name, and so a context
+		admin += "-admin" // a user of WithUser has the same name
 	}
 	contexts[admin] = s.config
 	if err := clientcmd.WriteToFile(*kubeconfig(admin, contexts), s.KubeconfigFile()); err != nil {

@@ -9,22 +9,22 @@ import (
 	"sync"
 )
 
-// logLines is the number of lines that are kept of a server's log. An error is at the end of the log.
+// logLines is the number of lines that are kept of the end of a server's log. Errors are usually at the end.
 const logLines = 100
 
-// serverLog keeps the end of the log of one server, and of the fixture's own entries about the server.
+// serverLog keeps the end of one server's log. The log includes the fixture's own entries about the server.
 type serverLog struct {
 	mu    sync.Mutex
 	lines []string
-	// before is the number of lines that were dropped.
+	// before is the number of lines before the kept ones.
 	before int
-	// warnings are about options that don't do what they ask for.
+	// warnings are the warnings about options that don't have the expected effect.
 	warnings []string
-	// to gets the lines as they come. It is nil if the lines are only kept.
+	// to gets each line at once. It is nil without WithLog.
 	to io.Writer
 }
 
-// note takes an entry of the fixture itself.
+// note adds an entry of the fixture itself.
 func (l *serverLog) note(format string, args ...any) {
 	l.add("miniapitest: " + fmt.Sprintf(format, args...))
 }
@@ -33,7 +33,7 @@ func (l *serverLog) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.to != nil {
-		_, _ = io.WriteString(l.to, line+"\n") // an error of the log has no other place to go
+		_, _ = io.WriteString(l.to, line+"\n") // if the log can't be written, there is no place to report it
 	}
 	if len(l.lines) == logLines {
 		l.lines = slices.Delete(l.lines, 0, 1)
@@ -42,7 +42,7 @@ func (l *serverLog) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// warn takes a warning about the options. The log has it, too.
+// warn adds a warning about an option, also to the log.
 func (l *serverLog) warn(warning string) {
 	l.add("Warning: " + warning)
 	l.mu.Lock()
@@ -50,14 +50,14 @@ func (l *serverLog) warn(warning string) {
 	l.warnings = append(l.warnings, warning)
 }
 
-// warned returns the warnings.
+// warned returns the warnings about options.
 func (l *serverLog) warned() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.warnings)
 }
 
-// explain adds the log to the error of a start.
+// explain adds the end of the log to the error of a failed start.
 func (l *serverLog) explain(err error) error {
 	if text := l.String(); text != "" {
 		return errors.Join(err, fmt.Errorf("the server's log:\n%s", text))
@@ -65,7 +65,7 @@ func (l *serverLog) explain(err error) error {
 	return err
 }
 
-// String returns the end of the log, or "".
+// String returns the end of the log, or "" if it is empty.
 func (l *serverLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *serverLog) String() string {
 	return text
 }
 
-// unread returns the end of a log that is only kept, or "".
+// unread returns the end of the log, or "" if WithLog has already shown the log.
 func (l *serverLog) unread() string {
 	if l.to != nil {
 		return ""

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// The error of a start has the end of its server's log, and no other server's.
+// The error of a failed start has the end of its own server's log, and no lines of other servers.
 func TestServerLog(t *testing.T) {
 	t.Parallel()
 	errFailed := errors.New("failed")
 	logs := [2]serverLog{}
-	if err := logs[0].explain(errFailed); err != errFailed { //nolint:errorlint // nothing is added
+	if err := logs[0].explain(errFailed); err != errFailed { //nolint:errorlint // an empty log adds nothing to the error
 		t.Errorf("want the error as it was, got %v", err)
 	}
 	for i := range logs {

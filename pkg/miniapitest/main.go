@@ -17,7 +17,8 @@ import (
 // The warnings that "miniapi serve" would print go to standard error. If a test fails, the end of the server's log goes
 // there, too.
 //
-// Main is for tests that don't disturb each other. Other tests call Start, or call Reset one after the other.
+// Use Main if the tests of the package can share the server's objects. Otherwise let each test call Start, or run the
+// tests one after the other and let each call Reset first.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 	if isNil(m) || srv == nil {
 		fmt.Fprintln(os.Stderr, "miniapitest: Main(m, &srv): m or &srv is nil")

@@ -20,8 +20,8 @@ import (
 
 // WithCRDs installs the CustomResourceDefinitions in files, globs or folders, before all other objects. Other objects
 // are skipped. Kustomize's patches of definitions are applied if their files are named, and skipped in folders and
-// globs, because a project needn't use all of them. Conversion services are the handlers of WithWebhook, like the
-// services of WithWebhookManifests. Start fails if it can't reach one of them.
+// globs, because a project needn't use all of them. If a definition has a conversion webhook with a service, the server
+// calls the handlers of WithWebhook instead of the service. Start fails if the server can't reach such a webhook.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) error { return o.addDefinitions(manifests.Reader{Documents: documents}, paths) }
 }
@@ -57,8 +57,8 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 var errNoManifests = errors.New("manifests need a path: a file, a glob or a folder")
 
 // WithManifests applies the objects in files, globs or folders, in order: custom resources may follow their
-// definitions. Start fails if it can't reach a webhook among them. The server finds the services that such webhooks
-// name by their Service objects, or by WithWebhookService.
+// definitions. If an object configures a webhook, Start fails if the server can't reach the webhook. The server finds
+// the address of the webhook's service by the Service object, or by WithWebhookService.
 func WithManifests(paths ...string) Option {
 	return func(o *options) error { return o.addManifests(manifests.Reader{Documents: documents}, paths) }
 }
@@ -85,8 +85,9 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	return add(&o.objects, objects)
 }
 
-// WithObjects applies objects, in order with the objects of WithManifests. Their types are those of k8s.io/api and
-// apiextensions/v1, or any type whose apiVersion and kind are set. A list stands for its items.
+// WithObjects applies objects. It keeps the order of all options WithObjects and WithManifests. The types of the
+// objects are those of k8s.io/api and apiextensions/v1, or any type whose apiVersion and kind are set. A list stands
+// for its items.
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
@@ -117,7 +118,7 @@ func (s *Server) Apply(ctx context.Context, paths ...string) error {
 	return explainUnknown(s.applier().Apply(ctx, objects))
 }
 
-// applier returns the function that applies objects to the server. Warnings of the server are in its log.
+// applier returns an Applier for the server. Warnings about objects go to the server's log.
 func (s *Server) applier() manifests.Applier {
 	return manifests.Applier{Config: s.config, Warn: func(object manifests.Object, text string) {
 		s.log.note("warning: %s: %s %s: %s", object.Source, object.GetKind(), object.GetName(), text)
@@ -136,13 +137,13 @@ func explainUnknown(err error) error {
 	return fmt.Errorf("%w: apply the definition of a custom resource together with it or before it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
-// checkWholeDefinition returns an error for kustomize's patch of a definition, by the rule of envtest.
+// checkWholeDefinition returns an error if a definition is only a patch for kustomize. envtest uses the same rule.
 func checkWholeDefinition(u *unstructured.Unstructured) error {
 	if !manifests.IsDefinition(u.GroupVersionKind()) {
 		return nil
 	}
 	for _, field := range []string{"group", "names"} {
-		// The server refuses a field that isn't a map.
+		// An error is for a field of the wrong type, and the server reports that.
 		if _, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", field); !found && err == nil {
 			return fmt.Errorf("spec.%s must be set", field)
 		}
@@ -150,13 +151,13 @@ func checkWholeDefinition(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// patched applies the patches among the objects and returns the definitions.
+// patched applies the patches among the objects to the definitions, and returns the definitions.
 func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	isPatch := func(o manifests.Object) bool { return checkWholeDefinition(o.Unstructured) != nil }
 	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
 	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
 		found := false
-		for i, definition := range definitions { // several paths may give the same definition
+		for i, definition := range definitions { // two paths may give the same definition, and both must be patched
 			if definition.GetName() != patch.GetName() {
 				continue
 			}
@@ -172,7 +173,8 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 	return definitions, nil
 }
 
-// merged returns an object with a JSON merge patch (RFC 7386). The object stays as it is, because others may have it.
+// merged returns a copy of an object with a JSON merge patch (RFC 7386). It doesn't change the object, because the
+// cache of files may share it.
 func merged(object, patch map[string]any) map[string]any {
 	result := map[string]any{}
 	maps.Copy(result, object)
@@ -191,13 +193,13 @@ func merged(object, patch map[string]any) map[string]any {
 	return result
 }
 
-// asManifests returns the object, or the items of a list.
+// asManifests returns an object as a manifest. For a list, it returns the items.
 func asManifests(object runtime.Object, source string) ([]manifests.Object, error) {
 	if isNil(object) {
 		return nil, fmt.Errorf("%s, %T, is nil", source, object)
 	}
 	switch o := object.(type) {
-	case *runtime.Unknown: // an item of a v1 List that hasn't been decoded
+	case *runtime.Unknown: // an item of a v1 List that isn't decoded yet
 		return manifests.Reader{}.Decode(source, o.Raw)
 	case *unstructured.Unstructured:
 		if o.IsList() {
@@ -246,7 +248,7 @@ func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 		}
 		u.SetGroupVersionKind(gvk)
 	}
-	// Go types have these fields even if they aren't set.
+	// The JSON of Go types has these fields even if they aren't set.
 	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	if status, ok := content["status"].(map[string]any); ok && len(status) == 0 {
 		delete(content, "status")
@@ -254,7 +256,7 @@ func asUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// kindOf returns the kind of a type of k8s.io/api or apiextensions/v1.
+// kindOf returns the kind of an object by its Go type, for the types of k8s.io/api and apiextensions/v1.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
 		return kinds[0], nil
@@ -265,6 +267,6 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, errors.New("set apiVersion and kind of the object: its type isn't one of k8s.io/api")
 }
 
-// definitionTypes is the package of definitions. To import it costs what importing an API server costs, so a type is
-// known by the package's path.
+// definitionTypes is the import path of the Go types of custom resource definitions. Importing the package would make
+// each test link an API server, so kindOf compares the path.
 const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"

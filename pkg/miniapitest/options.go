@@ -15,26 +15,26 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// Option changes how a server is started.
+// Option is an option of Start and New.
 type Option func(*options) error
 
 type options struct {
 	engine engine.Engine
-	// description has the options that are data.
+	// description has the options that an engine needs. They are data.
 	description engine.Description
 	users       []user
 
-	// Objects to apply: see steps.
+	// The objects to apply, in the order of steps.
 	definitions, objects, configurations []installed
 
 	handlers map[string]http.Handler
-	services []engine.Place // of WithWebhookService
-	// extensions are those of WithRuntimeExtension.
+	services []engine.Place // from WithWebhookService
+	// extensions are the runtime extensions of WithRuntimeExtension.
 	extensions []extension
-	// reachTimeout bounds the time until a webhook listens.
+	// reachTimeout limits the time until the server can reach a webhook.
 	reachTimeout time.Duration
 
-	folder    string // of the server's files
+	folder    string // for the server's files
 	logTo     io.Writer
 	auditSink func(event []byte) error
 }
@@ -51,21 +51,21 @@ func newOptions() *options {
 	}
 }
 
-// reachTimeout is the default of the options.
+// reachTimeout is the default of options.reachTimeout.
 const reachTimeout = 10 * time.Second
 
-// isNil is also true for an interface with a nil pointer or function.
+// isNil tells whether a value is nil, or an interface that holds a nil pointer or function.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil()
 }
 
 // Legacy serves API versions that kube-apiserver has removed, such as extensions/v1beta1 and
-// admissionregistration.k8s.io/v1beta1. It doesn't serve apiextensions.k8s.io/v1beta1: definitions have v1 alone.
+// admissionregistration.k8s.io/v1beta1. Custom resource definitions are still served in v1 only.
 func Legacy() Option { return WithAPIs("api/legacy") }
 
 // WithAPIs serves further API versions, as --runtime-config does: "resource.k8s.io/v1beta1", "api/beta". With "=false"
-// after its name, a version is not served.
+// at the end, a version is not served.
 func WithAPIs(groupVersions ...string) Option {
 	return func(o *options) error {
 		for _, gv := range groupVersions {
@@ -98,7 +98,7 @@ func WithoutAdmissionPlugins(names ...string) Option {
 	}
 }
 
-// checkPlugins returns an error for a plugin that is both on and off.
+// checkPlugins returns an error if options turn a plugin both on and off.
 func (o *options) checkPlugins(names []string) error {
 	for _, name := range names {
 		if slices.Contains(o.description.EnablePlugins, name) && slices.Contains(o.description.DisablePlugins, name) {
@@ -108,10 +108,10 @@ func (o *options) checkPlugins(names []string) error {
 	return nil
 }
 
-// WithControllers runs controllers in the server: those that empty deleted namespaces, collect garbage, make service
-// accounts, and so on. A name selects one, "*" all, and "-name" excludes one. The names are those of
-// kube-controller-manager, such as "namespace-controller" and "garbage-collector-controller". Without the option none run,
-// as in envtest.
+// WithControllers runs controllers of kube-controller-manager in the server, for example to delete the objects of
+// deleted namespaces, to collect garbage, or to make service accounts. A name selects a controller, "*" selects all,
+// and "-name" excludes one. The names are those of kube-controller-manager, such as "namespace-controller" and
+// "garbage-collector-controller". Without the option, no controller runs, as in envtest.
 func WithControllers(names ...string) Option {
 	return func(o *options) error {
 		if len(names) == 0 {
@@ -124,10 +124,10 @@ func WithControllers(names ...string) Option {
 
 // WithFeatureGates turns feature gates on or off.
 //
-// The gates of k8s.io/apiserver are state of the process, so servers with other gates have another miniapi process. In the
-// test's own process (package inprocess), servers that run at the same time must agree: Start fails for a server with
-// other gates, whether it has this option or another server has. When the last server has stopped, the gates are as
-// before. ServiceAccountNodeAudienceRestriction, which only kube-apiserver has, is accepted too and belongs to one server.
+// A process has one set of gates, so servers with different gates run in different miniapi processes. With package
+// inprocess there is only the test's own process: servers that run at the same time must have the same gates, and Start
+// fails otherwise. When the last server has stopped, the gates have their earlier values again. One gate of
+// kube-apiserver, ServiceAccountNodeAudienceRestriction, can differ from server to server.
 func WithFeatureGates(gates map[string]bool) Option {
 	return func(o *options) error {
 		for _, name := range sets.List(sets.KeySet(gates)) {
@@ -141,9 +141,9 @@ func WithFeatureGates(gates map[string]bool) Option {
 	}
 }
 
-// WithLog writes the server's log as it comes: to t.Output(), which "go test -v" shows, to GinkgoWriter, or to
-// os.Stderr. Without the option, a test that fails shows the end of the log. Entries come until the server has stopped.
-// The log includes klog's entries of other servers that run at the same time.
+// WithLog writes the server's log to a writer, line by line: for example to t.Output(), which "go test -v" shows, to
+// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. There may be entries until
+// the server has stopped. The log includes entries of other servers that log by klog at the same time.
 func WithLog(to io.Writer) Option {
 	return func(o *options) error {
 		if isNil(to) {
@@ -154,10 +154,10 @@ func WithLog(to io.Writer) Option {
 	}
 }
 
-// WithEmulatedVersion makes the server serve the kinds and versions of a version of Kubernetes, such as "1.35". The
-// feature gates of k8s.io/apiserver are those of that version. Fields and validation are not emulated.
+// WithEmulatedVersion makes the server serve the kinds and API versions of an earlier version of Kubernetes, such as
+// "1.35", with the feature gates that k8s.io/apiserver had then. Fields and validation aren't emulated.
 //
-// The version is state of the process, like feature gates: see [WithFeatureGates].
+// A process has one emulated version, so what [WithFeatureGates] says about processes also applies here.
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
 		if minor == "" {
@@ -171,8 +171,8 @@ func WithEmulatedVersion(minor string) Option {
 	}
 }
 
-// WithUser makes a user at the start, as Server.AddUser does later. Server.User returns its client configuration, and
-// KubeconfigFile has a context of its name.
+// WithUser makes a user at the start, as Server.AddUser does later. Server.User returns the user's client
+// configuration, and KubeconfigFile has a context with the user's name.
 func WithUser(name string, groups ...string) Option {
 	return func(o *options) error {
 		if name == "" {
@@ -188,7 +188,7 @@ func WithUser(name string, groups ...string) Option {
 	}
 }
 
-// WithDataDir keeps the data in a folder. A later server with the same folder has the data.
+// WithDataDir keeps the server's data in a folder. A later server with the same folder has the same objects.
 func WithDataDir(dir string) Option {
 	return func(o *options) error {
 		if dir == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Fifty servers run at the same time, and each calls the webhook of its own test. The test is for the race detector, too,
-// with which a test that links an API server takes long.
+// Fifty servers run at the same time, and each calls the webhook of its own test. Run the test with the race detector,
+// too: with the fixture, that doesn't have to link an API server.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	const n = 50

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// asking returns a configuration of a webhook that is asked about config maps.
+// asking returns a webhook configuration for ConfigMaps.
 func asking(clientConfig admissionregistrationv1.WebhookClientConfig) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(30)
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
@@ -37,10 +37,10 @@ func asking(clientConfig admissionregistrationv1.WebhookClientConfig) *admission
 	}
 }
 
-// Starts that wait for webhooks don't keep other servers from starting.
+// Starts that wait for webhooks don't delay the starts of other servers.
 func TestWaitingStarts(t *testing.T) {
 	t.Parallel()
-	many := 2*runtime.GOMAXPROCS(0) + 1 // more than can start at a time
+	many := 2*runtime.GOMAXPROCS(0) + 1 // more starts than can run at the same time
 	waiting, answer := make(chan struct{}, many), make(chan struct{})
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		waiting <- struct{}{}
@@ -82,7 +82,7 @@ func TestWaitingStarts(t *testing.T) {
 	starts.Wait()
 }
 
-// A handler that is running during a stop may answer.
+// A handler that is running when Stop is called can still answer.
 func TestStopLetsHandlersAnswer(t *testing.T) {
 	t.Parallel()
 	type event struct {
@@ -97,7 +97,7 @@ func TestStopLetsHandlersAnswer(t *testing.T) {
 	var address *url.URL
 	srv := miniapitest.Start(t,
 		miniapitest.WithAudit(policy, func(e *event) { answers <- e.ResponseStatus }),
-		miniapitest.WithWebhookService("system", "webhook-service"), // called by HTTP/1.1
+		miniapitest.WithWebhookService("system", "webhook-service"), // the server calls a service by HTTP/1.1
 		miniapitest.WithWebhook("/validate", miniapitest.AdmissionHandler(func(ctx context.Context, _ *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 			close(isAsked)
 			stopping := func(ctx context.Context) (bool, error) {
@@ -126,7 +126,7 @@ func TestStopLetsHandlersAnswer(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The connection may end before the response: the audit has the result.
+		// The connection may end before the response, so the test reads the result from the audit log.
 		_, _ = client.CoreV1().ConfigMaps("default").Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}, metav1.CreateOptions{})
 	}()
 	select {

@@ -9,10 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// Record writes each AdmissionReview that the server sends to a webhook of this fixture from now on, and the response,
-// into a folder: a golden file each, which package replay sends to a handler again, without a server. The webhooks are
-// those of [WithWebhook] and [Server.Webhook]; "miniapi record" records those elsewhere too. Stop returns errors of
-// writing. A second call records into another folder instead.
+// Record writes the AdmissionReviews that the server sends to webhooks of this fixture from now on, and the responses,
+// into a folder. Each pair is a golden file. Package replay sends the reviews to a handler again, without a server. The
+// webhooks are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Stop returns
+// errors of writing. A second call of Record changes the folder.
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {
@@ -22,10 +22,10 @@ func (s *Server) Record(dir string) error {
 	return nil
 }
 
-// recording is where reviews are recorded.
+// recording has the writer of recorded reviews.
 type recording struct {
 	mu     sync.Mutex
-	writer *reviews.Writer // nil if they aren't
+	writer *reviews.Writer // nil before Record
 	err    error
 }
 
@@ -35,7 +35,7 @@ func (r *recording) set(writer *reviews.Writer) {
 	r.writer = writer
 }
 
-// handler returns a handler that records what it passes on to next.
+// handler returns a handler that records reviews and responses, and calls next.
 func (r *recording) handler(next http.Handler) http.Handler {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,29 +11,29 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// Recorder keeps the admission requests of handlers, in order. The zero value is ready for use. A Recorder can serve
+// Recorder records the requests to admission webhooks, in order. The zero value is ready for use. A Recorder can record
 // several handlers.
 type Recorder struct {
 	mu      sync.Mutex
 	reviews []Review
 }
 
-// Review is a request to a webhook.
+// Review is a recorded request to a webhook.
 type Review struct {
 	// Path is the path of the URL.
 	Path string
-	// Query has the timeout of the server's call.
+	// Query is the query of the URL. It has the timeout of the call.
 	Query  url.Values
 	Header http.Header
 	// APIVersion is the version of the AdmissionReview.
 	APIVersion string
 	Request    *admissionv1.AdmissionRequest
-	// Body is the AdmissionReview in JSON.
+	// Body is the body: the AdmissionReview in JSON.
 	Body []byte
 }
 
-// Handler returns a handler that records requests and passes them to next. If next is nil, so is the handler, which
-// WithWebhook refuses.
+// Handler returns a handler that records requests and passes them to next. If next is nil, the result is nil, and
+// WithWebhook refuses a nil handler.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
 	if isNil(next) {
 		return nil
@@ -62,14 +62,14 @@ func (r *Recorder) add(review Review) {
 	r.reviews = append(r.reviews, review)
 }
 
-// Reviews returns the requests so far.
+// Reviews returns the recorded requests.
 func (r *Recorder) Reviews() []Review {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.reviews)
 }
 
-// Reset forgets all requests.
+// Reset removes all recorded requests.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,21 +9,22 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// restoreTimeout is much longer than a restore takes.
+// restoreTimeout limits a restore, which takes much less.
 const restoreTimeout = 30 * time.Second
 
-// Snapshot is everything that a Server stored at one moment.
+// Snapshot is a copy of all objects of a Server at one moment.
 type Snapshot struct{ stored engine.Snapshot }
 
 // Reset restores the objects of the moment when Start returned, in milliseconds: new objects are deleted, and changed
-// or deleted objects are restored. Watches get ordinary events. Reset ignores finalizers and webhooks, but takes half a
-// second if finalizers hold the resources of definitions that are being deleted.
+// or deleted objects are restored. Watches get ordinary events. Reset ignores finalizers and webhooks. It takes half a
+// second if a custom resource definition is being deleted and finalizers keep its custom resources.
 //
 // When Reset returns, webhooks, policies and other configuration written since the start have no effect any more.
-// Handlers, users and clients stay. Stop the test's controllers before Reset: objects that they write meanwhile stay.
+// Handlers, users and clients stay. Stop the test's controllers before Reset, because objects that they write during
+// Reset stay.
 func (s *Server) Reset() error { return s.Restore(s.started) }
 
-// Snapshot records everything that the server stores now, for Restore.
+// Snapshot copies all objects that the server stores now, for Restore.
 func (s *Server) Snapshot() (*Snapshot, error) {
 	if err := s.checkRunning(); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (s *Server) Restore(snapshot *Snapshot) error {
 	return s.server.Restore(ctx, snapshot.stored)
 }
 
-// checkRunning returns an error if the server has ended: etcd wouldn't answer.
+// checkRunning returns an error if the server has ended, because requests to its etcd would get no answer.
 func (s *Server) checkRunning() error {
 	select {
 	case <-s.server.Ended():

@@ -22,29 +22,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// extensionConfigs are the objects that register extensions.
+// extensionConfigs is the resource of ExtensionConfigs, which register extensions.
 var extensionConfigs = schema.GroupVersionResource{Group: "runtime.cluster.x-k8s.io", Version: "v1beta2", Resource: "extensionconfigs"}
 
 const (
-	// runtimeHooksFlag makes a server call runtime hooks.
+	// runtimeHooksFlag turns the runtime hooks of a server on.
 	runtimeHooksFlag = "--runtime-hooks"
-	// callPath is the path at which a server calls hooks for its clients.
+	// callPath is the path at which the server calls hooks for its clients.
 	callPath = "/miniapi/v1/runtimehooks/call"
-	// discoveryTimeout bounds the time until an extension is discovered.
+	// discoveryTimeout limits the time until the server has discovered an extension.
 	discoveryTimeout = 30 * time.Second
 )
 
-// extension is a runtime extension of an option.
+// extension is a runtime extension of WithRuntimeExtension.
 type extension struct {
 	name     string
 	requests *hookRequests
 }
 
-// WithRuntimeExtension serves a runtime extension by HTTPS, and registers it by an ExtensionConfig with a name. The start
-// returns when the server knows the extension's handlers. The server then has runtime hooks, as by "miniapi serve
-// --runtime-hooks", and Hooks calls them.
+// WithRuntimeExtension serves a runtime extension by HTTPS, and registers it by an ExtensionConfig with the given name.
+// Start returns when the server has discovered the extension's handlers. The option also turns runtime hooks on, as
+// "miniapi serve --runtime-hooks" does. Server.Hooks calls the hooks.
 //
-// The handler is that of package pkg/runtimehooks/extension, or any other that serves the hooks at their paths.
+// The handler is one of package pkg/runtimehooks/extension, or any other that serves the hooks at their paths.
 func WithRuntimeExtension(name string, handler http.Handler) Option {
 	return func(o *options) error {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
@@ -67,26 +67,26 @@ func WithRuntimeExtension(name string, handler http.Handler) Option {
 	}
 }
 
-// Hooks calls the runtime hooks of a server, and lists the requests to its extensions.
+// Hooks calls the runtime hooks of a server, and has the recorded requests to extensions.
 type Hooks struct {
 	server   *Server
-	requests map[string]*hookRequests // by extension
+	requests map[string]*hookRequests // by the name of the extension
 }
 
-// Hooks returns the runtime hooks of a server with WithRuntimeExtension, or with the flag --runtime-hooks.
+// Hooks returns the runtime hooks of a server. The server must have WithRuntimeExtension or the flag --runtime-hooks.
 func (s *Server) Hooks() *Hooks { return s.hooks }
 
 // HookCall is a call of a hook.
 type HookCall struct {
-	// Hook is the name of a hook, such as BeforeClusterCreate, or GROUP/VERSION/HOOK.
+	// Hook is the name of the hook, such as BeforeClusterCreate, or GROUP/VERSION/HOOK.
 	Hook string `json:"hook"`
-	// Handler is the one handler to call, HANDLER.EXTENSION. Without it, all handlers of the hook are called.
+	// Handler selects a single handler, as HANDLER.EXTENSION. If it is "", all handlers of the hook are called.
 	Handler string `json:"handler,omitempty"`
-	// Object is the object for which the hook is called, such as a Cluster, or the whole request. It is anything whose
-	// JSON is that, with apiVersion and kind.
+	// Object is the object that the hook is about, such as a Cluster, or the complete request. Its type is any type
+	// whose JSON has apiVersion and kind.
 	Object any `json:"object,omitempty"`
-	// Namespace is that of the object for which the hook is called. The default is the namespace of Object, or of the first
-	// object in it if it is a request.
+	// Namespace is the namespace of the object that the hook is about. The default is the namespace of Object. If
+	// Object is a request, it is the namespace of the first object in the request.
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request, such as toKubernetesVersion.
 	Fields map[string]any `json:"fields,omitempty"`
@@ -94,37 +94,39 @@ type HookCall struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// HookResult is what a call came to.
+// HookResult is the result of a call of a hook.
 type HookResult struct {
-	// Answers are those of the handlers, in the order of the calls.
+	// Answers are the answers of the handlers, in the order of the calls.
 	Answers []HookAnswer `json:"answers"`
-	// Response is the combined response of the handlers, if there is no error. Decode it into the response of the hook.
+	// Response is the combined response of the handlers. It is empty if there is an error. Decode it into the Go type
+	// of the hook's response.
 	Response json.RawMessage `json:"response"`
-	// Error is why the call has failed: the first handler that failed ends it.
+	// Error is the reason why the call failed. The first handler that fails ends the call.
 	Error string `json:"error"`
 }
 
-// HookAnswer is what a handler answered.
+// HookAnswer is the answer of one handler.
 type HookAnswer struct {
-	// Handler is HANDLER.EXTENSION.
+	// Handler is the name HANDLER.EXTENSION.
 	Handler  string          `json:"handler"`
 	Duration time.Duration   `json:"duration"`
 	Response json.RawMessage `json:"response"`
-	// Error is why the call of the handler has failed, and Ignored the error that its failure policy ignored.
+	// Error is the reason why the call of the handler failed. Ignored is an error that the handler's failure policy
+	// ignores.
 	Error    string   `json:"error"`
 	Ignored  string   `json:"ignored"`
 	Warnings []string `json:"warnings"`
 }
 
-// Call calls a hook, as Cluster API would. The error is that of a call that can't be made. What handlers answer, failures
-// too, is in the result.
+// Call calls a hook as Cluster API does. It returns an error if the call can't be made. Errors of handlers are in the
+// result.
 func (h *Hooks) Call(ctx context.Context, call HookCall) (*HookResult, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
 		return nil, fmt.Errorf("call of hook %q: %w", call.Hook, err)
 	}
 	answer := h.server.Client().Discovery().RESTClient().Post().AbsPath(callPath).Body(body).Do(ctx)
-	err = answer.Error() // unlike the error of Raw, with the message of the server
+	err = answer.Error() // Error has the server's message, and the error of Raw doesn't
 	if apierrors.IsNotFound(err) {
 		return nil, errors.New("the server has no runtime hooks: start it with WithRuntimeExtension, or WithFlags(\"--runtime-hooks\")")
 	}
@@ -139,16 +141,16 @@ func (h *Hooks) Call(ctx context.Context, call HookCall) (*HookResult, error) {
 	return result, json.Unmarshal(data, result)
 }
 
-// HookRequest is a request that an extension got.
+// HookRequest is a recorded request to an extension.
 type HookRequest struct {
-	// Path is /GROUP/VERSION/HOOK/HANDLER, in lower case. That of discovery has no handler.
+	// Path is /GROUP/VERSION/HOOK/HANDLER in lower case. A discovery request has no HANDLER.
 	Path string
-	// Body is the request of the hook.
+	// Body is the request of the hook in JSON.
 	Body json.RawMessage
 }
 
-// Requests returns what was sent to an extension of WithRuntimeExtension: calls of hooks, in their order, without
-// discovery.
+// Requests returns the recorded requests to an extension of WithRuntimeExtension, in their order, without discovery
+// requests.
 func (h *Hooks) Requests(extension string) []HookRequest {
 	if requests := h.requests[extension]; requests != nil {
 		return requests.list()
@@ -156,7 +158,7 @@ func (h *Hooks) Requests(extension string) []HookRequest {
 	return nil
 }
 
-// hookRequests records the requests of an extension.
+// hookRequests records the requests to an extension.
 type hookRequests struct {
 	mu   sync.Mutex
 	seen []HookRequest
@@ -168,7 +170,7 @@ func (r *hookRequests) list() []HookRequest {
 	return slices.Clone(r.seen)
 }
 
-// recording records the requests to a handler.
+// recording returns a handler that records requests and calls next.
 func (r *hookRequests) recording(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -186,7 +188,8 @@ func (r *hookRequests) recording(next http.Handler) http.Handler {
 	})
 }
 
-// registerExtensions creates the ExtensionConfigs of the options, and waits until they are discovered.
+// registerExtensions creates the ExtensionConfigs of the options, and waits until the server has discovered the
+// extensions.
 func (s *Server) registerExtensions(ctx context.Context, extensions []extension) error {
 	s.hooks = &Hooks{server: s, requests: map[string]*hookRequests{}}
 	for _, e := range extensions {
@@ -198,7 +201,7 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 		config.SetAPIVersion(extensionConfigs.GroupVersion().String())
 		config.SetKind("ExtensionConfig")
 		config.SetName(e.name)
-		// A data folder may have one of an earlier start, at another address.
+		// A data folder may have the ExtensionConfig of an earlier start, with another address.
 		if _, err := s.DynamicClient().Resource(extensionConfigs).Apply(ctx, e.name, config, metav1.ApplyOptions{FieldManager: "miniapitest", Force: true}); err != nil {
 			return fmt.Errorf("WithRuntimeExtension %q: %w", e.name, err)
 		}
@@ -211,11 +214,11 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 	return nil
 }
 
-// awaitDiscovered waits until the server knows the handlers of an extension.
+// awaitDiscovered waits until the server has discovered the handlers of an extension.
 func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
-	// Without a resource version, the first event is the ExtensionConfig as it is.
+	// A watch without a resource version begins with an event for the present ExtensionConfig.
 	watcher, err := s.DynamicClient().Resource(extensionConfigs).Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
@@ -247,7 +250,7 @@ func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
 	}
 }
 
-// isDiscovered reads the condition Discovered of an ExtensionConfig.
+// isDiscovered returns the status and the message of the condition Discovered.
 func isDiscovered(config *unstructured.Unstructured) (discovered bool, message string) {
 	conditions, _, _ := unstructured.NestedSlice(config.Object, "status", "conditions")
 	for _, c := range conditions {

@@ -14,28 +14,28 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Server is a running API server. Its methods are what a test does with one.
+// Server is a running API server for a test.
 type Server struct {
 	server   engine.Server
 	webhooks *webhookServer
 	config   *rest.Config
-	folder   *folder // of KubeconfigFile; nil before prepare
+	folder   *folder // the folder of KubeconfigFile; nil before prepare
 	hooks    *Hooks
-	started  *Snapshot // for Reset; nil with an external etcd
+	started  *Snapshot // the objects at the start, for Reset; nil with an external etcd
 
 	log      *serverLog
-	origin   *origin // nil if the fixture itself stops the server
-	lost     *lost   // nil like origin
+	origin   *origin // nil if the fixture itself will stop the server
+	lost     *lost   // nil if origin is nil
 	stopOnce func() error
 
 	mu    sync.Mutex
 	users map[string]*rest.Config
 }
 
-// Start starts a server for a test, and stops it when the test and its subtests have ended. If the server can't start,
-// the test fails at once, with the reason. The test's log has the warnings that "miniapi serve" would print. If the test
-// fails, its output has the end of the server's log. Where there
-// is no test, as in TestMain, call Main, or New and Stop.
+// Start starts a server for a test. The server stops when the test and its subtests have ended. If the server can't
+// start, the test fails at once with the reason. The test's log has the warnings that "miniapi serve" would print. If
+// the test fails, its output has the end of the server's log. Without a test, as in TestMain, call Main, or New and
+// Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := start(context.Background(), nil, opts)
@@ -56,9 +56,9 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// New starts a server. The caller must call Stop. New is for Ginkgo's BeforeSuite and other places without a
-// testing.TB. The context bounds the start alone. A server that isn't stopped is reported on standard error: when
-// nothing refers to it any more, or by the next process that starts a server.
+// New starts a server. The caller must call Stop. Use New where there is no testing.TB, as in Ginkgo's BeforeSuite. The
+// context is only for the start. If a server isn't stopped, standard error has a report: when the test has no reference
+// to the server any more, or when the next test process starts a server.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOrigin()
 	s, err := start(ctx, o, opts)
@@ -101,7 +101,7 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("the context of the start has ended (%w): %w", context.Cause(ctx), err)
 }
 
-// start starts a server. After an error, nothing is left.
+// start starts a server. If it returns an error, it leaves nothing behind.
 func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*Server, error) {
 	if err := o.checkReplaced(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	if o.folder, err = folderPath(); err != nil {
 		return nil, err
 	}
-	if origin == nil { // otherwise the next test process finds the folder, and reports the server
+	if origin == nil { // for a server of New, the next test process reports the folder if Stop isn't called
 		o.description.Leftover = o.folder
 	}
 	webhooks, err := newWebhookServer(o.handlers, log)
@@ -133,7 +133,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	return s, nil
 }
 
-// takeAudit returns the function that takes audit events.
+// takeAudit returns the function that is called with audit events, or nil.
 func (o *options) takeAudit(log *serverLog) func(event []byte) {
 	return func(event []byte) {
 		if err := o.auditSink(event); err != nil {
@@ -142,7 +142,7 @@ func (o *options) takeAudit(log *serverLog) func(event []byte) {
 	}
 }
 
-// adminConfig returns the admin's client configuration, without a rate limit, which would delay the test.
+// adminConfig returns the client configuration of the admin. It has no rate limit, so that tests aren't slowed down.
 func adminConfig(info engine.Info) *rest.Config {
 	return &rest.Config{
 		Host: info.Host, QPS: -1,
@@ -150,7 +150,7 @@ func adminConfig(info engine.Info) *rest.Config {
 	}
 }
 
-// prepare adds the users, files and objects of the options to the running server.
+// prepare makes the users and files of the options, and applies the objects to the running server.
 func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
@@ -175,10 +175,10 @@ func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Obje
 // Stop stops the server and releases all its resources. Further calls return the first result.
 func (s *Server) Stop() error { return s.stopOnce() }
 
-// stopAll stops the server before the webhooks: the server calls webhooks until its last request is answered. The
-// fixture's own webhooks don't get the full timeouts of their configurations.
+// stopAll stops the server first, and then the webhooks, because the server calls webhooks until its last request is
+// answered. Calls in progress get less time than the timeouts of their webhooks.
 func (s *Server) stopAll() error {
-	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error
+	calls := time.AfterFunc(s.webhooks.patience, func() { _ = s.webhooks.hangUp() }) // close returns the error of hangUp
 	stopped := s.server.Stop()
 	calls.Stop()
 	err := errors.Join(stopped, s.webhooks.close(), s.webhooks.recording.failed())

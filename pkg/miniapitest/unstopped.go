@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// origin is the place of a call of New, whose server the caller must stop.
+// origin is the place in the test where New was called.
 type origin struct {
 	place   string
 	stopped atomic.Bool
 }
 
-// newOrigin returns the place where the caller of newOrigin was called.
+// newOrigin returns the place from which the caller of newOrigin was called.
 func newOrigin() *origin {
 	place := "an unknown place"
 	if _, file, line, ok := runtime.Caller(2); ok {
@@ -23,12 +23,12 @@ func newOrigin() *origin {
 	return &origin{place: place}
 }
 
-// lost is reached from a Server alone. Nothing that it refers to refers to it, so it has a finalizer that runs, which an
-// object in a cycle, as a Server is, may not have.
+// lost notices that a test has no reference to a Server any more: only the Server refers to it, and it has a finalizer.
+// The Server itself can't have the finalizer, because it is in a cycle of references.
 type lost struct{ origin *origin }
 
-// watch reports a server that nothing refers to any more, so that nothing can stop it. The server runs on: its clients
-// may still be in use.
+// watch reports a server without Stop when the test has no reference to the server any more. The server continues to
+// run, because the test may still use its clients.
 func (o *origin) watch(s *Server) {
 	s.lost = &lost{o}
 	runtime.SetFinalizer(s.lost, func(l *lost) {
@@ -38,7 +38,7 @@ func (o *origin) watch(s *Server) {
 	})
 }
 
-// last returns the report of the next process that finds files of the server.
+// last returns the report that the next test process prints.
 func (o *origin) last() string {
 	return fmt.Sprintf("process %d (%s) has ended, and the server that New started at %s was not stopped", os.Getpid(), filepath.Base(os.Args[0]), o.place)
 }

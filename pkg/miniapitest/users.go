@@ -10,26 +10,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config returns a client configuration for the admin, without a rate limit. Each call returns a copy.
+// Config returns a new copy of the admin's client configuration. It has no rate limit.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
 // Client returns a typed client for the admin.
 func (s *Server) Client() kubernetes.Interface {
-	// NewForConfig accepts the fixture's own configuration.
+	// The configuration is the fixture's own, so NewForConfig can't fail.
 	return kubernetes.NewForConfigOrDie(s.Config())
 }
 
 // DynamicClient returns a dynamic client for the admin.
 func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }
 
-// errNoUserName is the error for a user without a name: a certificate without a name identifies no user.
+// errNoUserName is the error for a user without a name. A server can't authenticate a certificate without a name.
 var errNoUserName = errors.New("a user needs a name")
 
-// AddUser makes a user and returns its client configuration, with a certificate. RBAC decides what the user may do;
-// members of system:masters may do everything. A user that exists already gets the new groups, so tests that share a
-// server can each add the users they need.
+// AddUser makes a user, and returns the user's client configuration, which has a client certificate. RBAC decides what
+// the user may do; members of system:masters may do everything. An existing user gets the new groups, so each of the
+// tests that share a server can add the same users.
 //
-// Requests of a user without a name fail with the reason.
+// If the name is empty, the requests of the client configuration fail with the reason.
 func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	if name == "" {
 		return failing(errNoUserName)
@@ -46,7 +46,7 @@ func (s *Server) AddUser(name string, groups ...string) *rest.Config {
 	return rest.CopyConfig(config)
 }
 
-// User returns the client configuration of a user made by AddUser or WithUser.
+// User returns the client configuration of a user of AddUser or WithUser.
 func (s *Server) User(name string) *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func (s *Server) User(name string) *rest.Config {
 	return failing(fmt.Errorf("there is no user %q: make one by AddUser or WithUser", name))
 }
 
-// failing returns a configuration whose requests fail, for functions that can't return an error.
+// failing returns a client configuration whose requests fail with an error. Functions use it that can't return the
+// error.
 func failing(err error) *rest.Config {
 	return &rest.Config{Transport: failedTransport{err}}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// wantedKinds are the kinds of a group that an option installs from manifests, in any version.
+// wantedKinds are the kinds of a group, in any version, that an option applies. It skips objects of other kinds.
 type wantedKinds struct {
 	group string
 	kinds []string
-	// others are further kinds of the group, which the option skips.
+	// others are further kinds of the group. The option skips them, although nearly is true for them.
 	others []string
 }
 
@@ -35,13 +35,13 @@ func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == w.group && slices.Contains(w.kinds, gvk.Kind)
 }
 
-// nearly is also true for an object with only the group or only the kind: it is probably misspelled, and skipping it
-// would hide the mistake.
+// nearly tells whether an object has only the group or only the kind of a wanted kind. The other one is probably
+// misspelled, so the object must not be skipped.
 func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
 }
 
-// check returns an error for the first object that isn't of the kinds.
+// check returns an error for the first object that isn't of one of the kinds.
 func (w wantedKinds) check(objects []manifests.Object) error {
 	for _, object := range objects {
 		if !w.has(object.GroupVersionKind()) {

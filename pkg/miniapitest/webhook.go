@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http logs to it
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"net"
 	"net/http"
 	"net/url"
@@ -23,27 +23,27 @@ import (
 const (
 	// patience is the default of webhookServer.patience.
 	patience = time.Second
-	// handlerTimeout bounds the time that a stop waits for handlers whose contexts have ended.
+	// handlerTimeout limits the time for which a stop waits for handlers whose contexts have ended.
 	handlerTimeout = 5 * time.Second
 )
 
-// Webhook is an http.Handler that a Server serves for its own calls, over TLS on a loopback address.
+// Webhook is a handler that the fixture serves to its Server, by TLS on a loopback address.
 type Webhook struct {
 	server *webhookServer
 	path   string
 }
 
-// Webhook serves a handler at a path, in place of an earlier handler: tests that share a server can each serve theirs.
-// A path that ends in a slash serves all paths below it too. The result has the URL and CA bundle for a webhook
-// configuration.
+// Webhook serves a handler at a path. It replaces an earlier handler of the path, so that tests that share a server can
+// each serve their own. A path that ends in a slash also stands for all paths below it. The result has the URL and the
+// CA bundle for a webhook configuration.
 //
 // AdmissionHandler makes a handler from a function. To serve the WebhookMux of a controller-runtime webhook server, use
 // the path "/".
 //
-// If WithWebhook would refuse the path or the handler, calls of the webhook fail with the reason.
+// If the path or the handler is invalid, calls of the webhook fail with the reason.
 func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 	if err := checkWebhook(path, handler); err != nil {
-		path = refusedPath + cleaned(path) // a path that no handler can have
+		path = refusedPath + cleaned(path) // a path that no valid handler has
 		handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		})
@@ -55,7 +55,7 @@ func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 // refusedPath is the path of webhooks that can't be served.
 const refusedPath = "/refused"
 
-// checkWebhook returns an error for a path or handler that can't be served.
+// checkWebhook returns an error for an invalid path or handler.
 func checkWebhook(path string, handler http.Handler) error {
 	switch {
 	case !strings.HasPrefix(path, "/"):
@@ -68,7 +68,7 @@ func checkWebhook(path string, handler http.Handler) error {
 	return nil
 }
 
-// cleaned returns the path in the form that the server calls.
+// cleaned returns a path in the form in which the server calls it.
 func cleaned(p string) string { return path.Join("/", p) }
 
 // URL returns the handler's URL.
@@ -77,24 +77,24 @@ func (w *Webhook) URL() string {
 	return u.String()
 }
 
-// CABundle returns the certificate that verifies the handler's, in PEM.
+// CABundle returns the authority of the handler's certificate, in PEM.
 func (w *Webhook) CABundle() []byte { return w.server.authority.CA() }
 
-// ClientConfig returns the handler's address for a webhook configuration.
+// ClientConfig returns the clientConfig for a webhook configuration: the URL and the CA bundle.
 func (w *Webhook) ClientConfig() admissionregistrationv1.WebhookClientConfig {
 	url := w.URL()
 	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: w.CABundle()}
 }
 
-// webhookServer serves the webhooks of one Server.
+// webhookServer serves all webhooks of one Server.
 type webhookServer struct {
 	listener net.Listener
 	http     *http.Server
 	served   chan struct{}
-	inFlight sync.WaitGroup // incremented under mu, before closed is set
-	// hangUp closes connections and ends the contexts of their requests.
+	inFlight sync.WaitGroup // incremented while mu is held, before closed is set
+	// hangUp closes all connections, and ends the contexts of their requests.
 	hangUp func() error
-	// patience is the time that a stop leaves to handlers whose calls the server waits for.
+	// patience is the time for which a stop waits for handlers whose answers the server needs.
 	patience time.Duration
 
 	log       *serverLog
@@ -107,7 +107,7 @@ type webhookServer struct {
 	closed       bool
 }
 
-// newWebhookServer listens on a port, so that its address is known. It answers after serve.
+// newWebhookServer opens a port, so that its address is known. Requests are answered after serve is called.
 func newWebhookServer(handlers map[string]http.Handler, log *serverLog) (*webhookServer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,15 +119,16 @@ func newWebhookServer(handlers map[string]http.Handler, log *serverLog) (*webhoo
 	}, nil
 }
 
-// serve answers requests with certificates of the server that calls these webhooks.
+// serve answers requests. The certificates come from the authority of the server that calls the webhooks.
 func (s *webhookServer) serve(authority engine.Authority) {
 	s.authority = authority
-	// A request whose body isn't read doesn't notice the end of its connection.
+	// If a handler doesn't read the body, net/http doesn't notice the end of the connection, so hangUp ends the
+	// context.
 	requests, end := context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:     s,
 		BaseContext: func(net.Listener) context.Context { return requests },
-		ErrorLog:    log.New(io.Discard, "", 0), // the response has the error
+		ErrorLog:    log.New(io.Discard, "", 0), // the server that calls the webhook reports the error
 		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificate},
 	}
 	s.hangUp = sync.OnceValue(func() error {
@@ -136,13 +137,13 @@ func (s *webhookServer) serve(authority engine.Authority) {
 	})
 	go func() {
 		defer close(s.served)
-		_ = s.http.ServeTLS(s.listener, "", "") // returns after close
+		_ = s.http.ServeTLS(s.listener, "", "") // ServeTLS returns when close is called
 	}()
 }
 
 func (s *webhookServer) address() string { return s.listener.Addr().String() }
 
-// close closes connections at once, then waits for the running handlers.
+// close closes all connections, and then waits for the running handlers.
 func (s *webhookServer) close() error {
 	if s.http == nil {
 		return s.listener.Close()
@@ -167,7 +168,7 @@ func (s *webhookServer) close() error {
 	}
 }
 
-// certificate returns a certificate for the name that the client calls: NAME.NAMESPACE.svc, or localhost.
+// certificate returns a certificate for the name that the client wants: NAME.NAMESPACE.svc, or localhost.
 func (s *webhookServer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.HasSuffix(name, ".svc") {
@@ -196,8 +197,8 @@ func (s *webhookServer) handle(path string, handler http.Handler) {
 	s.handlers[path] = handler
 }
 
-// find returns the handler of the path, with or without a slash at the end, which the server leaves out, or else of the
-// longest path above it.
+// find returns the handler for a path. A slash at the end doesn't matter, because the server leaves it out. Otherwise,
+// it is the handler of the longest path above.
 func (s *webhookServer) find(path string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +216,7 @@ func (s *webhookServer) find(path string) http.Handler {
 	return nil
 }
 
-// begin reports whether a handler may begin. If so, close waits for it.
+// begin tells whether a handler may start. If it may, close waits for its end.
 func (s *webhookServer) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *webhookServer) begin() bool {
 // ServeHTTP implements http.Handler.
 func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
-		return // the connection is closed
+		return // close has closed the connection
 	}
 	defer s.inFlight.Done()
 	handler, reached := s.find(r.URL.Path), r.Header.Get(engine.ReachHeader) == engine.ReachRequest
@@ -239,7 +240,7 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case handler == nil:
 		http.Error(w, "no webhook is served at "+r.URL.Path, http.StatusNotFound)
 	case reached:
-		// A handler gets only requests that it is configured for.
+		// The request asks whether the server can reach the webhook, and isn't for the handler.
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		call(s.recording.handler(handler), s.log, w, r)

@@ -7,8 +7,9 @@ import (
 	"runtime/debug"
 )
 
-// call runs a handler, and answers with an error if the handler doesn't return: otherwise the server, and so the test,
-// would only see a closed connection. The handler has its own goroutine because t.FailNow ends its goroutine.
+// call runs a handler. If the handler panics or ends its goroutine, call answers with an error. Without the answer, the
+// test would only see a closed connection. The handler runs in a goroutine of its own, because t.FailNow ends the
+// goroutine.
 func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.Request) {
 	ended := make(chan error, 1)
 	go func() {
@@ -18,11 +19,12 @@ func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.R
 		returned = true
 	}()
 	if err := <-ended; err != nil {
-		panic(err) //nolint:forbidigo // it is meant for package http
+		panic(err) //nolint:forbidigo // net/http expects this value
 	}
 }
 
-// answerEnd answers for a handler that hasn't returned. It returns a panic that package http must see.
+// answerEnd answers in place of a handler that hasn't returned. It returns the value of a panic that net/http must see,
+// or nil.
 func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. A path has one handler.
+// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. Each path can have only one
+// handler.
 func WithWebhook(path string, handler http.Handler) Option {
 	return func(o *options) error {
 		if err := checkWebhook(path, handler); err != nil {
@@ -28,8 +29,8 @@ func WithWebhook(path string, handler http.Handler) Option {
 }
 
 // WithWebhookManifests installs the webhook configurations in files, globs or folders, unchanged, after all other
-// objects. Other objects and kustomize's patches are skipped. The services in them are the handlers of WithWebhook, and
-// the server trusts these without a caBundle; no Service object is needed. Start fails if it can't reach one of the
+// objects. Other objects and kustomize's patches are skipped. For each service in them, the server calls the handlers
+// of WithWebhook, and needs neither a Service object nor a caBundle. Start fails if the server can't reach one of the
 // webhooks.
 func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
@@ -60,8 +61,8 @@ func (o *options) addConfigurations(reader manifests.Reader, paths []string) err
 	return add(&o.configurations, objects)
 }
 
-// checkWholeConfiguration returns an error for kustomize's patch of a configuration, which adds an annotation for
-// cert-manager: applied as an object, the patch would replace the configuration.
+// checkWholeConfiguration returns an error if a configuration is only a patch for kustomize, which adds an annotation
+// for cert-manager. Applied as an object, the patch would replace the configuration.
 func checkWholeConfiguration(u *unstructured.Unstructured) error {
 	if _, found := u.Object["webhooks"]; !found {
 		return errors.New("webhooks must be set")
@@ -69,8 +70,8 @@ func checkWholeConfiguration(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// WithWebhookService makes a service the handlers of WithWebhook, for configurations that the test creates, or that
-// come by WithManifests or WithObjects.
+// WithWebhookService makes the server call the handlers of WithWebhook in place of a service. Use it for configurations
+// that the test creates, or that come from WithManifests or WithObjects.
 func WithWebhookService(namespace, name string) Option {
 	return func(o *options) error {
 		if namespace == "" || name == "" {
@@ -81,8 +82,8 @@ func WithWebhookService(namespace, name string) Option {
 	}
 }
 
-// placedServices returns the services of webhooks, with the fixture's address. An address of another option counts
-// instead.
+// placedServices returns the services of webhooks with the address of the fixture, except for services for which
+// another option has an address.
 func (o *options) placedServices(address string) []engine.Place {
 	services := slices.Clone(o.services)
 	for _, object := range slices.Concat(o.definitions, o.configurations) {

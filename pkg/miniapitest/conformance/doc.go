@@ -1,11 +1,11 @@
-// Package conformance judges the code under test by the protocol that it implements, in one call:
+// Package conformance checks in one call that a handler follows the protocol of admission webhooks:
 //
 //	func TestWebhook(t *testing.T) {
 //		conformance.Webhook(t, handler, conformance.Configuration("config/webhook/manifests.yaml"))
 //	}
 //
-// Each case is a subtest, named by its identifier. docs/conformance.md lists them. "miniapi conformance webhook" has the
-// same cases for a webhook that runs.
+// Each case is a subtest, whose name is the identifier of the case. docs/conformance.md lists the cases. "miniapi
+// conformance webhook" runs the same cases for a running webhook.
 //
-// The cases know no policy: test what a webhook decides with package miniapitest.
+// The cases don't test the decisions of a webhook: use package miniapitest for that.
 package conformance

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -34,8 +34,8 @@ type options struct {
 	skip           map[string]string
 }
 
-// Configuration names files, globs or folders with the webhook configurations. The webhooks are sent requests for each of
-// their rules, at the path of their clientConfig, and the configurations themselves are judged.
+// Configuration names files, globs or folders with webhook configurations. For each rule of a configuration, Webhook
+// sends requests to the handler, at the path of the clientConfig. Cases also check the configurations themselves.
 func Configuration(paths ...string) Option {
 	return func(o *options) error {
 		o.configurations = append(o.configurations, paths...)
@@ -43,7 +43,7 @@ func Configuration(paths ...string) Option {
 	}
 }
 
-// Objects names files, globs or folders with objects that the webhooks are sent. Without any, the objects are samples.
+// Objects names files, globs or folders with objects for the requests. Resources without an object get samples.
 func Objects(paths ...string) Option {
 	return func(o *options) error {
 		o.objects = append(o.objects, paths...)
@@ -51,7 +51,8 @@ func Objects(paths ...string) Option {
 	}
 }
 
-// Server passes options to the server that makes the requests, such as miniapitest.WithCRDs for custom resources.
+// Server passes options to the server that makes the requests. With miniapitest.WithCRDs, the server has custom
+// resources.
 func Server(opts ...miniapitest.Option) Option {
 	return func(o *options) error {
 		o.server = append(o.server, opts...)
@@ -59,7 +60,7 @@ func Server(opts ...miniapitest.Option) Option {
 	}
 }
 
-// Path is where a handler without a Configuration is called. The default is "/".
+// Path is the URL path for a handler without a Configuration. The default is "/".
 func Path(at string) Option {
 	return func(o *options) error {
 		if !path.IsAbs(at) {
@@ -70,7 +71,8 @@ func Path(at string) Option {
 	}
 }
 
-// Seed repeats the random objects of a run, whose log has its seed. The default differs from run to run.
+// Seed makes the same random objects as an earlier run, whose log shows its seed. By default, each run has another
+// seed.
 func Seed(seed uint64) Option {
 	return func(o *options) error {
 		o.seed = seed
@@ -78,7 +80,8 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Fuzzed is how many random objects are made for each resource: chain.DefaultFuzzed by default, none if negative.
+// Fuzzed is the number of random objects for each resource. The default is chain.DefaultFuzzed; a negative number
+// stands for none.
 func Fuzzed(n int) Option {
 	return func(o *options) error {
 		o.fuzzed = n
@@ -86,7 +89,8 @@ func Fuzzed(n int) Option {
 	}
 }
 
-// Skip skips cases whose identifiers match a glob in the syntax of path.Match, for a reason.
+// Skip skips the cases whose identifiers match a glob in the syntax of path.Match. The reason appears in the test's
+// log.
 func Skip(glob, reason string) Option {
 	return func(o *options) error {
 		if _, err := path.Match(glob, ""); err != nil || reason == "" {
@@ -97,9 +101,10 @@ func Skip(glob, reason string) Option {
 	}
 }
 
-// Webhook judges the handler of admission webhooks, a subtest for each case. Findings of the level error fail it; the log
-// has the others. A server of miniapitest makes the requests, and judges the objects that the webhooks patch. The cases
-// about certificates are left to "miniapi conformance webhook".
+// Webhook checks the handler of admission webhooks, by a subtest for each case. A subtest fails for findings of the
+// level error, and logs the others. A server of miniapitest makes the requests, and checks the objects that the
+// webhooks patch. The cases about certificates need "miniapi conformance webhook", because a handler has no
+// certificate.
 func Webhook(t *testing.T, handler http.Handler, opts ...Option) {
 	t.Helper()
 	o := &options{path: "/", seed: rand.Uint64(), skip: map[string]string{}}
@@ -124,7 +129,7 @@ func Webhook(t *testing.T, handler http.Handler, opts ...Option) {
 	}
 }
 
-// judge runs a case.
+// judge runs a case as a subtest.
 func judge(t *testing.T, c *webhook.Case, suite *webhook.Suite) {
 	t.Helper()
 	findings, err := c.Run(context.Background(), suite)
@@ -147,14 +152,15 @@ func judge(t *testing.T, c *webhook.Case, suite *webhook.Suite) {
 
 func (o *options) skipped(id string) string {
 	for glob, reason := range o.skip {
-		if matched, _ := path.Match(glob, id); matched { // Skip has refused a malformed glob
+		if matched, _ := path.Match(glob, id); matched { // Skip has already refused a malformed glob
 			return reason
 		}
 	}
 	return ""
 }
 
-// suite serves the handler, and has a server make its requests.
+// suite starts a server for the handler, and an API server that makes the requests. It returns the suite with these
+// requests.
 func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, error) {
 	t.Helper()
 	if handler == nil {
@@ -166,7 +172,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 	}
 	served := httptest.NewUnstartedServer(handler)
 	served.EnableHTTP2 = true
-	served.Config.ErrorLog = log.New(io.Discard, "", 0) // the cases report the connections that a panic ends
+	served.Config.ErrorLog = log.New(io.Discard, "", 0) // a case reports a panic of the handler, so the log needn't
 	served.StartTLS()
 	t.Cleanup(served.Close)
 	at := func(path string) webhook.Endpoint {
@@ -206,7 +212,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 	return suite, suite.Validate()
 }
 
-// load reads objects of files.
+// load reads the objects in files.
 func load(paths []string) ([]*unstructured.Unstructured, error) {
 	objects, err := manifests.Load(paths...)
 	if err != nil {

@@ -2,48 +2,50 @@ package engine
 
 import "encoding/json"
 
-// Description describes a server, by the options of the fixture. The zero value has the defaults of "miniapi serve" on
-// a free port.
+// Description has the options of a server as data. The zero value stands for the defaults of "miniapi serve" and a free
+// port.
 type Description struct {
-	// RuntimeConfig, EnablePlugins and DisablePlugins are those of kube-apiserver's flags.
+	// RuntimeConfig, EnablePlugins and DisablePlugins are the values of kube-apiserver's flags --runtime-config,
+	// --enable-admission-plugins and --disable-admission-plugins.
 	RuntimeConfig                 map[string]string `json:",omitempty"`
 	EnablePlugins, DisablePlugins []string          `json:",omitempty"`
-	// Controllers run in the server: NAME for one, * for all, -NAME for all but one.
+	// Controllers selects the controllers that run in the server: NAME selects one, * selects all, and -NAME excludes
+	// one.
 	Controllers []string `json:",omitempty"`
-	// FeatureGates and EmulatedVersion hold for the process of the server.
+	// FeatureGates and EmulatedVersion apply to the whole process of the server.
 	FeatureGates    map[string]bool `json:",omitempty"`
 	EmulatedVersion string          `json:",omitempty"`
-	// DataDir keeps the data.
+	// DataDir is the folder for the data, or "" for a temporary one.
 	DataDir string `json:",omitempty"`
-	// Audit asks for audit events. AuditPolicy is a Policy of audit.k8s.io/v1 in JSON; without it, all requests are
-	// audited.
+	// Audit makes the server report audit events. AuditPolicy is a Policy of audit.k8s.io/v1 in JSON. Without a policy,
+	// all requests are audited.
 	Audit       bool            `json:",omitempty"`
 	AuditPolicy json.RawMessage `json:",omitempty"`
-	// Services places the services of webhooks that no other option places.
+	// Services has the addresses of webhooks' services, unless another option has an address for the service.
 	Services []Place `json:",omitempty"`
-	// Callers are the admission plugins that must be on.
+	// Callers are the admission plugins that must be on. Otherwise the start fails.
 	Callers []Caller `json:",omitempty"`
 	// Flags are flags of "miniapi serve", as --name or --name=value.
 	Flags []string `json:",omitempty"`
-	// Definitions are CustomResourceDefinitions to have from the start, as if the fixture had applied them. Info.Installed
-	// lists those that the server has. The JSON of a Description leaves out the definitions: an engine in another process
-	// sends each of them, and those that are kept once.
+	// Definitions are CustomResourceDefinitions that the server stores at its start, as if the fixture had applied
+	// them. Info.Installed lists those that the server has stored. The JSON of a Description doesn't have the
+	// definitions: package wire sends them separately, so that Content with Kept is sent only once to a process.
 	Definitions []*Content `json:"-"`
-	// DefinitionManager is the field manager that would apply them.
+	// DefinitionManager is the field manager of the definitions.
 	DefinitionManager string `json:",omitempty"`
-	// Leftover is a folder of the fixture. An engine that outlives the test process removes it, if the server wasn't
-	// stopped.
+	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
+	// process removes the folder.
 	Leftover string `json:",omitempty"`
 }
 
-// Content is an object in JSON. It is never changed: an engine may know it by its address.
+// Content is an object in JSON. It is never changed, so an engine may identify it by its pointer.
 type Content struct {
 	JSON []byte
-	// Kept tells that later descriptions have the content, too. An engine keeps no other content.
+	// Kept is true if later descriptions have the same Content. An engine stores only such Content.
 	Kept bool
 }
 
-// Place is the address of a service, or of one of its ports. Port 0 stands for all ports.
+// Place is the address of a service, or of one of its ports. The port 0 stands for all ports.
 type Place struct {
 	Namespace, Name string
 	Port            int32 `json:",omitempty"`
@@ -53,11 +55,11 @@ type Place struct {
 // Caller is an admission plugin that calls the webhooks of a configuration.
 type Caller struct {
 	Plugin string
-	// Configuration names the configuration, and its source, for an error.
+	// Configuration names the configuration and its source. An error shows it.
 	Configuration string
 }
 
-// Webhook is how a server calls a webhook: by URL or by service.
+// Webhook is the address of a webhook, which is a URL or a service, and its authorities.
 type Webhook struct {
 	Name     string
 	URL      string   `json:",omitempty"`
@@ -71,8 +73,8 @@ type Service struct {
 	Port                  int32
 }
 
-// ReachHeader marks the request by which a server reaches a webhook, and the fixture's answer. The fixture doesn't pass
-// the request to the handler.
+// ReachHeader marks a request of Server.Reach, and the answer of the fixture's webhook server to it. The fixture
+// doesn't pass the request to the handler.
 const (
 	ReachHeader  = "Miniapi-Reach"
 	ReachRequest = "request"

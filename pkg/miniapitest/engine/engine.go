@@ -8,81 +8,85 @@ import (
 
 // Engine runs servers.
 type Engine interface {
-	// Start starts a server and returns when the server is ready. The context bounds the start alone. After an error,
-	// nothing is left.
+	// Start starts a server, and returns when the server is ready. The context is only for the start. If Start returns
+	// an error, it leaves nothing behind.
 	Start(ctx context.Context, d Description, events Events) (Server, error)
 }
 
-// Events are the functions by which a server reports to the fixture. Many goroutines call them.
+// Events has functions that the server calls to report events to the fixture. Several goroutines may call them at the
+// same time.
 type Events struct {
-	// Log takes each line of the server's log, in order. The last call comes before the end of Stop or of a failed
-	// start.
+	// Log is called with each line of the server's log, in order. The last call is over before Stop, or a failed Start,
+	// returns.
 	Log func(line string)
-	// Warn takes each warning about options that don't do what they ask for. The last call comes before Start returns.
+	// Warn is called with each warning about an option that doesn't have the expected effect. The last call is over
+	// before Start returns.
 	Warn func(warning string)
-	// Audit takes each audit event, an Event of audit.k8s.io/v1 in JSON. The request that the event is about waits for
-	// the return. Audit is called only if the description asks for audit events.
+	// Audit is called with each audit event, an Event of audit.k8s.io/v1 in JSON. The event's request waits until Audit
+	// returns. Audit is called only if the description asks for audit events.
 	Audit func(event []byte)
 	// Configured is called during the start, before the server calls a webhook.
 	Configured func(Authority)
 }
 
-// Authority is the certificate authority of a server. The server trusts it for the webhooks of the fixture.
+// Authority is the certificate authority of a server. The server trusts its certificates when it calls webhooks of the
+// fixture.
 type Authority interface {
 	// CA returns the certificate of the authority, in PEM.
 	CA() []byte
-	// ServingCertificate issues a certificate, with its key, in PEM.
+	// ServingCertificate issues a serving certificate. It returns the certificate and its key in PEM.
 	ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error)
 }
 
-// Server is a server that has started.
+// Server is a running server.
 type Server interface {
 	Info() Info
-	// User issues a client certificate, with its key, in PEM.
+	// User issues a client certificate for a user. It returns the certificate and its key in PEM.
 	User(name string, groups []string) (cert, key []byte, err error)
-	// Reach waits until the server reaches a webhook, or the timeout has passed. The error is an [UntrustedError] if the
-	// server doesn't trust the certificate of the webhook.
+	// Reach waits until the server can connect to a webhook, or until the timeout has passed. If the server doesn't
+	// trust the webhook's certificate, the error is an [UntrustedError].
 	Reach(ctx context.Context, webhook Webhook, timeout time.Duration) error
-	// Snapshot records everything that the server stores.
+	// Snapshot copies all stored objects.
 	Snapshot(ctx context.Context) (Snapshot, error)
-	// Restore restores the objects of a snapshot of this server.
+	// Restore brings back the objects of a snapshot of this server.
 	Restore(ctx context.Context, snapshot Snapshot) error
-	// Ended returns a channel that is closed when the server has ended, by Stop or by itself.
+	// Ended returns a channel that is closed when the server has ended, by Stop or by a failure.
 	Ended() <-chan struct{}
 	// Err returns the error of a server that has ended.
 	Err() error
-	// Stop stops the server and returns when everything of it is released.
+	// Stop stops the server. It returns when all resources of the server are released.
 	Stop() error
 }
 
-// Snapshot is everything that a server stored at one moment. Each engine has its own type.
+// Snapshot is a copy of all stored objects at one moment. Each engine has its own type.
 type Snapshot any
 
-// Info describes a running server to the fixture.
+// Info has the properties of a running server that the fixture needs.
 type Info struct {
-	// Host is the URL of the server, and CA the certificate that verifies it, in PEM.
+	// Host is the URL of the server. CA has the authorities that verify its certificate, in PEM.
 	Host string
 	CA   []byte
 	// Cert and Key are the admin's client certificate, in PEM.
 	Cert, Key []byte
-	// Places has the addresses of all services that the options place.
+	// Places has the addresses of all services for which the options have one.
 	Places []Place
-	// Installed are the definitions of the description that the server has. The fixture applies the others.
+	// Installed are the definitions of the description that the server has stored at its start. The fixture applies the
+	// others.
 	Installed []Installed `json:",omitempty"`
-	// Snapshots is false if the server can't make snapshots, because its etcd is external.
+	// Snapshots is false if the server can't make snapshots, as with an external etcd.
 	Snapshots bool
 }
 
-// Installed is a definition of the description that the server has.
+// Installed is a definition of the description that the server has stored at its start.
 type Installed struct {
-	// Index is that of the definition in the description.
+	// Index is the index of the definition in Description.Definitions.
 	Index int
-	// Warnings are those that the answer to a request would have had.
+	// Warnings are the warnings that a client would have got for the definition.
 	Warnings []string `json:",omitempty"`
 }
 
-// PlaceOf returns the address that the options give a service's port, or else the service. It returns "" if they give
-// none.
+// PlaceOf returns the address that the options have for a port of a service. An address for all ports of the service
+// counts if there is none for the port. PlaceOf returns "" if there is neither.
 func (i Info) PlaceOf(namespace, name string, port int32) string {
 	address := ""
 	for _, p := range i.Places {
@@ -97,7 +101,7 @@ func (i Info) PlaceOf(namespace, name string, port int32) string {
 	return address
 }
 
-// UntrustedError is the error of a webhook whose certificate the server doesn't trust.
+// UntrustedError says that the server doesn't trust the certificate of a webhook.
 type UntrustedError struct{ Err error }
 
 // Error implements error.

@@ -1,6 +1,5 @@
-// Package manifests reads Kubernetes manifests and applies them to a server, in the
-// order in which they are given. It is for a server's own start; a cluster's
-// configuration is kubectl's business.
+// Package manifests reads Kubernetes manifests and applies them to a server in the given order. The fixture and the
+// server use it for the objects of a start. Don't use it to manage the configuration of a cluster: use kubectl.
 package manifests
 
 import (
@@ -23,30 +22,30 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// FieldManager owns the applied fields.
+// FieldManager is the field manager of the applied fields.
 const FieldManager = "miniapi"
 
 // Applier applies manifests to a server.
 type Applier struct {
 	// Config is a client configuration of the server.
 	Config *rest.Config
-	// SkipUnknown, if set, is called with each object of a kind that the server doesn't serve. The object is then
-	// skipped. Without it, such an object is an error, which meta.IsNoMatchError recognizes.
+	// SkipUnknown, if set, is called with each object of a kind that the server doesn't serve, and the object is
+	// skipped. If it is nil, such an object is an error, which meta.IsNoMatchError recognizes.
 	SkipUnknown func(Object)
 	// Warn, if set, is called with each warning of the server about an object.
 	Warn func(object Object, text string)
 }
 
-// Apply applies objects one after the other, each in effect before the next. An object waits for the definition of
-// its kind, if that comes later. Only definitions that follow each other are applied at once, and all that is wrong
-// with them is returned. Objects without a namespace go to default.
+// Apply applies objects one after the other. Each object is in effect before the next one is applied. If the definition
+// of an object's kind comes later in the list, the object waits for it. Consecutive definitions are applied at the same
+// time, and the error has the faults of all of them. Objects without a namespace get the namespace default.
 func (a Applier) Apply(ctx context.Context, objects []Object) error {
 	if len(objects) == 0 {
 		return nil
 	}
 	config := rest.CopyConfig(a.Config)
 	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{} // the transport collects them
+	config.WarningHandler = rest.NoWarnings{} // the transport collects warnings
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return collector{next} })
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -67,7 +66,7 @@ type application struct {
 	Applier
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
-	// warned are the objects whose warnings are reported at the end, if they still apply.
+	// warned are objects with warnings that may not be true at the end: see warnAtEnd.
 	warned []warned
 }
 
@@ -98,7 +97,7 @@ func (a *application) all(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-// waits says whether an object's kind isn't served, and objects that come later define it.
+// waits tells whether an object must wait: its kind isn't served, and a definition later in the list defines the kind.
 func (a *application) waits(object Object, later []Object) (bool, error) {
 	gvk := object.GroupVersionKind()
 	if !slices.ContainsFunc(later, func(o Object) bool { return IsDefinition(o.GroupVersionKind()) && defines(o, gvk.GroupKind()) }) {
@@ -111,8 +110,8 @@ func (a *application) waits(object Object, later []Object) (bool, error) {
 	return false, err
 }
 
-// together is how many of the next objects can be applied at once: definitions don't need
-// each other, unless one replaces another.
+// together returns how many of the next objects can be applied at the same time: consecutive definitions with different
+// names, because definitions don't need each other.
 func together(objects []Object) int {
 	names := sets.New[string]()
 	for i, object := range objects {
@@ -124,7 +123,8 @@ func together(objects []Object) int {
 	return len(objects)
 }
 
-// concurrency keeps the processors busy: applying a definition is waiting half of the time.
+// concurrency is the number of definitions that are applied at the same time. Half of the
+// time of applying a definition is waiting, so the number is larger than that of most machines' processors.
 const concurrency = 8
 
 func (a *application) applyTogether(ctx context.Context, objects []Object) error {
@@ -135,7 +135,7 @@ func (a *application) applyTogether(ctx context.Context, objects []Object) error
 	var ended error
 	for i, object := range objects {
 		places <- struct{}{}
-		if ended = context.Cause(ctx); ended != nil { // once is enough for all that haven't begun
+		if ended = context.Cause(ctx); ended != nil { // one check is enough for all definitions that haven't begun
 			break
 		}
 		running.Add(1)
@@ -160,7 +160,7 @@ func (a *application) applyTogether(ctx context.Context, objects []Object) error
 	return ended
 }
 
-// describe adds to an error of which object it is.
+// describe adds the kind, the name and the source of the object to an error.
 func describe(object Object, err error) error {
 	if err == nil {
 		return nil
@@ -169,7 +169,9 @@ func describe(object Object, err error) error {
 }
 
 func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	if gvk == DefinitionKind { // every server has it, and discovery would take a tenth of the time of a small definition
+	// Every server has definitions, so their kind needs no discovery, which would take a tenth of the time of a small
+	// definition.
+	if gvk == DefinitionKind {
 		return &meta.RESTMapping{Resource: definitions, GroupVersionKind: gvk, Scope: meta.RESTScopeRoot}, nil
 	}
 	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -205,8 +207,8 @@ func (a *application) apply(ctx context.Context, object Object, options metav1.A
 	return nil
 }
 
-// checkEstablished checks that the resources of a definition are served. The server has answered the write
-// of the definition when it had judged that.
+// checkEstablished returns an error if the resources of a definition aren't served. It needs no wait: a server of
+// miniapi answers the write of a definition only after its controllers have accepted or refused it.
 func (a *application) checkEstablished(ctx context.Context, name string) error {
 	u, err := a.client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -227,21 +229,21 @@ func isEstablished(condition any) bool {
 	return fields["type"] == "Established" && fields["status"] == string(metav1.ConditionTrue)
 }
 
-// DefinitionGroup is the group of custom resource definitions. Its types are in k8s.io/apiextensions-apiserver, which
-// the fixture doesn't import.
+// DefinitionGroup is the API group of custom resource definitions. The fixture doesn't import
+// k8s.io/apiextensions-apiserver, which has the types.
 const DefinitionGroup = "apiextensions.k8s.io"
 
 var definitions = schema.GroupVersionResource{Group: DefinitionGroup, Version: "v1", Resource: "customresourcedefinitions"}
 
-// DefinitionKind is the kind of definitions in the version that servers have.
+// DefinitionKind is the kind of custom resource definitions, in the version that servers serve.
 var DefinitionKind = schema.GroupVersionKind{Group: DefinitionGroup, Version: "v1", Kind: "CustomResourceDefinition"}
 
-// IsDefinition says whether a kind is CustomResourceDefinition, of any version.
+// IsDefinition tells whether a kind is CustomResourceDefinition, in any version.
 func IsDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == DefinitionGroup && gvk.Kind == "CustomResourceDefinition"
 }
 
-// defines says whether a definition is of a kind.
+// defines tells whether a definition defines a kind.
 func defines(definition Object, kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	name, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")

@@ -14,30 +14,32 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// mostFiles is the number of files whose documents are kept. Later files are decoded each time they are read.
+// mostFiles is the number of files that Documents can cache. Further files are decoded each time.
 const mostFiles = 1000
 
-// Documents keep the documents of files that have definitions alone, for readers that read the files again: to decode
-// those of a project takes longer than to start a server. A file that has changed is decoded again. The zero value is
-// ready for use; a nil pointer keeps nothing.
+// Documents caches the decoded documents of files in which all objects are custom resource definitions. Decoding the
+// definitions of a large project takes longer than starting a server. A file that has changed is decoded again. The
+// zero value is ready for use; a nil pointer caches nothing.
 type Documents struct {
 	mu     sync.Mutex
 	byFile map[string]file
 }
 
-// file is a file as it was decoded.
+// file is the content of a file with its decoded documents.
 type file struct {
 	data      []byte
 	documents []document
 }
 
-// document is a document of a file. One with the encoded form is shared, and nothing may change it.
+// document is a decoded document of a file. If it has the encoded form, the cache shares it, and no caller may change
+// it.
 type document struct {
 	content any
 	encoded *engine.Content
 }
 
-// of returns the documents of a file. A document that can't be decoded is an error; the documents before it are returned.
+// of returns the documents of a file. At a document that can't be decoded, it returns an error and the documents
+// before.
 func (d *Documents) of(source string, data []byte) ([]document, error) {
 	if d == nil {
 		return decodeDocuments(source, data)
@@ -83,7 +85,8 @@ func decodeDocuments(source string, data []byte) ([]document, error) {
 	}
 }
 
-// encodeDefinitions encodes the documents if all of them are definitions or empty, and reports whether they are.
+// encodeDefinitions adds the encoded form to the documents if all of them are definitions or empty. It reports whether
+// they are.
 func encodeDefinitions(documents []document) bool {
 	for _, d := range documents {
 		if d.content == nil {
@@ -116,7 +119,7 @@ func (o Object) Encoded() (*engine.Content, error) {
 	return &engine.Content{JSON: data}, nil
 }
 
-// Leading returns the definitions that come before all other objects. A server may have them from its start.
+// Leading returns the definitions that come before all other objects. A server can store them at its start.
 func Leading(objects []Object) []Object {
 	for i, object := range objects {
 		if object.GroupVersionKind() != DefinitionKind {

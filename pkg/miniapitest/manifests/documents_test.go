@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// Documents spare the decoding of definitions in a file that hasn't changed.
+// Documents returns the cached definitions of a file that hasn't changed, without decoding them again.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,7 +49,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// The number of files whose documents are kept has a limit. Files beyond it are read all the same.
+// The cache has at most mostFiles files. Documents also decodes further files.
 func TestDocumentsAreBounded(t *testing.T) {
 	t.Parallel()
 	documents, files := &Documents{}, fstest.MapFS{}

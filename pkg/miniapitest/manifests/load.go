@@ -20,44 +20,45 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// Object is one object of a manifest, with the place that it was read from.
+// Object is an object of a manifest, with its source.
 type Object struct {
 	*unstructured.Unstructured
-	// Source names the file, and the number of the document in it, from 1.
+	// Source names the file, and the position of the document in the file, counted from 1.
 	Source string
-	// Content is the object in JSON, if the reader has Documents that have it. Nothing may change the object then.
+	// Content is the object in JSON. It is set if the reader's Documents have the object; then the object is shared and
+	// must not be changed.
 	Content *engine.Content
 }
 
-// Reader reads manifests. The zero value reads all objects, from this machine's files.
+// Reader reads manifests. The zero value reads all objects from the file system of the machine.
 type Reader struct {
-	// FS is the file system of the paths, if not this machine's.
+	// FS is the file system of the paths. Nil stands for the file system of the machine.
 	FS fs.FS
-	// Wanted selects objects by their kind. With it, documents that aren't objects are skipped. Without it, all objects
-	// are read, and every document must be an object.
+	// Wanted selects objects by their kind, and documents that aren't objects are skipped. If Wanted is nil, every
+	// document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
-	// Patch returns an error if an object is only a patch for kustomize. In a folder or a glob, if Wanted is set,
-	// patches are skipped; elsewhere they are errors.
+	// Patch returns an error if an object is only a patch for kustomize. If Wanted is set, patches in folders and globs
+	// are skipped. Other patches are errors.
 	Patch func(*unstructured.Unstructured) error
-	// KeepPatches returns patches instead of errors.
+	// KeepPatches makes the reader return patches like objects.
 	KeepPatches bool
-	// Documents, if there are any, spare the decoding of files that were read before.
+	// Documents, if set, caches the decoded content of files.
 	Documents *Documents
 }
 
-// instead ends the errors about files of kustomize.
+// instead is the end of errors about files of kustomize.
 const instead = `name the files of objects instead, or give what "kustomize build" makes`
 
-// Load reads all objects of the paths, from this machine's files.
+// Load reads all objects of the paths from the file system of the machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
-// Load reads files, files that match a glob, and the .yaml, .yml and .json files of folders in the order of their
-// names, except kustomization.yaml. An error names the file and the document.
+// Load reads the objects of paths. A path is a file, a glob, or a folder, of which it reads the .yaml, .yml and .json
+// files in the order of their names, except for kustomization.yaml. An error names the file and the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
 		if r.FS != nil && name != "" {
-			name = path.Clean(name) // an fs.FS takes only clean paths
+			name = path.Clean(name) // an fs.FS accepts only clean paths
 		}
 		files, err := r.files(name)
 		if err != nil {
@@ -77,13 +78,13 @@ func (r Reader) Load(paths ...string) ([]Object, error) {
 	return objects, nil
 }
 
-// decoded has the documents of a file, as Documents.of returns them.
+// decoded has the documents of a file and an error: the results of Documents.of.
 type decoded struct {
 	documents []document
 	err       error
 }
 
-// decodeAll decodes files at the same time: it is work for the processors.
+// decodeAll decodes several files at the same time.
 func (r Reader) decodeAll(files []string) []decoded {
 	all := make([]decoded, len(files))
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -120,7 +121,7 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// files returns the files of a path. The path is a glob if no file has that name.
+// files returns the files of a path. If there is no such file or folder, the path is a glob.
 func (r Reader) files(name string) ([]string, error) {
 	if name == "" {
 		return nil, errors.New("a path is empty: name a file, a glob or a folder")
@@ -162,8 +163,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	return files, nil
 }
 
-// from adds the working directory to the error of a relative path. A wrong working directory is the usual cause of a
-// missing file.
+// from adds the working directory to the error about a relative path: a missing file is usually in another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
 		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)
@@ -180,7 +180,8 @@ func (r Reader) from(name string, err error) error {
 
 func (r Reader) filesIn(folder string) ([]string, error) {
 	walk := func(root string, visit fs.WalkDirFunc) error {
-		return filepath.WalkDir(root+string(filepath.Separator), visit) // the separator makes WalkDir follow a link to a folder
+		// With a separator at the end, WalkDir follows a link to a folder.
+		return filepath.WalkDir(root+string(filepath.Separator), visit)
 	}
 	if r.FS != nil {
 		walk = func(root string, visit fs.WalkDirFunc) error { return fs.WalkDir(r.FS, root, visit) }
@@ -204,7 +205,7 @@ func isManifest(file string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && !kustomization
 }
 
-// Decode reads the documents of one file, and each item of lists. Source is the name of the file in errors.
+// Decode returns the objects of one file. It returns the items of a list as objects. Errors name the file by source.
 func (r Reader) Decode(source string, data []byte) ([]Object, error) {
 	documents, undecoded := r.Documents.of(source, data)
 	objects, err := r.objectsOf(documents, source, true)
@@ -214,8 +215,8 @@ func (r Reader) Decode(source string, data []byte) ([]Object, error) {
 	return objects, undecoded
 }
 
-// objectsOf returns the objects of documents; named tells whether the path names the file itself, rather than its folder
-// or a glob.
+// objectsOf returns the objects of documents. The argument named is true if the caller's path is the file itself, and
+// not its folder or a glob.
 func (r Reader) objectsOf(documents []document, source string, named bool) ([]Object, error) {
 	var objects []Object
 	for n, document := range documents {
@@ -273,7 +274,8 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 	return []Object{{Unstructured: u, Source: where}}, nil
 }
 
-// Check returns an error for an object that no server can apply: a review, or an object without a name.
+// Check returns an error for an object that can't be applied to any server: one without a name, or a kind such as
+// TokenReview that is never stored.
 func Check(u *unstructured.Unstructured) error {
 	err := checkName(u)
 	switch u.GroupVersionKind().Group {
@@ -286,7 +288,7 @@ func Check(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkName checks the name here, because a server treats a name that isn't a string as a missing one.
+// checkName returns an error for a name that isn't a string. A server would only say that the name is missing.
 func checkName(u *unstructured.Unstructured) error {
 	metadata, isMap := u.Object["metadata"].(map[string]any)
 	switch name := metadata["name"].(type) {

@@ -41,7 +41,7 @@ var tree = map[string]string{
 	"kustomize/j.yaml":         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
 }
 
-// Manifests are read alike from the machine and from an fs.FS.
+// Reading manifests from the machine's file system and from an fs.FS gives the same objects.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -134,7 +134,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A path that no file system takes isn't only one where nothing is.
+// The error for an invalid path differs from the error for a missing file.
 func TestPathsOfFileSystems(t *testing.T) {
 	t.Parallel()
 	const rule = "begin at its root, without a slash"

@@ -9,19 +9,18 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// collector is a transport that adds the warnings of a response to the list that collect put into the context of the
-// request.
+// collector is a transport. It adds the warnings of a response to the list in the request's context (see collect).
 type collector struct{ http.RoundTripper }
 
 type collectedKey struct{}
 
-// collect returns a context for requests whose warnings are added to the list. The requests must be made one after the
-// other.
+// collect returns a context. The warnings of requests with this context are added to the list. The requests must not
+// run at the same time.
 func collect(ctx context.Context, warnings *[]string) context.Context {
 	return context.WithValue(ctx, collectedKey{}, warnings)
 }
 
-// warningCode is the HTTP warning code that Kubernetes APIs use.
+// warningCode is the code of Kubernetes' Warning headers.
 const warningCode = 299
 
 // RoundTrip implements http.RoundTripper.
@@ -31,7 +30,8 @@ func (c collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || !collects {
 		return response, err
 	}
-	headers, _ := utilnet.ParseWarningHeaders(response.Header["Warning"]) // headers that can't be read are no warnings
+	// If the headers can't be parsed, there are no warnings.
+	headers, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])
 	for _, header := range headers {
 		if header.Code == warningCode && header.Text != "" {
 			*warnings = append(*warnings, header.Text)
@@ -49,8 +49,8 @@ type warned struct {
 	warnings []string
 }
 
-// warn passes the server's warnings to Warn. Warnings about the configuration of a webhook are kept until
-// the end: the configuration may name something that is applied later.
+// warn passes warnings about an object to Warn. Warnings about a webhook configuration are kept for warnAtEnd, because
+// the configuration may name an object that is applied later.
 func (a *application) warn(object Object, warnings []string) {
 	if len(warnings) > 0 && object.GroupVersionKind().Group == admissionregistrationv1.GroupName {
 		a.warned = append(a.warned, warned{object, warnings})
@@ -59,7 +59,7 @@ func (a *application) warn(object Object, warnings []string) {
 	a.Tell(object, warnings)
 }
 
-// Tell passes warnings of the server to Warn, if there is one.
+// Tell calls Warn with each warning, if Warn is set.
 func (a Applier) Tell(object Object, warnings []string) {
 	if a.Warn == nil {
 		return
@@ -69,8 +69,8 @@ func (a Applier) Tell(object Object, warnings []string) {
 	}
 }
 
-// warnAtEnd repeats the kept objects as a dry run, and passes on the warnings that the server still has. A dry run has
-// no effect on webhooks: they aren't called for their own configurations.
+// warnAtEnd applies the objects with kept warnings again, as a dry run, and reports the warnings that are still true.
+// This calls no webhooks, because webhooks aren't called for webhook configurations.
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string

@@ -11,20 +11,21 @@ import (
 
 // Exchange is a request to a webhook, and its response.
 type Exchange struct {
-	// Webhook is the webhook, as KIND/NAME/WEBHOOK of its configuration, or "" if the recorder knew the path alone.
+	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recorder only knew
+	// the path.
 	Webhook string `json:"webhook,omitempty"`
-	// Path is the path of the webhook's URL, or "" if it isn't known.
+	// Path is the path of the webhook's URL, or "" if the recorder didn't know it.
 	Path string `json:"path,omitempty"`
-	// Request is the AdmissionReview that the webhook was sent.
+	// Request is the AdmissionReview that was sent to the webhook.
 	Request json.RawMessage `json:"request"`
-	// Response is the AdmissionReview that the webhook answered. In a normalised Exchange, the patch is a JSON array
-	// instead of its base64. It is empty if there was no AdmissionReview.
+	// Response is the AdmissionReview of the webhook's answer. In a normalised Exchange, the patch is a JSON array
+	// instead of base64 text. Response is empty if the answer wasn't an AdmissionReview.
 	Response json.RawMessage `json:"response,omitempty"`
-	// Failure says what the webhook answered instead of an AdmissionReview: the status and the body.
+	// Failure has the status and the body of an answer that wasn't an AdmissionReview.
 	Failure string `json:"failure,omitempty"`
 }
 
-// trees returns the decoded request and response.
+// trees returns the decoded request and the decoded response.
 func (e Exchange) trees() (request, response any, err error) {
 	if request, err = tree.Decode(e.Request); err != nil {
 		return nil, nil, fmt.Errorf("request: %w", err)
@@ -38,7 +39,7 @@ func (e Exchange) trees() (request, response any, err error) {
 	return request, response, nil
 }
 
-// Answered returns the exchange with the response of a webhook, an HTTP status and a body.
+// Answered returns the exchange with another response: an HTTP status and a body.
 func (e Exchange) Answered(code int, body []byte) Exchange {
 	e.Response, e.Failure = nil, ""
 	if code == http.StatusOK && json.Valid(body) {

@@ -15,20 +15,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// Writer writes exchanges into a folder, a file each. It is safe for concurrent use.
+// Writer writes exchanges into a folder, each to a file. It is safe for concurrent use.
 //
-// The file is named by the webhook, the operation and the object: MutatingWebhookConfiguration/my-configuration/
-// pods.example.com/create-pods-default-web.json. Other exchanges of that name get a number. The same exchange again, as a retry makes it,
-// gets no file. Files of an earlier recording are replaced, and files that aren't written again stay.
+// The name of a file consists of the webhook, the operation and the object:
+// MutatingWebhookConfiguration/my-configuration/ pods.example.com/create-pods-default-web.json. Other exchanges with
+// the same name get a number. An exchange that is equal to an earlier one, such as a retry, gets no file. A new
+// recording replaces files with the same name, and leaves all other files unchanged.
 type Writer struct {
 	dir string
 
 	mu sync.Mutex
-	// written has the contents of the files of each name.
+	// written has the contents that were written for each name.
 	written map[string][][]byte
 }
 
-// NewWriter returns a writer for a folder, which is made if there is none.
+// NewWriter returns a writer for a folder. It makes the folder if needed.
 func NewWriter(dir string) (*Writer, error) {
 	if dir == "" {
 		return nil, errors.New("the folder for reviews has no name")
@@ -39,7 +40,7 @@ func NewWriter(dir string) (*Writer, error) {
 	return &Writer{dir: dir, written: map[string][][]byte{}}, nil
 }
 
-// Write normalises an exchange and writes its file. It returns the path, or "" for an exchange that was written before.
+// Write normalises an exchange and writes a file. It returns the path, or "" if an equal exchange was written before.
 func (w *Writer) Write(e Exchange) (path string, err error) {
 	if e, err = e.Normalise(); err != nil {
 		return "", err
@@ -74,13 +75,13 @@ func (w *Writer) Write(e Exchange) (path string, err error) {
 	return path, nil
 }
 
-// ending is that of files with exchanges.
+// ending is the ending of the names of the files.
 const ending = ".json"
 
-// unfit are the characters that names of files don't have.
+// unfit matches characters that are replaced in the names of files.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// name returns the path of the exchange's file in the folder, with slashes and without its ending.
+// name returns the path of the exchange's file relative to the folder, with slashes and without the ending.
 func (e Exchange) name() (string, error) {
 	request, _, err := e.trees()
 	if err != nil {
@@ -106,7 +107,7 @@ func (e Exchange) name() (string, error) {
 	return e.folder() + "/" + file, nil
 }
 
-// folder returns the path of the webhook's folder, with slashes.
+// folder returns the relative path of the webhook's folder, with slashes.
 func (e Exchange) folder() string {
 	var parts []string
 	webhook := e.Webhook
@@ -124,14 +125,14 @@ func (e Exchange) folder() string {
 	return strings.Join(parts, "/")
 }
 
-// File is a file with an exchange.
+// File is a file with its exchange.
 type File struct {
-	// Path is the path of the file, and Name its path in the folder, with slashes.
+	// Path is the path of the file. Name is the path relative to the folder, with slashes.
 	Path, Name string
 	Exchange
 }
 
-// Read returns the files of a folder and of those below it, in the order of their names.
+// Read returns the files of a folder and of its subfolders, in the order of their names.
 func Read(dir string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -164,7 +165,7 @@ func Read(dir string) ([]File, error) {
 	return files, err
 }
 
-// Rewrite writes another exchange into the file.
+// Rewrite replaces the exchange in the file.
 func (f File) Rewrite(e Exchange) error {
 	content, err := tree.Encode(e)
 	if err != nil {

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// normalTime stands for the times at which a server does something.
+	// normalTime replaces the times that a server sets.
 	normalTime = "2000-01-01T00:00:00Z"
-	// normalUID, with a number, stands for UUIDs in the order in which they are met.
+	// normalUID replaces UUIDs. Its number counts them in the order in which they appear.
 	normalUID = "00000000-0000-4000-8000-%012d"
-	// normalIPv4, normalIPv6 and normalPort, with a number, stand for addresses and ports of Services.
+	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers count them in the
+	// order in which they appear.
 	normalIPv4, normalIPv6, normalPort = "10.0.0.%d", "fd00::%x", "3%04d"
-	// normalVersion, a number, stands for resource versions.
+	// normalVersion replaces resource versions. It is a number that counts them.
 	normalVersion = "%d"
-	// normalSuffix stands for the random end of a name.
+	// normalSuffix replaces the random end of a name.
 	normalSuffix = "xxxxx"
 )
 
@@ -69,18 +70,18 @@ func decodePatch(response any) error {
 	if patch, err := tree.Decode(plain); err == nil {
 		answer["patch"] = patch
 	} else {
-		answer["patch"] = string(plain) // a replay shows what isn't JSON
+		answer["patch"] = string(plain) // if the patch isn't JSON, keep the text: a replay shows it
 	}
 	return nil
 }
 
-// withoutNulls removes the fields of an object that are null: encoders differ in these.
+// withoutNulls removes the fields of an object that are null: some programs write them and others leave them out.
 func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, field := range v {
 			if key == "patch" {
-				continue // null is a value there
+				continue // in these fields, null is a value
 			}
 			if field == nil {
 				delete(v, key)
@@ -96,25 +97,26 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// normaliser replaces what differs from run to run.
+// normaliser replaces the values that differ from run to run.
 type normaliser struct {
-	// met has, by format, what stands for the texts that were met.
+	// met maps each replaced text to its replacement, for each format.
 	met map[string]map[string]string
-	// names has what stands for names that a server has made.
+	// names maps the names that a server has generated to their replacements.
 	names map[string]string
 }
 
 var (
 	uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	// volume is the volume of a service account's token.
+	// volume matches the name of the volume with a service account's token.
 	volume = regexp.MustCompile(`^kube-api-access-[a-z0-9]{5}$`)
 	moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 )
 
-// credential is the key of a user's extra fields that differs with each certificate and token.
+// credential is the key of a user's extra field that has another value for each certificate and token.
 const credential = "authentication.kubernetes.io/credential-id"
 
-// collectNames finds names that a server has made: from metadata.generateName, or from the cluster IP of a Service.
+// collectNames finds the names that a server has generated: those from metadata.generateName, and those of IPAddresses,
+// which are the cluster IPs of Services.
 func (n *normaliser) collectNames(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -135,7 +137,7 @@ func (n *normaliser) collectNames(value any) {
 	}
 }
 
-// value returns a value of a key, within an object that is the value of parent.
+// value returns the replacement of a value. The value has the key, in an object that is the value of the key parent.
 func (n *normaliser) value(value any, key, parent string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -149,7 +151,7 @@ func (n *normaliser) value(value any, key, parent string) any {
 		sort.Strings(keys)
 		inside := key
 		if parent == "status" {
-			inside = parent // however deep
+			inside = parent // fields at any depth below status count as fields of status
 		}
 		for _, k := range keys {
 			v[k] = n.value(v[k], k, inside)
@@ -191,7 +193,7 @@ func (n *normaliser) text(s, key, parent string) string {
 	return s
 }
 
-// isServerTime tells whether a field is a time that the server or a controller sets.
+// isServerTime tells whether a field has a time that the server or a controller sets.
 func isServerTime(key, parent string) bool {
 	switch parent {
 	case "metadata":
@@ -202,10 +204,10 @@ func isServerTime(key, parent string) bool {
 	return false
 }
 
-// address returns what stands for a cluster IP.
+// address returns the replacement of a cluster IP.
 func (n *normaliser) address(s string) string {
 	switch ip := net.ParseIP(s); {
-	case ip == nil: // None, or empty
+	case ip == nil: // "None" or ""
 		return s
 	case ip.To4() == nil:
 		return n.numbered(s, normalIPv6)
@@ -213,7 +215,7 @@ func (n *normaliser) address(s string) string {
 	return n.numbered(s, normalIPv4)
 }
 
-// numbered returns what stands for a text: its number among those of the format that were met.
+// numbered returns the replacement of a text in a format. A text that appears again gets the same number.
 func (n *normaliser) numbered(s, format string) string {
 	met := n.met[format]
 	if met == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// Recorder returns a handler that passes requests on to next, and writes each AdmissionReview with its response. Errors
-// of writing go to failed, which may be nil.
+// Recorder returns a handler that calls next, and writes each AdmissionReview with its response. If writing fails, it
+// calls failed, unless failed is nil.
 func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -22,7 +22,7 @@ func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 		copied := &copying{ResponseWriter: rw}
 		next.ServeHTTP(copied, req)
 		if review, err := tree.Decode(body); err != nil || tree.At(review, "request") == nil || tree.Text(review, "kind") != "AdmissionReview" {
-			return // a webhook of another sort
+			return // the request isn't an AdmissionReview
 		}
 		e := Exchange{Path: req.URL.Path, Request: body}.Answered(cmp.Or(copied.code, http.StatusOK), copied.body.Bytes())
 		if _, err := w.Write(e); err != nil && failed != nil {
@@ -31,7 +31,7 @@ func Recorder(w *Writer, next http.Handler, failed func(error)) http.Handler {
 	})
 }
 
-// copying keeps a copy of the response.
+// copying is a response that keeps a copy of its content.
 type copying struct {
 	http.ResponseWriter
 	code int

@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
 )
 
-// review returns an AdmissionReview for the creation of a pod, as another run has it for another number.
+// review returns an AdmissionReview for the creation of a pod. The values that differ from run to run depend on the
+// number.
 func review(run int) []byte {
 	id := fmt.Sprintf("%08d-1111-4111-8111-111111111111", run)
 	owner := fmt.Sprintf("%08d-2222-4222-8222-222222222222", run)
@@ -40,13 +41,13 @@ func normalised(t *testing.T, e Exchange) Exchange {
 	return n
 }
 
-// text returns an exchange as lines.
+// text returns an exchange as lines of text.
 func text(e Exchange) string {
 	return e.Path + "\n" + string(e.Request) + string(e.Response) + e.Failure
 }
 
-// Recordings of two runs are the same, keep what a webhook decides by, and stay as they are when they are normalised
-// again.
+// The normalised exchanges of two runs are equal, and still have the values that a webhook needs for its decision.
+// Normalising them again changes nothing.
 func TestNormalise(t *testing.T) {
 	t.Parallel()
 	answer := func(run int) []byte {
@@ -155,7 +156,8 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// The name of an IPAddress is the address that the server has given to a Service.
+// The name of an IPAddress is the address that the server has allocated to a Service, so it is replaced like the
+// address.
 func TestNormaliseIPAddress(t *testing.T) {
 	t.Parallel()
 	made := func(address string) Exchange {
@@ -171,7 +173,7 @@ func TestNormaliseIPAddress(t *testing.T) {
 	}
 }
 
-// recordRuns records the reviews of some runs from a handler.
+// recordRuns records one review for each run number, with the responses of a handler.
 func recordRuns(t *testing.T, dir string, runs ...int) {
 	t.Helper()
 	writer, err := NewWriter(dir)
@@ -187,7 +189,7 @@ func recordRuns(t *testing.T, dir string, runs ...int) {
 	}
 }
 
-// Files are named by webhook, operation and object, and a retry makes no second file.
+// The names of files consist of the webhook, the operation and the object. A retry makes no second file.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
@@ -202,7 +204,7 @@ func TestFiles(t *testing.T) {
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "500 Internal Server Error: "},
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "404 Not Found: "},
 		{Path: "/../..", Request: []byte(odd)},
-		// The two configurations of a project often have the same name.
+		// The mutating and the validating configuration of a project often have the same name.
 		{Webhook: "MutatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
 		{Webhook: "ValidatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
 	} {

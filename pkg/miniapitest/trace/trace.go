@@ -1,7 +1,7 @@
-// Package trace has what a server records about requests in admission, as values for tests. (*miniapitest.Server).Admission
-// returns them. The page docs/insight.md says what they mean, and lists the reasons.
+// Package trace has the record of requests in admission as Go values, for tests. (*miniapitest.Server).Admission
+// returns them. docs/insight.md explains the fields and lists the reasons.
 //
-// The package only decodes. The server makes the values, by its own package pkg/trace.
+// The package only decodes. The server makes the records, by package pkg/trace. Don't use this package to record.
 package trace
 
 import (
@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// Request is a request that reached admission, or that met a fault.
+// Request is a request that reached admission or met a fault.
 type Request struct {
-	// ID numbers the requests in the order in which they ended, from 1.
+	// ID is the number of the request, in the order in which requests ended, counted from 1.
 	ID int64 `json:"id"`
-	// AuditID is the id of the request in the header Audit-Id and in the audit log.
+	// AuditID is the request's id. The header Audit-Id and the audit log have the same id.
 	AuditID  string    `json:"auditID"`
 	Received time.Time `json:"received"`
 	Took     Duration  `json:"took"`
 	User     User      `json:"user"`
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent"`
-	// Verb is the verb of the API: create, update, patch, delete, deletecollection, or one of a connection.
+	// Verb is the verb of the API: create, update, patch, delete, deletecollection, or the verb of a connection.
 	Verb string `json:"verb"`
 	Resource
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	DryRun    bool   `json:"dryRun"`
-	// Faults are those that Inject injected into the request itself.
+	// Faults are the faults that the server injected into the request itself.
 	Faults []Fault `json:"faults"`
-	// Admissions are the passes through the chain. Most requests have one. A deletecollection has one for each object,
-	// and an update that meets another update has one for each attempt.
+	// Admissions are the passes of objects through admission. Most requests have one. A deletecollection has one for
+	// each object. An update that conflicts with another update has one for each attempt.
 	Admissions []*Admission `json:"admissions"`
-	// Code is the HTTP status of the response, or 0 without a response.
+	// Code is the HTTP status of the response, or 0 if there was no response.
 	Code int `json:"code"`
-	// Error is the error of the response; nil without one.
+	// Error is the error in the response, or nil.
 	Error *Error `json:"error"`
 }
 
-// Webhooks returns the webhooks that the request met, in order, in all passes and rounds.
+// Webhooks returns the webhooks that admission considered for the request, in order, of all passes and rounds.
 func (r *Request) Webhooks() []*Webhook {
 	var all []*Webhook
 	for _, admission := range r.Admissions {
@@ -48,7 +48,7 @@ func (r *Request) Webhooks() []*Webhook {
 	return all
 }
 
-// Refused returns the refusal of the last pass, or nil if no step of admission refused the request.
+// Refused returns the refusal of the last pass, or nil if admission didn't refuse the request.
 func (r *Request) Refused() *Refusal {
 	if len(r.Admissions) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (r *Request) Refused() *Refusal {
 	return r.Admissions[len(r.Admissions)-1].Refused
 }
 
-// Resource is a resource, or a subresource.
+// Resource is a resource or a subresource.
 type Resource struct {
 	Group       string `json:"group"`
 	Version     string `json:"version"`
@@ -71,86 +71,88 @@ type Kind struct {
 	Kind    string `json:"kind"`
 }
 
-// User is the user of a request. For a request that impersonates, it is the impersonated one.
+// User is the user of a request. If the request impersonates a user, it is the impersonated user.
 type User struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
 }
 
-// Error is a Status that refuses something.
+// Error is a Status with an error.
 type Error struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Fault is a fault that the server injected.
+// Fault is a fault that the server has injected.
 type Fault struct {
 	Name string `json:"name"`
-	// Effect is the effect, such as conflict or status 503, or "" for a latency alone.
+	// Effect is the effect, such as conflict or status 503. It is "" for a fault with a latency only.
 	Effect  string   `json:"effect"`
 	Latency Duration `json:"latency"`
-	// Number is the number of the request or call among those that the fault selects, from 1.
+	// Number is the number of the request or call among those that the fault selects, counted from 1.
 	Number uint64 `json:"number"`
 }
 
-// Admission is one pass of an object through the chain.
+// Admission is a pass of one object through all steps of admission.
 type Admission struct {
 	// Operation is CREATE, UPDATE, DELETE or CONNECT.
 	Operation string `json:"operation"`
 	Kind      Kind   `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Object is the object as the client asked for it, with defaults. OldObject is the stored one, and Admitted the one
-	// that passed validation. Secrets are redacted.
+	// Object is the object of the request, with defaults. OldObject is the stored object. Admitted is the object after
+	// validation. The data of Secrets is replaced.
 	Object    json.RawMessage `json:"object"`
 	OldObject json.RawMessage `json:"oldObject"`
 	Admitted  json.RawMessage `json:"admitted"`
-	// Steps are the calls of plugins, in order.
+	// Steps are the calls of admission plugins, in order.
 	Steps []*Step `json:"steps"`
-	// Validation is the check of the object between the mutating and the validating steps; nil without one.
+	// Validation is the validation of the object, between the mutating and the validating steps. It is nil if there was
+	// none.
 	Validation *Validation `json:"validation"`
-	// Refused is the error of the step that refused the request; nil if none did.
+	// Refused is the refusal by a step, or nil.
 	Refused *Refusal `json:"refused"`
 }
 
-// Step is a call of a plugin.
+// Step is a call of an admission plugin.
 type Step struct {
 	Plugin string `json:"plugin"`
-	// Phase is mutating or validating. Round is 1 when the mutating plugins run again, and else 0.
+	// Phase is "mutating" or "validating". Round is 1 for the second call of a mutating plugin, and 0 otherwise.
 	Phase string   `json:"phase"`
 	Round int      `json:"round"`
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
-	// Exempt says why the plugin considered none of its webhooks or policies; nil if it did.
+	// Exempt is the reason why the plugin considered none of its webhooks or policies. It is nil if the plugin
+	// considered them.
 	Exempt   *Verdict   `json:"exempt"`
 	Webhooks []*Webhook `json:"webhooks"`
 	Policies []*Policy  `json:"policies"`
-	// Before and After are the object around a step that changed it.
+	// Before and After are the object before and after a step. They are set only if the step changed the object.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 	Error  *Error          `json:"error"`
 }
 
-// Validation is the check of an object by its kind's rules.
+// Validation is the validation of an object by the rules of its kind.
 type Validation struct {
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
 	Error *Error   `json:"error"`
 }
 
-// Refusal says which step refused.
+// Refusal names the part of admission that refused the request.
 type Refusal struct {
 	Plugin string `json:"plugin"`
 	Phase  string `json:"phase"`
 	Round  int    `json:"round"`
-	// Webhook or Policy refused, unless the plugin itself did.
+	// Webhook or Policy is set if it refused the request. Both are nil if the plugin itself did.
 	Webhook *Reference `json:"webhook"`
 	Policy  *Reference `json:"policy"`
 	Error   Error      `json:"error"`
 }
 
-// By names what refused: KIND/NAME/WEBHOOK, KIND/NAME of a policy, or the name of the plugin.
+// By returns the name of the part that refused: KIND/NAME/WEBHOOK, KIND/NAME of a policy, or the name of the plugin.
 func (r *Refusal) By() string {
 	switch {
 	case r.Webhook != nil:
@@ -161,7 +163,7 @@ func (r *Refusal) By() string {
 	return r.Plugin
 }
 
-// Reference names a webhook in its configuration, or a policy and its binding.
+// Reference names a webhook of a configuration, or a policy and its binding.
 type Reference struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -177,16 +179,16 @@ func (r Reference) String() string {
 	return name
 }
 
-// Verdict says why a webhook, policy or binding takes part in a request, or doesn't.
+// Verdict is the reason why a webhook, policy or binding applies to a request, or doesn't.
 type Verdict struct {
-	// Reason is one of those in docs/insight.md, such as Matched or RuleOperation.
+	// Reason is one of the reasons in docs/insight.md, such as Matched or RuleOperation.
 	Reason string `json:"reason"`
-	// Field is the field that decides: webhooks[0].rules[1].operations.
+	// Field is the field that decides, such as webhooks[0].rules[1].operations.
 	Field string `json:"field"`
-	// Want is the value of the field, and Got the value of the request that was compared with it.
+	// Want is the value of the field. Got is the value of the request that was compared with it.
 	Want string `json:"want"`
 	Got  string `json:"got"`
-	// By names the plugin, webhook or policy that is the cause, if it is another one.
+	// By names the plugin, webhook or policy that is the cause, if that is another part of admission.
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
@@ -195,30 +197,31 @@ type Verdict struct {
 // Webhook is a webhook that a step considered.
 type Webhook struct {
 	Reference
-	// Index is the place of the webhook in its configuration.
+	// Index is the index of the webhook in its configuration.
 	Index   int     `json:"index"`
 	Verdict Verdict `json:"verdict"`
-	// Call is nil if the webhook wasn't called.
+	// Call is the call of the webhook, or nil if the webhook wasn't called.
 	Call *Call `json:"call"`
 }
 
 // Call is a call of a webhook.
 type Call struct {
-	// Address is the URL of the webhook, or service NAMESPACE/NAME.
+	// Address is the URL of the webhook, or "service NAMESPACE/NAME".
 	Address       string `json:"address"`
 	ReviewVersion string `json:"reviewVersion"`
 	UID           string `json:"uid"`
-	// Fault is the fault that Inject injected into the call; nil without one.
+	// Fault is the fault that the server injected into the call, or nil.
 	Fault *Fault   `json:"fault"`
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
-	// Request and Response are the AdmissionReviews.
+	// Request and Response are the AdmissionReviews of the call.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
-	// Outcome is "allowed", "denied", "failed", or "failed open" if the failurePolicy lets the request pass.
+	// Outcome is "allowed", "denied", "failed" or "failed open". The last one means that the call failed and the
+	// failurePolicy is Ignore.
 	Outcome string `json:"outcome"`
 	Error   *Error `json:"error"`
-	// Patch is the JSON patch of the response. Before and After are the object around it.
+	// Patch is the JSON patch of the response. Before and After are the object before and after the patch.
 	Patch    json.RawMessage `json:"patch"`
 	Before   json.RawMessage `json:"before"`
 	After    json.RawMessage `json:"after"`
@@ -238,23 +241,24 @@ type Binding struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// Answer says whether a webhook was called for a request, and why.
+// Answer says whether a webhook was called for a request, and why or why not.
 type Answer struct {
 	Webhook Reference `json:"webhook"`
-	// Called says that the webhook was called, or would be.
+	// Called is true if the webhook was called, or would be called if Evaluated is true.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
-	// Again says why the second round didn't call the webhook; nil without a second round, or if it did.
+	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if
+	// there was no second round.
 	Again *Verdict `json:"again"`
-	// Sentence is the answer in words.
+	// Sentence is the answer as a sentence.
 	Sentence string `json:"sentence"`
-	// Request is the id of the request. Evaluated says that no request for the object is recorded: the answer is what
-	// would happen if the object was created as it is.
+	// Request is the id of the request. Evaluated is true if no request for the object is recorded. The answer is then
+	// for a request that would create the object as it is stored.
 	Request   int64 `json:"request"`
 	Evaluated bool  `json:"evaluated"`
 }
 
-// Duration is a time.Duration that is in JSON as Go writes it: "1.5ms".
+// Duration is a time.Duration. Its JSON is text such as "1.5ms".
 type Duration time.Duration
 
 // String returns the duration as time.Duration does.

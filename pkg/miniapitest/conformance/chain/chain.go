@@ -1,8 +1,9 @@
-// Package chain makes the inputs of a webhook suite by the admission chain of an API server: it makes requests there,
-// with objects that are given, are samples, or follow the schema at random, and records what the server sends to
-// webhooks. The same server then judges the objects that webhooks patch.
+// Package chain makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. For that, it
+// makes requests to a server, with given objects, with sample objects and with random objects that follow the schema,
+// and records the reviews. The same server then checks the objects that webhooks have patched.
 //
-// Don't use it with a server that others use: it registers webhooks for whatever the rules match, and writes objects.
+// Don't use the package with a server that others use: it registers webhooks for all resources of the webhooks' rules,
+// and writes objects.
 package chain
 
 import (
@@ -25,23 +26,23 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// DefaultFuzzed is how many random objects are made for each resource, by default.
+// DefaultFuzzed is the default number of random objects for each resource.
 const DefaultFuzzed = 3
 
-// Options are those of a chain.
+// Options are the options of a chain.
 type Options struct {
 	// Config is the client configuration of an administrator. The server must have no other users.
 	Config *rest.Config
-	// Objects are sent instead of samples, for the resources that they are of.
+	// Objects are sent to the webhooks. A resource without a given object gets sample objects.
 	Objects []*unstructured.Unstructured
-	// Seed is that of random objects.
+	// Seed is the seed of the random objects.
 	Seed uint64
-	// Fuzzed is how many random objects are made for each resource; 0 stands for DefaultFuzzed, and a negative number
-	// for none.
+	// Fuzzed is the number of random objects for each resource. 0 stands for DefaultFuzzed, and a negative number for
+	// none.
 	Fuzzed int
 }
 
-// Chain makes requests at a server. It implements webhook.Judge.
+// Chain makes requests to a server and records the reviews. It implements webhook.Judge.
 type Chain struct {
 	options   Options
 	client    kubernetes.Interface
@@ -52,7 +53,7 @@ type Chain struct {
 	namespace string
 }
 
-// resource is what a server serves.
+// resource is a resource that the server serves.
 type resource struct {
 	schema.GroupVersionResource
 	kind         string
@@ -63,7 +64,7 @@ type resource struct {
 	subresources []string
 }
 
-// New returns a chain. It asks the server for its resources.
+// New returns a chain. It requests the list of resources from the server.
 func New(ctx context.Context, o Options) (*Chain, error) {
 	if o.Config == nil {
 		return nil, errors.New("the chain needs a client configuration of a server")
@@ -87,7 +88,7 @@ func New(ctx context.Context, o Options) (*Chain, error) {
 	return c, c.discover()
 }
 
-// discover lists what the server serves.
+// discover lists the resources of the server.
 func (c *Chain) discover() error {
 	groups, lists, err := c.client.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -123,7 +124,7 @@ func (c *Chain) discover() error {
 	return nil
 }
 
-// client of a resource, in the namespace of an object.
+// of returns a client for a resource, in the namespace of an object.
 func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
 	if r.namespaced {
 		return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
@@ -131,7 +132,7 @@ func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(r.GroupVersionResource)
 }
 
-// Valid implements webhook.Judge: the server is asked to create the object, as a dry run that takes no unknown field.
+// Valid implements webhook.Judge. It asks the server to create the object by a dry run that refuses unknown fields.
 func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
 	group, version, name := in.Resource()
 	for i := range c.resources {
@@ -151,11 +152,11 @@ func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]
 			return err
 		}
 	}
-	return nil // another error says nothing of the object
+	return nil // any other error isn't about the object
 }
 
-// Inputs makes requests for every rule of the webhooks, and returns what they are sent: each with the index of its
-// webhook. Uncovered are rules for which the server sent nothing, with the reasons.
+// Inputs makes requests for every rule of the webhooks. It returns the reviews that the webhooks would get, each with
+// the index of its webhook. The result uncovered has the rules for which there was no review, with the reasons.
 func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*webhook.Input, uncovered []string, err error) {
 	recorder, err := record(hooks)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*web
 	return inputs, run.uncovered(inputs), err
 }
 
-// prepare makes the namespaces of the objects.
+// prepare creates the namespaces of the objects.
 func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	labels := map[string]any{}
 	for i := range hooks {
@@ -213,7 +214,7 @@ func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	return nil
 }
 
-// timeout bounds the wait for the webhooks to be in effect.
+// timeout limits the time until the server calls the registered webhooks.
 const timeout = 20 * time.Second
 
 func contains(list []string, s string) bool {

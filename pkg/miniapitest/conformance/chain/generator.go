@@ -16,7 +16,7 @@ import (
 //go:embed samples.yaml
 var samplesYAML []byte
 
-// samples are objects by version and kind.
+// samples has one sample object for each of some kinds, by version and kind.
 type samples map[string]map[string]map[string]any
 
 func readSamples() (samples, error) {
@@ -44,7 +44,7 @@ func (s samples) of(r *resource) *unstructured.Unstructured {
 	return u
 }
 
-// asUnstructured returns a copy of an object with the types of JSON that Kubernetes uses.
+// asUnstructured returns a copy of an object. Its numbers have the Go types that package unstructured requires.
 func asUnstructured(object map[string]any) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -57,7 +57,7 @@ func asUnstructured(object map[string]any) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// schema returns the schema of a resource's objects, or nil if the server publishes none.
+// schema returns the OpenAPI schema of a resource's objects, or nil if the server publishes none.
 func (c *Chain) schema(r *resource) (map[string]any, error) {
 	version := r.GroupVersion().String()
 	if _, read := c.schemas[version]; !read {
@@ -99,18 +99,18 @@ func (c *Chain) schema(r *resource) (map[string]any, error) {
 	return nil, nil
 }
 
-// generator makes random values within a schema.
+// generator makes random values that follow a schema.
 type generator struct {
 	random  *rand.Rand
 	schemas map[string]any
-	// odds are those of a field that isn't required.
+	// odds is the probability that an optional field is set.
 	odds float64
 }
 
-// maxDepth ends schemas that refer to themselves.
+// maxDepth limits the depth of a value, because a schema may refer to itself.
 const maxDepth = 12
 
-// resolved returns the schema that a reference stands for.
+// resolved returns a schema with its reference replaced by the schema that the reference names.
 func (g *generator) resolved(schema map[string]any) map[string]any {
 	for range maxDepth {
 		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
@@ -128,7 +128,7 @@ func (g *generator) resolved(schema map[string]any) map[string]any {
 	return schema
 }
 
-// vary adds random fields to an object, and leaves metadata, status and its kind as they are.
+// vary adds random fields to an object. It doesn't change metadata, status, apiVersion and kind.
 func (g *generator) vary(object, schema map[string]any) {
 	schema = g.resolved(schema)
 	properties, _ := schema["properties"].(map[string]any)
@@ -156,7 +156,7 @@ func (g *generator) vary(object, schema map[string]any) {
 	}
 }
 
-// value returns a random value of a schema.
+// value returns a random value that follows a schema.
 func (g *generator) value(schema map[string]any, depth int) any {
 	schema = g.resolved(schema)
 	if enum, is := schema["enum"].([]any); is && len(enum) > 0 {
@@ -219,7 +219,7 @@ func (g *generator) array(schema map[string]any, depth int) any {
 	return array
 }
 
-// text returns a string, which is a DNS label unless the schema has a format.
+// text returns a random string. Without a format in the schema, it is a DNS label.
 func (g *generator) text(schema map[string]any) any {
 	switch schema["format"] {
 	case "date-time":

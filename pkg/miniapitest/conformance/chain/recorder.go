@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/big"
 	"net"
 	"net/http"
@@ -35,12 +35,13 @@ import (
 const (
 	configurationName = "conformance.miniapi.dev"
 	readyLabel        = "conformance.miniapi.dev/ready"
-	// perShape is how many requests of one operation, resource and subresource a webhook is sent at most.
+	// perShape is the largest number of recorded requests for a webhook that have the same operation, resource and
+	// subresource.
 	perShape = 6
 )
 
-// recorder is the webhooks that stand for those of the suite: they have the same rules, allow everything, and keep what
-// they are sent.
+// recorder is a server of webhooks that take the place of the suite's webhooks: they have the same rules, allow every
+// request, and record their reviews.
 type recorder struct {
 	hooks  []webhook.Hook
 	ca     []byte
@@ -61,13 +62,13 @@ type recorded struct {
 	review []byte
 }
 
-// origin says where the object of a request comes from, and whether the object is a random one.
+// origin says where the object of a request comes from. It also tells whether the object is random.
 type origin struct {
 	text   string
 	random bool
 }
 
-// record serves the webhooks on a free port of the loopback interface.
+// record starts the webhooks on a free port of the loopback interface.
 func record(hooks []webhook.Hook) (*recorder, error) {
 	certificate, ca, err := selfSigned()
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *recorder) close() error {
 	return err
 }
 
-// selfSigned returns a certificate for 127.0.0.1, and itself in PEM.
+// selfSigned returns a self-signed certificate for 127.0.0.1, also in PEM.
 func selfSigned() (*tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -115,7 +116,8 @@ func selfSigned() (*tls.Certificate, []byte, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// serve allows a request. The path is the index of the webhook, or names a kind of configuration that is in effect.
+// serve records a review and allows its request. The path is the index of the webhook. Other paths show which kind of
+// configuration is in effect.
 func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	var review admissionv1.AdmissionReview
@@ -140,7 +142,8 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// keep keeps what was recorded since the last call if the request was a good one, and drops it otherwise.
+// keep ends the recording of one request. If the request was good, it adds the reviews since the last call to the
+// inputs; otherwise it drops them.
 func (r *recorder) keep(good bool, from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +162,7 @@ func (r *recorder) keep(good bool, from origin) {
 	r.latest = nil
 }
 
-// inputs returns what was kept.
+// inputs returns the recorded reviews.
 func (r *recorder) inputs() ([]*webhook.Input, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,8 +178,8 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 	return inputs, nil
 }
 
-// configurations returns a mutating and a validating configuration with the rules of the webhooks. One of an unknown
-// kind is a mutating one. Selectors are left out: the objects are made for the webhooks.
+// configurations returns a mutating and a validating configuration with the rules of the webhooks. A webhook of unknown
+// kind is in the mutating one. The configurations have no selectors, because the objects are made for these webhooks.
 func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
@@ -216,7 +219,7 @@ func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookCon
 	return mutating, validating
 }
 
-// register registers the webhooks, and waits until they are in effect.
+// register creates the configurations, and waits until the server calls the webhooks.
 func (r *recorder) register(ctx context.Context, c *Chain) error {
 	mutating, validating := r.configurations()
 	registrations := c.client.AdmissionregistrationV1()
@@ -251,7 +254,8 @@ func (r *recorder) register(ctx context.Context, c *Chain) error {
 	}
 }
 
-// unregister removes the webhooks, so that they judge no patched object.
+// unregister deletes the configurations. Otherwise the webhooks would also be called when the server checks patched
+// objects.
 func (r *recorder) unregister(ctx context.Context, c *Chain) error {
 	registrations := c.client.AdmissionregistrationV1()
 	return errors.Join(

@@ -17,19 +17,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// attempts is how many random objects are made until the server takes one.
+// attempts is the number of random objects that are tried until the server accepts one.
 const attempts = 6
 
-// requests makes the requests of one call of Inputs.
+// requests makes the requests of one call of Chain.Inputs.
 type requests struct {
 	*Chain
 	recorder *recorder
 	hooks    []webhook.Hook
-	// refused are the server's errors about objects that aren't random, by resource.
+	// refused are the server's errors about given objects and samples, by resource.
 	refused []string
 }
 
-// isCommon tells whether a resource stands for all others in a rule that has an asterisk.
+// isCommon tells whether a resource is one of those that are tested for a rule with an asterisk.
 func (r *resource) isCommon() bool {
 	switch r.Group + "/" + r.Resource {
 	case "/pods", "/configmaps", "/services", "/serviceaccounts", "/namespaces", "apps/deployments", "networking.k8s.io/ingresses", "rbac.authorization.k8s.io/clusterroles":
@@ -38,8 +38,9 @@ func (r *resource) isCommon() bool {
 	return r.custom && r.preferred
 }
 
-// stands tells whether a resource stands for all others: one with a given object does, and the common ones do unless
-// objects are all that a webhook without a configuration is to be sent.
+// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. A resource
+// with a given object is. A common resource is, too, unless the webhook has no configuration and there are given
+// objects.
 func (q *requests) stands(r *resource) bool {
 	for _, object := range q.options.Objects {
 		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {
@@ -53,7 +54,7 @@ func (q *requests) stands(r *resource) bool {
 	return r.isCommon() && (configured || len(q.options.Objects) == 0)
 }
 
-// wanted tells whether a rule has the resource.
+// wanted tells whether the resource matches a rule.
 func (q *requests) wanted(r *resource) bool {
 	for i := range q.hooks {
 		for j := range q.hooks[i].Entry.Rules {
@@ -99,13 +100,14 @@ func (q *requests) resource(ctx context.Context, r *resource) error {
 	return nil
 }
 
-// named is an object, and where it comes from.
+// named is an object and its origin.
 type named struct {
 	object *unstructured.Unstructured
 	origin string
 }
 
-// bases returns the objects of a resource that are given, or else the sample, or else one that follows the schema.
+// bases returns the objects for the requests of a resource: the given ones. Without given ones, it is the sample or,
+// without a sample, a random object.
 func (q *requests) bases(r *resource) ([]named, error) {
 	var bases []named
 	for _, object := range q.options.Objects {
@@ -134,7 +136,7 @@ func (q *requests) bases(r *resource) ([]named, error) {
 	return []named{{u, fmt.Sprintf("generated, seed %d", q.options.Seed)}}, nil
 }
 
-// decorate gives an object its kind, a name, and the labels that the webhooks select.
+// decorate sets the kind and the name of an object, and the labels that the webhooks' selectors require.
 func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name string) {
 	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.kind))
 	if u.GetName() == "" {
@@ -162,7 +164,8 @@ func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name stri
 	u.SetManagedFields(nil)
 }
 
-// life creates an object, updates it and its subresources, connects to it, and deletes it.
+// life makes the requests of an object's life: it creates the object, updates it and its subresources, connects to it,
+// and deletes it.
 func (q *requests) life(ctx context.Context, r *resource, base named) error {
 	client := q.of(r, base.object.GetNamespace())
 	created, err := client.Create(ctx, base.object, metav1.CreateOptions{})
@@ -196,7 +199,7 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 	return ctx.Err()
 }
 
-// subresource makes a request for a subresource. A connection fails afterwards, as there is no node.
+// subresource makes a request for a subresource. A connection always fails after admission, because there is no node.
 func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, base string) {
 	client := q.of(r, object.GetNamespace())
 	switch sub {
@@ -226,7 +229,7 @@ func (q *requests) subresource(ctx context.Context, r *resource, object *unstruc
 	}
 }
 
-// fuzzed creates a random object, until the server takes one.
+// fuzzed creates a random object. It tries others if the server refuses the object.
 func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.Unstructured, n int) error {
 	schema, err := q.schema(r)
 	if err != nil || schema == nil {
@@ -256,7 +259,8 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 	return nil
 }
 
-// metadata gives every other random object labels and annotations, with what their keys may have.
+// metadata adds labels and annotations to every other random object. Their keys have all characters that are allowed in
+// keys.
 func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	if n%2 == 0 {
 		return
@@ -270,15 +274,15 @@ func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	u.SetAnnotations(annotations)
 }
 
-// generator returns a generator for a random object of a resource, which depends on the seed, the resource and the
-// number alone.
+// generator returns a generator for the random object with the number n. The object depends only on the seed, the
+// resource and n.
 func (q *requests) generator(r *resource, n int) *generator {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, r.GroupVersionResource, n)
 	return &generator{random: rand.New(rand.NewPCG(q.options.Seed, hash.Sum64())), schemas: q.schemas[r.GroupVersion().String()], odds: 0}
 }
 
-// uncovered names the rules' resources for which a webhook was sent nothing.
+// uncovered returns the resources of rules for which a webhook got no review.
 func (q *requests) uncovered(inputs []*webhook.Input) []string {
 	sent := map[string]bool{}
 	for _, in := range inputs {

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// aspect is a part of an answer that can be wrong by itself.
+// aspect is a part of an answer that may be wrong while the others are right.
 type aspect string
 
 // The aspects, in the order in which an API server looks at them.
@@ -38,7 +38,7 @@ func aspects() []aspect {
 	return []aspect{inCall, inCode, inContentType, inBody, inKind, inVersion, inResponse, inUID, inAllowed, inPatchType, inPatch, inValidating}
 }
 
-// answer is the answer to a review, read as an API server reads it.
+// answer is the answer of a webhook to a review, in the way an API server reads it.
 type answer struct {
 	reply
 	sent   *review
@@ -49,7 +49,7 @@ type answer struct {
 	patch    []any
 }
 
-// read reads the answer to a review.
+// read reads the answer to a review, and records the wrong aspects.
 func read(sent *review, kind Kind, got reply) *answer {
 	a := &answer{reply: got, sent: sent, faults: map[aspect]string{}}
 	switch {
@@ -87,7 +87,7 @@ func read(sent *review, kind Kind, got reply) *answer {
 	return a
 }
 
-// decode decodes the body.
+// decode decodes the body of the answer as an AdmissionReview.
 func (a *answer) decode() (map[string]any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(a.body))
 	decoder.UseNumber()
@@ -102,7 +102,7 @@ func (a *answer) decode() (map[string]any, bool) {
 	return whole, whole != nil
 }
 
-// readPatch reads the patch of the response.
+// readPatch decodes the patch of the response.
 func (a *answer) readPatch(kind Kind) {
 	value, has := a.response["patch"]
 	patchType, hasType := a.response["patchType"]
@@ -131,14 +131,15 @@ func (a *answer) readPatch(kind Kind) {
 	}
 	decoded, err := tree.Decode(plain)
 	if err == nil && decoded == nil {
-		return // API servers take null, which Go's encoding makes of no operations, as no patch
+		return // Go encodes an empty list of operations as null, and API servers accept that as no patch
 	}
 	if a.patch, is = decoded.([]any); err != nil || !is {
 		a.faults[inPatch] = "a patch that isn't an array of operations: " + short(plain)
 	}
 }
 
-// unreadable returns why the answer says neither yes nor no, or "".
+// unreadable returns the reason why an API server can't see in the answer whether the request is allowed. It returns ""
+// if the server can.
 func (a *answer) unreadable() string {
 	for _, aspect := range []aspect{inCall, inCode, inBody, inResponse} {
 		if fault := a.faults[aspect]; fault != "" {
@@ -148,8 +149,8 @@ func (a *answer) unreadable() string {
 	return ""
 }
 
-// worse returns the first fault of the answer that another answer doesn't have, or "". A fault of all answers is reported
-// by the case that is about that fault alone.
+// worse returns the first fault of the answer that the answer than doesn't have, or "". If all answers have a fault,
+// only the case about that fault reports it.
 func (a *answer) worse(than *answer) string {
 	for _, aspect := range aspects() {
 		if fault := a.faults[aspect]; fault != "" && than.faults[aspect] == "" {
@@ -159,7 +160,7 @@ func (a *answer) worse(than *answer) string {
 	return ""
 }
 
-// status returns the code and the message of a denial. The code is that of the user's answer.
+// status returns the code and the message that a denied client gets.
 func (a *answer) status() (code int, message string) {
 	code = http.StatusForbidden
 	status, _ := a.response["status"].(map[string]any)
@@ -172,7 +173,7 @@ func (a *answer) status() (code int, message string) {
 	return code, message
 }
 
-// misunderstood says how a webhook says that it can't read a request, which was a good one, or "".
+// misunderstood returns the part of the answer that says that the webhook could not read a good request, or "".
 func (a *answer) misunderstood() string {
 	if a.allowed {
 		return ""
@@ -184,7 +185,7 @@ func (a *answer) misunderstood() string {
 	return ""
 }
 
-// patched returns the object of a request with the patch of the answer.
+// patched returns a copy of an object with the patch of the answer.
 func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	if len(a.patch) == 0 || !a.allowed {
 		return object, nil
@@ -200,14 +201,14 @@ func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	return result, nil
 }
 
-// outcome says what an answer makes of a request.
+// outcome is the effect of an answer on a request: whether it is allowed, and the patched object.
 type outcome struct {
 	allowed bool
 	code    int
 	object  any
 }
 
-// outcomeOf returns the outcome of an answer that isn't broken.
+// outcomeOf returns the outcome of an answer, which must be readable.
 func outcomeOf(a *answer, object map[string]any) outcome {
 	if !a.allowed {
 		code, _ := a.status()
@@ -220,7 +221,7 @@ func outcomeOf(a *answer, object map[string]any) outcome {
 	return outcome{allowed: true, object: meant(patched)}
 }
 
-// difference says how another outcome differs, or "".
+// difference returns the first difference between two outcomes, or "".
 func (o outcome) difference(other outcome) string {
 	switch {
 	case o.allowed != other.allowed:
@@ -231,7 +232,7 @@ func (o outcome) difference(other outcome) string {
 	return differs("", o.object, other.object)
 }
 
-// meant returns a value without fields that are null or empty objects, which mean the same as no field.
+// meant returns a value without fields that are null or empty objects. They mean the same as a missing field.
 func meant(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -253,7 +254,7 @@ func meant(value any) any {
 	return value
 }
 
-// differs names the first place where two values differ, or returns "".
+// differs returns the path of the first difference between two values, with both values, or "".
 func differs(path string, want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -279,7 +280,7 @@ func differs(path string, want, got any) string {
 	return fmt.Sprintf("%s is %s instead of %s", path, short(encoded(got, false)), short(encoded(want, false)))
 }
 
-// short returns the beginning of a text.
+// short returns the beginning of a text, for messages.
 func short(text []byte) string {
 	const most = 300
 	text = bytes.TrimSpace(text)
@@ -289,7 +290,7 @@ func short(text []byte) string {
 	return string(text)
 }
 
-// union returns the keys of both, sorted.
+// union returns the keys of both maps, sorted.
 func union(a, b map[string]any) []string {
 	var keys []string
 	for key := range a {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Limits of calls.
+// The limits of calls.
 const (
-	// defaultTimeout is that of a webhook whose configuration has none, in version v1.
+	// defaultTimeout is the timeout of a webhook whose configuration (of version v1) sets none.
 	defaultTimeout = 10 * time.Second
-	// maxAnswer bounds what is read of an answer.
+	// maxAnswer is the number of bytes that are read of an answer.
 	maxAnswer = 16 << 20
 )
 
-// timeout returns the time that an API server gives a webhook.
+// timeout returns the time that an API server waits for the webhook.
 func (h *Hook) timeout() time.Duration {
 	if h.Entry.TimeoutSeconds != nil && *h.Entry.TimeoutSeconds > 0 {
 		return time.Duration(*h.Entry.TimeoutSeconds) * time.Second
@@ -29,15 +29,15 @@ func (h *Hook) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// message is a request to a webhook, whatever it has.
+// message is a request to a webhook. It may be one that no API server sends.
 type message struct {
-	method      string        // POST, if empty
-	contentType string        // application/json, if empty
-	timeout     string        // that of the webhook, if empty
-	patience    time.Duration // after which the call ends; that of the webhook, if 0
+	method      string        // POST if empty
+	contentType string        // application/json if empty
+	timeout     string        // the parameter timeout of the URL; the webhook's own timeout if empty
+	patience    time.Duration // the time after which the call ends; the webhook's own timeout if 0
 	body        io.Reader
-	length      int64 // of a body whose length net/http can't tell
-	// expect has the client wait, before it sends the body, until the server reads it.
+	length      int64 // the length of a body that net/http can't determine
+	// expect makes the client wait with the body until the webhook has asked for it (Expect: 100-continue).
 	expect bool
 }
 
@@ -49,10 +49,10 @@ type reply struct {
 	header http.Header
 	body   []byte
 	took   time.Duration
-	late   bool // the call has ended without an answer
+	late   bool // the call ended at its timeout, without an answer
 }
 
-// client returns the client of a webhook, which keeps connections alive.
+// client returns an HTTP client for calls of a webhook. It keeps connections open between calls.
 func (s *Suite) client(hook int) *http.Client {
 	s.once.Do(func() {
 		for i := range s.Hooks {
@@ -62,17 +62,17 @@ func (s *Suite) client(hook int) *http.Client {
 	return s.clients[hook]
 }
 
-// Close ends the connections that are kept alive.
+// Close closes the connections that are kept open.
 func (s *Suite) Close() {
 	for i := range s.clients {
 		s.clients[i].CloseIdleConnections()
 	}
 }
 
-// noRedirect makes a redirect an answer, as API servers do.
+// noRedirect makes the client return a redirect instead of following it, as API servers do.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// transport returns what makes calls.
+// transport returns the transport of calls to the endpoint.
 func (e *Endpoint) transport(http2 bool) http.RoundTripper {
 	if e.Transport != nil {
 		return e.Transport
@@ -84,8 +84,8 @@ func (e *Endpoint) transport(http2 bool) http.RoundTripper {
 	return t
 }
 
-// unchecked returns a configuration that takes any certificate: the cases about certificates check it, and the others
-// shall say more than that.
+// unchecked returns a TLS configuration that accepts any certificate. Only the cases about certificates check it; all
+// other cases can then report other faults.
 func (e *Endpoint) unchecked() *tls.Config {
 	config := &tls.Config{}
 	if e.TLS != nil {
@@ -143,12 +143,12 @@ func (h *Hook) send(ctx context.Context, client *http.Client, m message) reply {
 	return reply{err: err, code: response.StatusCode, proto: response.ProtoMajor, header: response.Header, body: body, took: time.Since(began)}
 }
 
-// ask sends a review to the webhook of an input.
+// ask sends a review to the webhook of an input, and returns the answer.
 func (s *Suite) ask(ctx context.Context, in *Input, r *review) *answer {
 	return s.askBy(ctx, in, s.client(in.Hook), r, message{})
 }
 
-// askBy sends a review by a client, in a message.
+// askBy sends a review in a message m, by the given client.
 func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *review, m message) *answer {
 	if m.body == nil {
 		m.body = bytes.NewReader(r.body)
@@ -165,7 +165,7 @@ func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *re
 	return read(r, s.hook(in).Kind, got)
 }
 
-// percentiles returns how long parts of the calls took at most.
+// percentiles returns durations. Each of the parts, such as 0.5, is the part of the calls that took at most that long.
 func percentiles(took []time.Duration, parts ...float64) []time.Duration {
 	sorted := append([]time.Duration{}, took...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })

@@ -7,47 +7,48 @@ import (
 	"time"
 )
 
-// Level says how much a finding weighs.
+// Level is the importance of a finding.
 type Level string
 
 // The levels of findings.
 const (
-	// LevelError breaks the protocol: API servers take the answer as a failure, or requests of users fail.
+	// LevelError is for an answer that breaks the protocol: API servers take it for a failure, or requests of users
+	// fail.
 	LevelError Level = "error"
-	// LevelWarning is allowed by the protocol, but harms users or the cluster.
+	// LevelWarning is for behaviour that the protocol allows, but that harms users or the cluster.
 	LevelWarning Level = "warning"
-	// LevelAdvice is a practice that the source recommends.
+	// LevelAdvice is for behaviour that differs from the source's recommendation.
 	LevelAdvice Level = "advice"
 )
 
-// Finding is a difference between what a case expects and what was seen.
+// Finding is a difference between the promise of a case and the behaviour of a webhook.
 type Finding struct {
 	Level Level
-	// Sent is what the webhook was sent, or the part of the configuration that was read.
+	// Sent is the request to the webhook, or the part of the configuration that the finding is about.
 	Sent string
-	// Seen is what happened, against the promise of the case.
+	// Seen is the behaviour that contradicts the promise.
 	Seen string
 	// Advice says what to change.
 	Advice string
 }
 
-// Case is a promise that webhooks keep, and how to try it.
+// Case is a promise about webhooks, and a function that checks it.
 type Case struct {
-	// ID is stable. Its parts have dots between them, from the subject to the detail.
+	// ID identifies the case, and never changes. Dots separate its parts, from the subject to the detail.
 	ID string
 	// Promise is a sentence of the specification, and Source the document and section that has it.
 	Promise, Source string
-	// Level is that of the case's findings. A finding may weigh less.
+	// Level is the level of the case's findings. A single finding may have a lower one.
 	Level Level
-	// Advice says what to change in a webhook that breaks the promise.
+	// Advice says how to repair a webhook that breaks the promise.
 	Advice string
-	// Cost is about how long the case takes. The zero value stands for a few calls.
+	// Cost is the approximate duration of the case. The zero value stands for that of a few calls.
 	Cost time.Duration
 
 	try func(context.Context, *Suite) ([]Finding, error)
 }
 
-// Skipped is the reason why a case can't be tried.
+// Skipped is an error that says why a case can't check its promise here.
 type Skipped string
 
 // Error implements error.
@@ -55,7 +56,7 @@ func (s Skipped) Error() string { return string(s) }
 
 func skipped(format string, args ...any) error { return Skipped(fmt.Sprintf(format, args...)) }
 
-// Run tries the case against the suite's webhooks. An error that is [Skipped] means that the case couldn't be tried.
+// Run checks the promise for the suite's webhooks. If the promise can't be checked, the error is [Skipped].
 func (c *Case) Run(ctx context.Context, s *Suite) ([]Finding, error) {
 	findings, err := c.try(ctx, s)
 	for i := range findings {
@@ -69,7 +70,7 @@ func (c *Case) Run(ctx context.Context, s *Suite) ([]Finding, error) {
 	}
 	var reason Skipped
 	if errors.As(err, &reason) && len(findings) > 0 {
-		return findings, nil // a finding isn't lost
+		return findings, nil // with findings, the case is not skipped
 	}
 	return findings, err
 }
@@ -85,7 +86,7 @@ func Cases() []Case {
 	return all
 }
 
-// The documents of the cases.
+// The documents that the promises come from.
 const (
 	requestSource        = "Dynamic Admission Control, Request"
 	responseSource       = "Dynamic Admission Control, Response"

@@ -10,16 +10,16 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// badInput is a message that is no good AdmissionReview.
+// badInput is a message that isn't a correct AdmissionReview.
 type badInput struct {
 	id, name string
 	level    Level
 	message  func(in *Input) message
-	// mayAllow is set if the message has a request that a webhook may allow.
+	// mayAllow is true if the message contains a request that the webhook may allow.
 	mayAllow bool
 }
 
-// fate is what becomes of the message.
+// fate says in words which answers to the message are right.
 func (b badInput) fate() string {
 	if b.mayAllow {
 		return "refused or answered"
@@ -27,7 +27,7 @@ func (b badInput) fate() string {
 	return "refused"
 }
 
-// badInputs returns messages that no API server sends.
+// badInputs returns messages that API servers never send.
 func badInputs() []badInput {
 	body := func(text string) func(*Input) message {
 		return func(*Input) message { return message{body: strings.NewReader(text)} }
@@ -78,7 +78,8 @@ func badInputs() []badInput {
 	}
 }
 
-// badInputCases are about messages that are answered with 4xx, and after which the webhook goes on.
+// badInputCases returns the cases that send bad messages. The right answer has a status 4xx, and the webhook must still
+// answer good messages afterwards.
 func badInputCases() []Case {
 	var cases []Case
 	for _, bad := range badInputs() {
@@ -98,7 +99,7 @@ func badInputCases() []Case {
 	return cases
 }
 
-// tryBad sends a bad message, and then a good one.
+// tryBad sends a bad message and then a good one, and returns a finding if one of the answers is wrong.
 func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	sent := s.describe(in) + ", instead: " + bad.name
 	got := s.hook(in).send(ctx, s.client(in.Hook), bad.message(in))
@@ -109,15 +110,16 @@ func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	case got.err != nil:
 		return &Finding{Level: LevelError, Sent: sent, Seen: got.err.Error()}
 	case got.code >= http.StatusBadRequest && got.code < http.StatusInternalServerError, got.code == http.StatusNotImplemented:
-		return nil // 501 says that the method isn't known
+		return nil // the status 501 says that the webhook doesn't support the method
 	case got.code != http.StatusOK:
 		f := &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
 		if bad.mayAllow && bad.level == "" {
-			f.Level = LevelWarning // the review is a good one: the webhook refuses its object, if by another code
+			// The review itself is correct, and the webhook refuses its object, but by a status other than 4xx.
+			f.Level = LevelWarning
 		}
 		return f
 	}
-	// Many libraries answer 200 with a denial, whose code says the same.
+	// Many libraries answer with status 200 and a denial with a code 4xx, which means the same.
 	review := read(&review{}, Unknown, got)
 	code, _ := review.status()
 	switch {

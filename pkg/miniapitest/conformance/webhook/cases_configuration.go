@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// namespaceNameLabel is the label that each namespace has.
+// namespaceNameLabel is the label with the name of a namespace. Every namespace has it.
 const namespaceNameLabel = "kubernetes.io/metadata.name"
 
-// configurationCases are about the configuration alone: no webhook is called.
+// configurationCases returns the cases that check only the configuration, and don't call the webhook.
 func configurationCases() []Case {
 	return []Case{
 		configurationCase("config.sideEffects", LevelError, "In admissionregistration.k8s.io/v1, sideEffects must be set to None or NoneOnDryRun.", sideEffectsSource,
@@ -180,7 +180,7 @@ func configurationCases() []Case {
 	}
 }
 
-// configurationCase is a case about each webhook of the configurations.
+// configurationCase returns a case that calls look for each webhook of the configurations.
 func configurationCase(id string, level Level, promise, source, advice string, look func(*Hook) *Finding) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice, Cost: time.Millisecond,
@@ -235,7 +235,9 @@ func clientFinding(client admissionregistrationv1.WebhookClientConfig) *Finding 
 func bundleFinding(h *Hook) *Finding {
 	bundle := h.Entry.ClientConfig.CABundle
 	if len(bundle) == 0 {
-		return nil // something may inject it, and the system's authorities may have signed the certificate
+		// cert-manager or another program may inject a caBundle, or one of the system's authorities may have signed the
+		// certificate.
+		return nil
 	}
 	found := false
 	for rest := bundle; ; {
@@ -280,7 +282,7 @@ func scopeFinding(h *Hook) *Finding {
 	return nil
 }
 
-// deadlockFinding tells whether the webhook's own pods can't start while it is down.
+// deadlockFinding returns a finding if the webhook's own pods can't start while the webhook is down.
 func deadlockFinding(h *Hook) *Finding {
 	service := h.Entry.ClientConfig.Service
 	if service == nil || !h.covers(service.Namespace) || !isAll(h.Entry.ObjectSelector) || !h.startsPods() {
@@ -293,7 +295,7 @@ func deadlockFinding(h *Hook) *Finding {
 	return f
 }
 
-// startsPods tells whether the rules have what is written before a pod starts.
+// startsPods tells whether the rules match an object that must be written before a pod starts.
 func (h *Hook) startsPods() bool {
 	for i := range h.Entry.Rules {
 		rule := &h.Entry.Rules[i]
@@ -316,7 +318,7 @@ func (h *Hook) startsPods() bool {
 	return false
 }
 
-// needsNamespaces tells whether the rules have resources of the control plane that are in namespaces.
+// needsNamespaces tells whether the rules match namespaced resources of Kubernetes itself.
 func (h *Hook) needsNamespaces() bool {
 	for i := range h.Entry.Rules {
 		rule := &h.Entry.Rules[i]
@@ -334,7 +336,8 @@ func (h *Hook) needsNamespaces() bool {
 	return false
 }
 
-// covers tells whether requests in a namespace reach the webhook, as far as its labels are known.
+// covers tells whether requests in a namespace call the webhook. It uses the namespace's labels if the suite knows
+// them.
 func (h *Hook) covers(namespace string) bool {
 	for _, condition := range h.Entry.MatchConditions {
 		if strings.Contains(condition.Expression, namespace) {
@@ -352,18 +355,18 @@ func (h *Hook) covers(namespace string) bool {
 	return selector.Matches(set)
 }
 
-// isAll tells whether a selector selects everything.
+// isAll tells whether a selector selects every object.
 func isAll(selector *metav1.LabelSelector) bool {
 	return selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0
 }
 
-// isBuiltIn tells whether a group is one of the control plane: it has no dot, or ends with k8s.io without being a
-// community's x-k8s.io.
+// isBuiltIn tells whether a group belongs to Kubernetes itself: its name has no dot, or ends with k8s.io but not with
+// x-k8s.io.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") && group != "*" || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io")
 }
 
-// isOfCluster tells whether a resource of the control plane has no namespace.
+// isOfCluster tells whether a resource of Kubernetes itself has no namespace.
 func isOfCluster(resource string) bool {
 	switch strings.SplitN(resource, "/", 2)[0] {
 	case "namespaces", "nodes", "persistentvolumes", "clusterroles", "clusterrolebindings", "priorityclasses", "storageclasses",
@@ -376,7 +379,7 @@ func isOfCluster(resource string) bool {
 	return false
 }
 
-// hasStable tells whether a version is stable, or all are meant.
+// hasStable tells whether the versions of a rule include a stable version, such as v1, or all versions.
 func hasStable(versions []string) bool {
 	for _, v := range versions {
 		if v == "*" || !strings.Contains(v, "alpha") && !strings.Contains(v, "beta") {

@@ -14,21 +14,22 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// How hard the cases drive a webhook.
+// The sizes, numbers and times of the cases.
 const (
 	concurrentCalls = 32
-	largeObject     = 1536 << 10 // the most that etcd stores by default
+	largeObject     = 1536 << 10 // the largest object that etcd stores by default
 	latencyCalls    = 100
 	latencyTime     = 3 * time.Second
-	// typicalLatency is what "typically in milliseconds" allows.
+	// typicalLatency is the limit for the recommendation that webhooks answer "typically in milliseconds".
 	typicalLatency = 100 * time.Millisecond
-	// besidePatience is long for a webhook that has nothing to do but to wait for another client.
+	// besidePatience is the time for an answer while another client is slow. A webhook that serves clients one after
+	// the other exceeds it.
 	besidePatience = 3 * time.Second
 	dripPieces     = 20
 	dripPause      = 25 * time.Millisecond
 )
 
-// loadCases are about many, large and slow requests, and about connections.
+// loadCases returns the cases about many requests, large requests, slow clients and connections.
 func loadCases() []Case {
 	return []Case{
 		{
@@ -131,7 +132,7 @@ func loadCases() []Case {
 	}
 }
 
-// concurrently sends an input many times at once.
+// concurrently sends an input many times at the same time.
 func (s *Suite) concurrently(ctx context.Context, in *Input) *Finding {
 	want := outcomeOf(s.asked(ctx, in), in.object())
 	seen := make([]string, concurrentCalls)
@@ -198,8 +199,8 @@ func (s *Suite) enlarged(ctx context.Context, fields ...string) ([]Finding, erro
 	})
 }
 
-// enlarge makes an object as large as etcd stores. Managed fields grow like that when many managers write an object,
-// and mean nothing to a webhook.
+// enlarge makes an object as large as etcd can store, by managed fields: these grow when many managers write an object,
+// and webhooks ignore them.
 func enlarge(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	var managers []any
@@ -213,7 +214,7 @@ func enlarge(object map[string]any) {
 	metadata["managedFields"] = managers
 }
 
-// drip is a body that arrives in pieces, with pauses.
+// drip is a body that the client sends in pieces, with pauses.
 type drip struct {
 	ctx   context.Context
 	rest  []byte
@@ -235,7 +236,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// beside sends an input while another connection has sent one half of a request.
+// beside sends an input while another connection has sent only the first half of a request.
 func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	h := s.hook(in)
 	stalled, cancel := context.WithCancel(ctx)
@@ -248,11 +249,11 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	go func() {
 		defer close(ended)
 		h.send(stalled, slow, message{body: half, length: int64(len(r.body)), expect: true, patience: time.Minute})
-		_ = half.Close() // a pipe has no error at its end
+		_ = half.Close() // closing a pipe never fails
 	}()
 	defer func() { cancel(); more.CloseWithError(context.Canceled); <-ended }()
 	if _, err := more.Write(r.body[:len(r.body)/2]); err != nil {
-		return nil // the webhook has ended the connection, which it may
+		return nil // the webhook has closed the slow connection, which is allowed
 	}
 	quick := &http.Client{Transport: h.Endpoint.transport(false), CheckRedirect: noRedirect}
 	defer quick.CloseIdleConnections()
@@ -264,7 +265,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	return nil
 }
 
-// unbuffered returns a client whose pieces of a body leave as they come.
+// unbuffered returns a client that sends each piece of a body at once.
 func (h *Hook) unbuffered() *http.Client {
 	transport := h.Endpoint.transport(false)
 	if t, is := transport.(*http.Transport); is && h.Endpoint.Transport == nil {
@@ -273,7 +274,7 @@ func (h *Hook) unbuffered() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
 }
 
-// tryKeepAlive makes calls of which the later ones use the connection of the first.
+// tryKeepAlive makes several calls. The later ones must use the connection of the first.
 func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 	if reason := s.noConnections(); reason != "" {
 		return nil, Skipped(reason)
@@ -300,7 +301,7 @@ func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 	})
 }
 
-// overHTTP sends inputs over one version of HTTP.
+// overHTTP sends inputs over HTTP/2 or, if two is false, over HTTP/1.1.
 func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 	if reason := s.noConnections(); reason != "" {
 		return nil, Skipped(reason)
@@ -344,7 +345,7 @@ func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 	return findings, err
 }
 
-// noConnections returns why the suite has no connections of its own, or "".
+// noConnections returns the reason if the suite can't control its connections, or "".
 func (s *Suite) noConnections() string {
 	for i := range s.Hooks {
 		if s.Hooks[i].Endpoint.Transport != nil {
@@ -354,7 +355,8 @@ func (s *Suite) noConnections() string {
 	return ""
 }
 
-// latency makes many calls, one after the other, and judges the median, and what 90 and 99 of 100 and all take at most.
+// latency makes many calls, one after the other. It passes judge the durations that 50, 90, 99 and 100 per cent of them
+// took at most.
 func (s *Suite) latency(ctx context.Context, judge func(h *Hook, at []time.Duration) *Finding) ([]Finding, error) {
 	return s.perHook(ctx, nil, func(in *Input) *Finding {
 		var took []time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// patchCases are about what patches make of objects.
+// patchCases returns the cases about patched objects.
 func patchCases() []Case {
 	return []Case{
 		{
@@ -54,7 +54,7 @@ func patchCases() []Case {
 					got := s.ask(ctx, in, in.with(setObject(object)))
 					after, err := got.patched(object)
 					if got.unreadable() != "" || !got.allowed || err != nil {
-						return nil // other cases say so
+						return nil // another case reports a patch that can't be applied
 					}
 					for _, path := range [][]string{{"futureField"}, {"spec", "futureField"}} {
 						if tree.At(object, path...) != nil && tree.At(after, path...) == nil {
@@ -77,7 +77,7 @@ func patchCases() []Case {
 					got := s.ask(ctx, in, in.with(setObject(object)))
 					after, err := got.patched(object)
 					if got.unreadable() != "" || !got.allowed || err != nil || after["futureField"] == nil {
-						return nil // other cases say so
+						return nil // another case reports a patch that can't be applied
 					}
 					if d := differs("/futureField", big, after["futureField"]); d != "" {
 						return &Finding{Seen: d}
@@ -89,7 +89,7 @@ func patchCases() []Case {
 	}
 }
 
-// patched tries something for each input whose answer has a patch. The object is nil if the patch doesn't apply.
+// patched calls try for each input whose answer has a patch. The object is nil if the patch can't be applied.
 func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[string]any, err error) *Finding) ([]Finding, error) {
 	findings, err := s.each(func(in *Input) bool {
 		a := s.asked(ctx, in)
@@ -104,7 +104,7 @@ func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[strin
 	return findings, err
 }
 
-// untouched is a case about fields that a patch leaves as they are.
+// untouched returns a case that fails if a patch changes one of some fields.
 func untouched(id, promise, source, advice string, keep func(*Input) bool, fields ...string) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: LevelError, Advice: advice,
@@ -129,13 +129,14 @@ func untouched(id, promise, source, advice string, keep func(*Input) bool, field
 	}
 }
 
-// isEmpty tells whether a value means the same as no value.
+// isEmpty tells whether a value means the same as a missing value.
 func isEmpty(value any) bool {
 	fields, is := value.(map[string]any)
 	return value == nil || is && len(fields) == 0
 }
 
-// tryValid has the judge look at patched objects, if it takes the objects before.
+// tryValid makes the judge check patched objects. It leaves out an object that the judge refuses even without the
+// patch.
 func tryValid(ctx context.Context, s *Suite) ([]Finding, error) {
 	if s.Judge == nil {
 		return nil, skipped("no API server judges objects")

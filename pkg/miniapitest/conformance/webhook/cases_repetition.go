@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// repetitionCases are about requests that come again, or in another order.
+// repetitionCases returns the cases that send requests again, or in another order.
 func repetitionCases() []Case {
 	return []Case{
 		{
@@ -86,7 +86,7 @@ func repetitionCases() []Case {
 	}
 }
 
-// again sends each object that was patched once more, with the patch.
+// again sends each request whose object was patched once more, with the patched object.
 func (s *Suite) again(ctx context.Context, try func(in *Input, after map[string]any, second *answer) *Finding) ([]Finding, error) {
 	return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
 		if err != nil {

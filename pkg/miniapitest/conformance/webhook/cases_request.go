@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// requestCases are about what API servers send, and may send in a newer version.
+// requestCases returns the cases about fields of requests that API servers send, or may send in a newer version.
 func requestCases() []Case {
 	cases := []Case{}
 	for _, operation := range []struct{ id, name, promise string }{
@@ -136,8 +136,9 @@ func requestCases() []Case {
 	)
 }
 
-// understood returns what is wrong with the answer to a good request. The schema of a custom resource may allow a random
-// value that the webhook's type refuses, such as a duration of "f20". The code 400 is a right answer to the value.
+// understood returns a finding if the answer to a good request is wrong. A random value may follow the schema of a
+// custom resource and still not fit the webhook's Go type, such as the duration "f20". For such a value, the code 400
+// is a right answer.
 func understood(in *Input, a *answer) *Finding {
 	if fault := a.unreadable(); fault != "" {
 		return &Finding{Seen: fault}
@@ -155,7 +156,7 @@ func understood(in *Input, a *answer) *Finding {
 	return &Finding{Seen: fault}
 }
 
-// changed is a case about a change of requests that changes no outcome.
+// changed returns a case that changes requests in a way that must not change the outcome.
 func changed(id string, level Level, promise, source, advice string, change func(whole, request map[string]any)) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -183,7 +184,7 @@ func changed(id string, level Level, promise, source, advice string, change func
 	}
 }
 
-// sounds is a case about a change of requests after which the webhook may decide otherwise.
+// sounds returns a case that changes requests. The webhook may decide otherwise after the change, but must answer.
 func sounds(id string, level Level, promise, source, advice string, keep func(*Input) bool, change func(whole, request map[string]any)) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -211,12 +212,12 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 	}
 }
 
-// compared sends a review that means the same as the input, and returns how the outcome differs.
+// compared sends a review that means the same as the input, and returns a finding if the outcome differs.
 func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, sent string) *Finding {
 	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
 }
 
-// comparedBy is compared by a client of its own.
+// comparedBy does the same as compared, by a given client.
 func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, r *review, m message, sent string) *Finding {
 	got := s.askBy(ctx, in, client, r, m)
 	sent = s.describe(in) + ", " + sent
@@ -237,7 +238,7 @@ func tryV1beta1(ctx context.Context, s *Suite) ([]Finding, error) {
 	}, func(in *Input) *Finding {
 		got := s.ask(ctx, in, in.with(beta))
 		if s.hook(in).Configuration == nil && got.code != 200 && got.err == nil {
-			return nil // without a configuration, the webhook promises no v1beta1
+			return nil // without a configuration, the webhook doesn't have to accept v1beta1
 		}
 		if fault := got.worse(s.asked(ctx, in)); fault != "" {
 			return &Finding{Sent: s.describe(in) + ", as v1beta1", Seen: fault}
@@ -246,7 +247,7 @@ func tryV1beta1(ctx context.Context, s *Suite) ([]Finding, error) {
 	})
 }
 
-// accepts tells whether the webhook may be sent a version. One whose URL alone is given may be sent any.
+// accepts tells whether the webhook accepts reviews of a version. A webhook without a configuration accepts any.
 func (h *Hook) accepts(version string) bool {
 	if h.Configuration == nil {
 		return true
@@ -263,14 +264,14 @@ func (h *Hook) accepts(version string) bool {
 	return false
 }
 
-// mustTree decodes JSON that the suite has encoded.
+// mustTree decodes JSON that the suite itself has encoded.
 func mustTree(body []byte) map[string]any {
 	value, _ := tree.Decode(body)
 	whole, _ := value.(map[string]any)
 	return whole
 }
 
-// changeOf says what differs between an input and a review that is made from it, beside the uid.
+// changeOf returns the difference between an input and a review that was made from it, except for the uid.
 func changeOf(in *Input, r *review) string {
 	request, _ := mustTree(r.body)["request"].(map[string]any)
 	request["uid"] = in.request["uid"]

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// responseCases are about the answer to each input as it is.
+// responseCases returns the cases about the answer to unchanged inputs.
 func responseCases() []Case {
 	cases := []Case{
 		answerCase("response.code", inCode, LevelError, "Webhooks respond with a 200 HTTP status code.", responseSource,
@@ -110,7 +110,7 @@ func responseCases() []Case {
 	return cases
 }
 
-// answerCase is a case about one aspect of the answers.
+// answerCase returns a case about one aspect of the answers.
 func answerCase(id string, of aspect, level Level, promise, source, advice string) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// expiresSoon is the time before its end at which a certificate should have been renewed.
+// expiresSoon is the remaining validity below which a certificate should have been renewed.
 const expiresSoon = 14 * 24 * time.Hour
 
-// tlsCases are about certificates and versions of TLS.
+// tlsCases returns the cases about certificates and TLS versions.
 func tlsCases() []Case {
 	return []Case{
 		{
@@ -78,7 +78,7 @@ func tlsCases() []Case {
 	}
 }
 
-// handshakeCase is a case about the certificates of a handshake.
+// handshakeCase returns a case about the certificates of a TLS handshake.
 func handshakeCase(id string, level Level, promise, source, advice string, look func(*Hook, []*x509.Certificate) *Finding) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -94,7 +94,7 @@ func handshakeCase(id string, level Level, promise, source, advice string, look 
 	}
 }
 
-// noCertificates returns why certificates can't be judged, or "".
+// noCertificates returns the reason if the suite can't see certificates, or "".
 func (s *Suite) noCertificates() string {
 	for i := range s.Hooks {
 		if because := s.Hooks[i].Endpoint.Because; because != "" {
@@ -104,7 +104,7 @@ func (s *Suite) noCertificates() string {
 	return s.noConnections()
 }
 
-// perEndpoint looks at each address once.
+// perEndpoint calls look once for each address of the webhooks.
 func (s *Suite) perEndpoint(look func(*Hook) *Finding) ([]Finding, error) {
 	if reason := s.noCertificates(); reason != "" {
 		return nil, Skipped(reason)
@@ -129,7 +129,7 @@ func (s *Suite) perEndpoint(look func(*Hook) *Finding) ([]Finding, error) {
 	return findings, nil
 }
 
-// address returns host and port of the webhook.
+// address returns HOST:PORT of the webhook.
 func (h *Hook) address() string {
 	u, err := url.Parse(h.Endpoint.URL)
 	if err != nil {
@@ -142,7 +142,7 @@ func (h *Hook) address() string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// serverName returns the name that the certificate must have.
+// serverName returns the name for which the certificate must be valid.
 func (h *Hook) serverName() string {
 	if h.Endpoint.TLS != nil && h.Endpoint.TLS.ServerName != "" {
 		return h.Endpoint.TLS.ServerName
@@ -151,7 +151,7 @@ func (h *Hook) serverName() string {
 	return host
 }
 
-// handshake makes a TLS connection of a version, whatever the certificate.
+// handshake makes a connection of a TLS version from least to most, and accepts any certificate.
 func (h *Hook) handshake(ctx context.Context, least, most uint16) (tls.ConnectionState, error) {
 	config := h.Endpoint.unchecked()
 	config.MinVersion, config.MaxVersion, config.ServerName = least, most, h.serverName()

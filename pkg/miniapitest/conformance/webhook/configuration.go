@@ -14,17 +14,17 @@ import (
 
 // Configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 type Configuration struct {
-	// Name is metadata.name, and APIVersion the version that the manifest has.
+	// Name is metadata.name. APIVersion is the apiVersion of the manifest.
 	Name, APIVersion string
 	Kind             Kind
 	Annotations      map[string]string
-	// Hooks are the webhooks. One of a validating configuration has no reinvocationPolicy.
+	// Hooks are the webhooks. Those of a validating configuration have no reinvocationPolicy.
 	Hooks []admissionregistrationv1.MutatingWebhook
-	// Namespaces are the labels of namespaces by name, as far as they are known.
+	// Namespaces has the labels of the known namespaces, by name.
 	Namespaces map[string]map[string]string
 }
 
-// configurationKind returns the kind of the webhooks that a kind of configuration has.
+// configurationKind returns the kind of the webhooks in a configuration of the given kind.
 func configurationKind(name string) Kind {
 	switch name {
 	case "ValidatingWebhookConfiguration":
@@ -35,12 +35,12 @@ func configurationKind(name string) Kind {
 	return Unknown
 }
 
-// IsConfiguration tells whether a kind is a webhook configuration, of any version.
+// IsConfiguration tells whether a kind is a webhook configuration, in any version.
 func IsConfiguration(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == admissionregistrationv1.GroupName && configurationKind(gvk.Kind) != Unknown
 }
 
-// NewConfiguration reads a configuration.
+// NewConfiguration decodes a configuration.
 func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error) {
 	gvk := object.GroupVersionKind()
 	if !IsConfiguration(gvk) {
@@ -57,10 +57,11 @@ func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error)
 	return c, nil
 }
 
-// isBeta tells whether the configuration is of a version with the defaults of v1beta1.
+// isBeta tells whether the configuration has the defaults of version v1beta1.
 func (c *Configuration) isBeta() bool { return strings.HasSuffix(c.APIVersion, "/v1beta1") }
 
-// ReadConfigurations returns the configurations among objects, with the labels of the namespaces among them.
+// ReadConfigurations returns the webhook configurations among objects. They also get the labels of the namespaces among
+// the objects.
 func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration, error) {
 	var all []*Configuration
 	namespaces := map[string]map[string]string{}
@@ -80,7 +81,7 @@ func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration,
 	return all, nil
 }
 
-// Path returns where a webhook of the configuration is called: the path of its service, or of its URL.
+// Path returns the URL path of a webhook: that of its service, or that of its URL.
 func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 	switch {
 	case client.Service != nil && client.Service.Path != nil:
@@ -97,7 +98,8 @@ func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 	return "/", nil
 }
 
-// ServiceName returns the name that the certificate of a webhook must have, if it is called by a service.
+// ServiceName returns the name for which a webhook's certificate must be valid. It returns "" if the webhook has no
+// service.
 func ServiceName(client admissionregistrationv1.WebhookClientConfig) string {
 	if client.Service == nil {
 		return ""
@@ -105,7 +107,8 @@ func ServiceName(client admissionregistrationv1.WebhookClientConfig) string {
 	return client.Service.Name + "." + client.Service.Namespace + ".svc"
 }
 
-// Unconfigured returns a webhook of which only the endpoint is known. It is sent what a webhook for all resources is.
+// Unconfigured returns a webhook without a configuration. It gets requests for the resources that stand for all
+// resources.
 func Unconfigured(endpoint Endpoint) Hook {
 	return Hook{
 		Name: endpoint.URL, Endpoint: endpoint,
@@ -116,7 +119,7 @@ func Unconfigured(endpoint Endpoint) Hook {
 	}
 }
 
-// HooksOf returns the webhooks of configurations. The function returns where a webhook of a client configuration is.
+// HooksOf returns the webhooks of configurations. The function endpoint returns the address for a clientConfig.
 func HooksOf(configurations []*Configuration, endpoint func(admissionregistrationv1.WebhookClientConfig) (Endpoint, error)) ([]Hook, error) {
 	var hooks []Hook
 	var errs []error

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// rightConfiguration has no finding.
+// rightConfiguration is a configuration in which no case finds a fault.
 const rightConfiguration = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -28,7 +28,7 @@ webhooks:
   rules: [{operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
 `
 
-// configured returns the webhook of a configuration, or of the right one.
+// configured returns the webhook of a configuration in YAML, or of rightConfiguration for "".
 func configured(t *testing.T, text string) webhook.Hook {
 	t.Helper()
 	if text == "" {
@@ -45,7 +45,8 @@ func configured(t *testing.T, text string) webhook.Hook {
 	return webhook.Hook{Name: c.Name + "/" + c.Hooks[0].Name, Kind: c.Kind, Configuration: c, Entry: c.Hooks[0], Endpoint: webhook.Endpoint{URL: "https://127.0.0.1:1/"}}
 }
 
-// Each change of the right configuration is found by the case that names it, and the right one has no finding.
+// Each table row makes one change to the right configuration. The case of the row's name must find it. Without a
+// change, no case has a finding.
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -116,7 +117,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// What the rules and selectors don't concern has no finding.
+// Unusual rules and selectors that do no harm have no finding.
 func TestHarmlessConfigurations(t *testing.T) {
 	t.Parallel()
 	const namespaces = "  namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}\n"

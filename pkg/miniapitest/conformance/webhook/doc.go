@@ -1,9 +1,10 @@
-// Package webhook is a suite that judges admission webhooks by the protocol: it sends AdmissionReviews as an API server
-// sends them, bad ones, large ones and many at once, and reads the configuration for what harms a cluster.
+// Package webhook is a suite of cases that check admission webhooks. It sends AdmissionReviews as an API server sends
+// them, and also bad ones, large ones and many at the same time. It checks webhook configurations for settings that
+// harm a cluster.
 //
-// A [Suite] has the webhooks, the requests that they are sent, and, if there is one, a judge of patched objects. Package
-// chain makes requests by the admission chain of a server. The package conformance above runs the suite in a Go test, and
-// "miniapi conformance webhook" runs it against a webhook at a URL or in a cluster.
+// A [Suite] has the webhooks, the requests for them and, if available, a judge of patched objects. Package chain makes
+// the requests by an API server. Package conformance, one folder above, runs the suite in a Go test. "miniapi
+// conformance webhook" runs it for a webhook at a URL or in a cluster.
 //
-// Don't use the suite to test what a webhook decides: it knows no policy. A webhook may deny each request that it is sent.
+// Don't use the suite to test the decisions of a webhook: a webhook may deny every request.
 package webhook

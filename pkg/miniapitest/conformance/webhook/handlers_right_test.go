@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// A fault of all answers is found by the case about that fault, and by no other of the level error.
+// If all answers of a webhook have the same fault, only the case about that fault has a finding of the level error.
 func TestOneFaultOneCase(t *testing.T) {
 	t.Parallel()
 	one := int32(1)
@@ -30,7 +30,7 @@ func TestOneFaultOneCase(t *testing.T) {
 		{"about as slow as the timeout", "response.answered", []string{"request.create", "request.update", "request.connect", "request.subresource"}, decided(func(e *exchange) {
 			addLabel(e)
 			if e.request["operation"] != "DELETE" {
-				time.Sleep(1200 * time.Millisecond) //nolint:forbidigo // the handler is slow
+				time.Sleep(1200 * time.Millisecond) //nolint:forbidigo // this handler is slow on purpose
 			}
 		}), func(h *webhook.Hook) { h.Entry.TimeoutSeconds = &one }},
 	} {
@@ -56,7 +56,7 @@ func TestOneFaultOneCase(t *testing.T) {
 	}
 }
 
-// What kube-apiserver tolerates fails no case: many webhooks answer so, and work.
+// Many working webhooks have these faults, and kube-apiserver accepts their answers. So no case fails.
 func TestTolerated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -104,7 +104,7 @@ func TestTolerated(t *testing.T) {
 	}
 }
 
-// Handlers that are right in different ways have no finding.
+// Correct handlers that differ in details have no finding.
 func TestRightHandlers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -184,7 +184,7 @@ func TestRightHandlers(t *testing.T) {
 				}
 				for _, f := range findings {
 					if strings.HasPrefix(c.ID, "latency.") {
-						continue // a machine that does other work says nothing of the handler
+						continue // the machine may be busy, so the latency says nothing about the handler
 					}
 					t.Errorf("%s: %s\nsent: %s\nseen: %s", c.ID, c.Promise, f.Sent, f.Seen)
 				}
@@ -193,8 +193,8 @@ func TestRightHandlers(t *testing.T) {
 	}
 }
 
-// A random object may have a value that the schema allows and the webhook's type refuses. The finding is advice about the
-// schema. The same answer to an object that isn't random is an error.
+// A random object may have a value that the schema allows and the webhook's Go type refuses. Then the finding is advice
+// about the schema. For an object that isn't random, the same answer is an error.
 func TestUndecodableRandomObject(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -19,18 +19,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// exchange is a request to a handler of the table, and the answer that it makes. Faults change one part of either.
+// exchange is a request to a handler and the handler's answer. A fault changes one part of it.
 type exchange struct {
 	http   *http.Request
 	raw    []byte
 	review map[string]any
-	// request is review's.
+	// request is the request in the review.
 	request map[string]any
-	// response is that of the AdmissionReview, and answer the AdmissionReview.
+	// answer is the AdmissionReview of the answer, and response is the response in it.
 	response, answer map[string]any
 	code             int
 	contentType      string
-	// ops are the operations of the patch.
+	// ops are the operations of the response's patch.
 	ops []map[string]any
 }
 
@@ -47,12 +47,12 @@ func at(value any, keys ...string) any {
 	return value
 }
 
-// handler is a webhook that adds a label to each object, and denies objects with the label deny. The parts can be
-// replaced.
+// handler is a webhook that adds a label to each object, and denies objects with the label deny. A test can replace its
+// parts.
 type handler struct {
-	// read decodes the body; its error is answered with 400.
+	// read decodes the body. After an error, the handler answers with status 400.
 	read func(*exchange) error
-	// decide fills in response and ops.
+	// decide sets response and ops.
 	decide func(*exchange)
 	// finish changes the answer before it is written.
 	finish func(*exchange)
@@ -92,7 +92,7 @@ func readReview(e *exchange) error {
 	return nil
 }
 
-// addLabel is what a good webhook does.
+// addLabel is the decision of a good webhook: it adds a label.
 func addLabel(e *exchange) {
 	e.response = map[string]any{"uid": e.request["uid"], "allowed": true}
 	labels, has := at(e.object(), "metadata", "labels").(map[string]any)
@@ -108,7 +108,8 @@ func addLabel(e *exchange) {
 	}
 }
 
-// addOp is a decision that adds an operation to those of a good one, if the object is that of a whole resource.
+// addOp returns a decision that makes one more operation than a good webhook. For subresources, the decision is that of
+// a good webhook.
 func addOp(op func(*exchange) map[string]any) func(*exchange) {
 	return func(e *exchange) {
 		addLabel(e)
@@ -145,7 +146,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, e)
 }
 
-// finished is a good handler whose answer is changed.
+// finished returns a good handler whose answer is changed.
 func finished(change func(*exchange)) func() http.Handler {
 	return func() http.Handler {
 		h := good()
@@ -154,7 +155,7 @@ func finished(change func(*exchange)) func() http.Handler {
 	}
 }
 
-// decided is a handler with another decision.
+// decided returns a good handler with another decision.
 func decided(decide func(*exchange)) func() http.Handler {
 	return func() http.Handler {
 		h := good()
@@ -163,7 +164,7 @@ func decided(decide func(*exchange)) func() http.Handler {
 	}
 }
 
-// before is a good handler after something else, which says whether the request goes on.
+// before returns a good handler that calls f first. If f returns false, the handler does nothing more.
 func before(f func(http.ResponseWriter, *http.Request) bool) func() http.Handler {
 	return func() http.Handler {
 		next := good()
@@ -179,7 +180,7 @@ func denial(code int, message string) map[string]any {
 	return map[string]any{"code": code, "message": message}
 }
 
-// Each handler is wrong in one way, and the case that names it finds it.
+// Each handler has one fault, and the case of the row's name must find it.
 func TestWrongHandlers(t *testing.T) {
 	t.Parallel()
 	var sequence atomic.Int64
@@ -426,7 +427,7 @@ func TestWrongHandlers(t *testing.T) {
 			return decided(func(e *exchange) {
 				uid.Store(e.request["uid"])
 				addLabel(e)
-				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // other requests come in between
+				time.Sleep(2 * time.Millisecond) //nolint:forbidigo // lets other requests run at this point
 				e.response["uid"] = uid.Load()
 			})()
 		}},
@@ -459,12 +460,12 @@ func TestWrongHandlers(t *testing.T) {
 		})},
 		{"slow", "latency.typical", decided(func(e *exchange) {
 			addLabel(e)
-			time.Sleep(150 * time.Millisecond) //nolint:forbidigo // the handler is slow
+			time.Sleep(150 * time.Millisecond) //nolint:forbidigo // this handler is slow on purpose
 		})},
 		{"slower than the timeout", "latency.timeout", decided(func(e *exchange) {
 			addLabel(e)
 			if sequence.Add(1) > 60 {
-				time.Sleep(1100 * time.Millisecond) //nolint:forbidigo // the handler is slow
+				time.Sleep(1100 * time.Millisecond) //nolint:forbidigo // this handler is slow on purpose
 			}
 		})},
 		{"allows what isn't JSON", "badInput.noJSON", func() http.Handler {
@@ -565,7 +566,7 @@ func TestWrongHandlers(t *testing.T) {
 	}
 }
 
-// served returns a suite for a handler, with the inputs of testdata and a configuration that is right.
+// served returns a suite for a handler, with the inputs of testdata and a configuration without faults.
 func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) *webhook.Suite {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -583,7 +584,7 @@ func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) 
 	return suite
 }
 
-// of gives handlers of the table another configuration.
+// of returns a change that gives the webhook the configuration of another row.
 func of(name string) func(*webhook.Hook) {
 	return func(h *webhook.Hook) {
 		switch name {

@@ -11,13 +11,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// Input is an AdmissionReview that a webhook is sent.
+// Input is an AdmissionReview for a webhook, as an API server sends it.
 type Input struct {
-	// Hook is the index of the webhook in the suite.
+	// Hook is the index of the webhook in Suite.Hooks.
 	Hook int
-	// Origin says where the input comes from, such as a file, or a seed.
+	// Origin says where the input comes from, such as a file or a seed.
 	Origin string
-	// Random tells that the object has random values within the schema of its resource.
+	// Random is true if the object has random values that follow the schema of its resource.
 	Random bool
 
 	whole   map[string]any
@@ -44,18 +44,18 @@ func (in *Input) Operation() string { return tree.Text(in.request, "operation") 
 // Subresource returns the subresource of the request, or "".
 func (in *Input) Subresource() string { return tree.Text(in.request, "subResource") }
 
-// Resource returns group, version and resource of the request.
+// Resource returns the group, the version and the name of the request's resource.
 func (in *Input) Resource() (group, version, resource string) {
 	return tree.Text(in.request, "resource", "group"), tree.Text(in.request, "resource", "version"), tree.Text(in.request, "resource", "resource")
 }
 
-// object returns the object of the request, or nil.
+// object returns the object of the request, or nil for a request without an object.
 func (in *Input) object() map[string]any {
 	object, _ := in.request["object"].(map[string]any)
 	return object
 }
 
-// String says what the request is.
+// String describes the request in a few words.
 func (in *Input) String() string {
 	group, version, resource := in.Resource()
 	if sub := in.Subresource(); sub != "" {
@@ -71,13 +71,14 @@ func (in *Input) String() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s (%s)", in.Operation(), version, resource, name, in.Origin)), " ")
 }
 
-// review is an AdmissionReview that is sent.
+// review is an AdmissionReview that a case sends.
 type review struct {
 	uid, version string
 	body         []byte
 }
 
-// with returns a review of the input with changes and a uid of its own. The changes get copies.
+// with returns a review of the input with a new uid, after changes. The changes get copies of the review and of its
+// request.
 func (in *Input) with(changes ...func(whole, request map[string]any)) *review {
 	whole := tree.Clone(in.whole).(map[string]any)
 	request := whole["request"].(map[string]any)
@@ -91,10 +92,10 @@ func (in *Input) with(changes ...func(whole, request map[string]any)) *review {
 	return r
 }
 
-// review returns the review of the input as it is.
+// review returns a review of the input without changes.
 func (in *Input) review() *review { return in.with() }
 
-// setObject is a change of the object.
+// setObject returns a change that replaces the object of the request.
 func setObject(object any) func(_, request map[string]any) {
 	return func(_, request map[string]any) { request["object"] = object }
 }
@@ -102,12 +103,12 @@ func setObject(object any) func(_, request map[string]any) {
 // newUID returns a random UUID.
 func newUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never returns an error
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never returns an error
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// encoded returns JSON with the fields of objects sorted by name, or in the reverse order.
+// encoded returns JSON. The fields of objects are sorted by name, or in the reverse order.
 func encoded(value any, reverse bool) []byte {
 	var out bytes.Buffer
 	encodeTo(&out, value, reverse)
@@ -145,7 +146,7 @@ func encodeTo(out *bytes.Buffer, value any, reverse bool) {
 		}
 		out.WriteByte(']')
 	default:
-		scalar, _ := json.Marshal(v) // strings, numbers, booleans and null have JSON
+		scalar, _ := json.Marshal(v) // strings, numbers, booleans and null can always be encoded
 		out.Write(scalar)
 	}
 }

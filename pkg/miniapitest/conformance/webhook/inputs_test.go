@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// inputs are reviews that a server has sent, of testdata.
+// inputs returns the reviews of testdata, which a server has sent.
 func inputs(t *testing.T) []*webhook.Input {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.json")
@@ -35,7 +35,7 @@ func inputs(t *testing.T) []*webhook.Input {
 	return all
 }
 
-// labels judges the labels of objects as an API server does.
+// labels is a judge that checks only the labels of objects.
 type labels struct{}
 
 // Valid implements webhook.Judge.

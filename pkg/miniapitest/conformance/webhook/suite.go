@@ -13,55 +13,56 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// Kind is the kind of a webhook.
+// Kind is the kind of a webhook: mutating or validating.
 type Kind string
 
-// The kinds of webhooks. An unknown one, of which only the URL is given, may do what either kind may do.
+// The kinds of webhooks. The kind is unknown if a webhook has no configuration; such a webhook may do what webhooks of
+// either kind may do.
 const (
 	Unknown    Kind = ""
 	Mutating   Kind = "mutating"
 	Validating Kind = "validating"
 )
 
-// Hook is a webhook that is judged.
+// Hook is a webhook that the suite checks.
 type Hook struct {
-	// Name is the name in the configuration, or what stands for it.
+	// Name is the name of the webhook in its configuration. A webhook without a configuration has a made-up name.
 	Name string
 	Kind Kind
-	// Configuration is the object that has the webhook; nil if only the URL is given.
+	// Configuration is the configuration of the webhook, or nil if only the URL is known.
 	Configuration *Configuration
-	// Entry is the webhook in the configuration. One of a validating configuration has no reinvocationPolicy.
+	// Entry is the webhook in its configuration. A validating webhook has no reinvocationPolicy.
 	Entry    admissionregistrationv1.MutatingWebhook
 	Endpoint Endpoint
 }
 
-// Endpoint is where a webhook answers.
+// Endpoint is the address of a webhook.
 type Endpoint struct {
-	// URL is that of the calls.
+	// URL is the URL of the calls.
 	URL string
-	// TLS has the authorities and the name by which the certificate is checked; nil stands for the system's
+	// TLS has the authorities and the name by which the certificate is verified. Nil stands for the system's
 	// authorities and the host of the URL.
 	TLS *tls.Config
-	// Transport, if there is one, makes the calls instead of connections of the suite. Cases about connections and
-	// certificates are skipped then.
+	// Transport, if set, makes the calls. The suite then skips the cases about connections and certificates.
 	Transport http.RoundTripper
-	// Because, if it isn't empty, is the reason why cases about certificates are skipped.
+	// Because, if set, is the reason for which the suite skips the cases about certificates.
 	Because string
 }
 
-// Judge says whether a server takes an object.
+// Judge tells whether a server accepts an object.
 type Judge interface {
-	// Valid returns the server's error if it doesn't take the object of a request, were it as given.
+	// Valid returns the server's error if the server refuses the request of in with the given object.
 	Valid(ctx context.Context, in *Input, object map[string]any) error
 }
 
-// Suite has what the cases are tried with. Its fields are set before the first case runs, and cases may run at once.
+// Suite has the webhooks and the requests that the cases use. Set its fields before the first case runs. Cases may run
+// at the same time.
 type Suite struct {
 	Hooks  []Hook
 	Inputs []*Input
-	// Judge judges patched objects. Without one, the cases that need it are skipped.
+	// Judge checks patched objects. If it is nil, the suite skips the cases that need it.
 	Judge Judge
-	// Uncovered are rules for which no input could be made, with the reasons.
+	// Uncovered are the rules for which no input could be made, with the reasons.
 	Uncovered []string
 
 	once    sync.Once
@@ -72,13 +73,13 @@ type Suite struct {
 	first map[*Input]*firstAnswer
 }
 
-// firstAnswer is the answer to an input as it is, which many cases look at.
+// firstAnswer is the answer to an unchanged input. Many cases use it.
 type firstAnswer struct {
 	once   sync.Once
 	answer *answer
 }
 
-// Validate returns everything that is wrong with the suite.
+// Validate returns all errors in the suite's fields.
 func (s *Suite) Validate() error {
 	var errs []error
 	if len(s.Hooks) == 0 {
@@ -101,7 +102,7 @@ func (s *Suite) Validate() error {
 // hook returns the webhook of an input.
 func (s *Suite) hook(in *Input) *Hook { return &s.Hooks[in.Hook] }
 
-// asked returns the answer to an input as it is. The webhook is asked once.
+// asked returns the answer to an unchanged input. Only the first call for an input sends the review.
 func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	s.mu.Lock()
 	if s.first == nil {
@@ -117,8 +118,8 @@ func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	return f.answer
 }
 
-// Latency returns how many calls of plain requests were made, and how long the given parts of them took at most: 0.5
-// stands for one half.
+// Latency returns the number of calls with unchanged inputs, and the durations that the given parts of them took at
+// most. The part 0.5 stands for one half.
 func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	var all []time.Duration
 	s.mu.Lock()
@@ -129,8 +130,8 @@ func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	return len(all), percentiles(all, parts...)
 }
 
-// good reports whether the answer to an unchanged input allows or denies, and the webhook answers each input in time. A case
-// that changes an input learns nothing from a webhook that already fails for the unchanged one.
+// good tells whether the webhook gives a readable answer to an unchanged input, and answers every input in time. A case
+// that changes inputs skips an input that isn't good, because its failure wouldn't come from the change.
 func (s *Suite) good(ctx context.Context, in *Input) bool {
 	for _, other := range s.Inputs {
 		if other.Hook == in.Hook && s.asked(ctx, other).late {
@@ -140,7 +141,8 @@ func (s *Suite) good(ctx context.Context, in *Input) bool {
 	return s.asked(ctx, in).unreadable() == ""
 }
 
-// each tries something for the inputs that are kept, and reports the first that fails, with the number of others.
+// each calls try for the inputs that keep selects. It returns the first finding, with the number of further inputs that
+// have one.
 func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	var found *Finding
 	tried, failed := 0, 0
@@ -174,7 +176,7 @@ func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Findi
 	return []Finding{*found}, nil
 }
 
-// perHook tries something for the first input of each webhook that is kept and that the webhook answers well.
+// perHook calls try for one input of each webhook: the first one that keep selects and that is good.
 func (s *Suite) perHook(ctx context.Context, keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	tried := map[int]bool{}
 	return s.each(func(in *Input) bool {
@@ -186,7 +188,7 @@ func (s *Suite) perHook(ctx context.Context, keep func(*Input) bool, try func(*I
 	}, try)
 }
 
-// describe says what an input is.
+// describe returns a description of an input for findings.
 func (s *Suite) describe(in *Input) string {
 	return fmt.Sprintf("%s: %s", s.hook(in).Name, in)
 }

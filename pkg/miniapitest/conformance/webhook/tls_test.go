@@ -11,7 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/big"
 	"net/http/httptest"
 	"strings"
@@ -21,13 +21,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// serving is how a webhook serves TLS.
+// serving has the TLS settings of a webhook.
 type serving struct {
 	names       []string
 	begin, end  time.Duration
 	key         func(t *testing.T) crypto.Signer
 	least, most uint16
-	// stranger has the certificate signed by an authority that the configuration doesn't have.
+	// stranger selects a certificate from an authority that isn't in the configuration.
 	stranger bool
 }
 
@@ -48,14 +48,14 @@ func ecdsaKey(t *testing.T) crypto.Signer {
 
 func shortKey(t *testing.T) crypto.Signer {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the case is about short keys
+	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the case finds short keys
 	if err != nil {
 		t.Skipf("this Go makes no short keys: %v", err)
 	}
 	return key
 }
 
-// serve serves a good webhook, and returns its endpoint.
+// serve starts a good webhook with the settings, and returns its endpoint.
 func (s serving) serve(t *testing.T) webhook.Endpoint {
 	t.Helper()
 	authority, authorityKey := newAuthority(t)
@@ -101,7 +101,7 @@ func newAuthority(t *testing.T) (*x509.Certificate, crypto.Signer) {
 	return certificate, key
 }
 
-// Each certificate that is wrong in one way is found by the case that names it, and the right one has no finding.
+// Each certificate has one fault, and the case of the row's name must find it. The right certificate has no finding.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -132,7 +132,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// A URL without TLS is an error, and says nothing of certificates.
+// A webhook with an http URL fails the case about TLS. The cases about certificates have no finding.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(good())
@@ -142,7 +142,8 @@ func TestPlainHTTP(t *testing.T) {
 	expectOnly(t, &webhook.Suite{Hooks: []webhook.Hook{hook}}, "tls.", "tls.https", webhook.LevelError)
 }
 
-// expectOnly runs the cases of a prefix, of which one alone has findings, of a level.
+// expectOnly runs the cases whose identifiers have the prefix. Only the case by must have findings, and they must have
+// the level.
 func expectOnly(t *testing.T, suite *webhook.Suite, prefix, by string, level webhook.Level) {
 	t.Helper()
 	found := false

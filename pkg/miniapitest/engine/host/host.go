@@ -1,5 +1,5 @@
-// Package host serves the servers of one test process: the hidden command "miniapi host" reads the requests of package
-// process from its standard input. It is for that command and its tests.
+// Package host is the other end of package process: it runs servers for one test process. The hidden command "miniapi
+// host" calls it, with the requests of package process on standard input. Don't use it anywhere else.
 package host
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// Serve answers requests until the input or the context ends. Then it stops all servers, and removes what the test
-// process has left.
+// Serve answers requests until the input or the context ends. Then it stops all servers, and removes the files that the
+// test process has left.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, e engine.Engine, version string) error {
 	h := &host{engine: e, out: wire.NewWriter(out), servers: map[int64]*hosted{}, contents: map[int64]*engine.Content{}, calls: map[int64]context.CancelFunc{}, audits: map[int64]chan struct{}{}, gone: make(chan struct{})}
 	if err := h.out.Write(wire.Reply{Hello: &wire.Hello{Protocol: wire.Protocol, Version: version}}); err != nil {
@@ -33,34 +33,34 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, e engine.Engine, ve
 	return errors.Join(err, h.end())
 }
 
-// host serves one test process.
+// host runs the servers of one test process.
 type host struct {
 	engine engine.Engine
 	out    *wire.Writer
-	// running are the calls in progress.
+	// running counts the calls in progress.
 	running sync.WaitGroup
-	gone    chan struct{} // closed when the test process is gone
+	gone    chan struct{} // closed when the test process has ended
 
 	mu      sync.Mutex
 	ended   bool
 	servers map[int64]*hosted
 	calls   map[int64]context.CancelFunc
-	// contents are those that the test process has sent, by number.
+	// contents are the objects that the test process has sent, by number.
 	contents map[int64]*engine.Content
-	audits   map[int64]chan struct{} // events that the test process takes
+	audits   map[int64]chan struct{} // by the number of an event: closed when the test process has handled it
 	last     int64                   // the number of the last event or snapshot
 }
 
-// hosted is a server of the test process.
+// hosted is a server that runs for the test process.
 type hosted struct {
 	engine.Server
 	id        int64
 	leftover  string
 	authority engine.Authority
-	snapshots map[int64]engine.Snapshot // under the host's mu
+	snapshots map[int64]engine.Snapshot // guarded by mu of the host
 }
 
-// read takes requests until the input ends.
+// read handles requests until the input ends.
 func (h *host) read(in *wire.Reader) error {
 	for {
 		r := wire.Request{}
@@ -74,7 +74,7 @@ func (h *host) read(in *wire.Reader) error {
 	}
 }
 
-// take begins a call, or takes a message without a reply.
+// take starts a call in a goroutine, or handles a message without a reply.
 func (h *host) take(r wire.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,12 +118,12 @@ func (h *host) take(r wire.Request) {
 			delete(h.calls, r.ID)
 			h.mu.Unlock()
 			cancel()
-			_ = h.out.Write(reply) // an error means that the test process is gone
+			_ = h.out.Write(reply) // an error means that the test process has ended
 		}()
 	}
 }
 
-// call answers a request.
+// call handles a request and returns the reply.
 func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 	var reply wire.Reply
 	var err error
@@ -154,7 +154,7 @@ func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 
 func (h *host) start(ctx context.Context, s *hosted, d engine.Description) (_ *engine.Info, warnings []string, _ error) {
 	started, err := h.engine.Start(ctx, d, engine.Events{
-		Warn:  func(warning string) { warnings = append(warnings, warning) }, // before Start returns
+		Warn:  func(warning string) { warnings = append(warnings, warning) }, // Start calls it before it returns
 		Log:   func(line string) { _ = h.out.Write(wire.Reply{Server: s.id, Log: &line}) },
 		Audit: func(event []byte) { h.audit(s, event) },
 		Configured: func(authority engine.Authority) {
@@ -176,13 +176,13 @@ func (h *host) start(ctx context.Context, s *hosted, d engine.Description) (_ *e
 	return &info, warnings, nil
 }
 
-// watch tells the test process when a server has ended.
+// watch reports the end of a server to the test process.
 func (h *host) watch(s *hosted) {
 	<-s.Ended()
 	_ = h.out.Write(wire.Reply{Server: s.id, Ended: true, Error: wire.NewError(s.Err())})
 }
 
-// audit passes on an event, and waits until the test process has taken it.
+// audit sends an event to the test process, and waits until the test process has handled it.
 func (h *host) audit(s *hosted, event []byte) {
 	taken := make(chan struct{})
 	h.mu.Lock()
@@ -250,7 +250,7 @@ func (h *host) end() error {
 	h.running.Wait()
 	var stopping sync.WaitGroup
 	errs := make(chan error, 2*len(h.servers))
-	for _, s := range h.servers { // no call changes them any more
+	for _, s := range h.servers { // all calls have ended, so the map doesn't change
 		stopping.Add(1)
 		go func() {
 			defer stopping.Done()
@@ -269,7 +269,7 @@ func (h *host) end() error {
 	return errors.Join(all...)
 }
 
-// Prefix is the beginning of the name of each folder that a test process may leave.
+// Prefix begins the name of each folder that a test process may leave.
 const Prefix = "miniapitest-"
 
 // removeLeftover removes the folder of a server that the test process hasn't stopped.

@@ -11,36 +11,37 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// Engine is an engine.Engine.
+// Engine is an engine.Engine that runs servers in child processes.
 type Engine struct {
 	// Program returns the path of the miniapi program. It is called once for each miniapi process.
 	Program func(context.Context) (string, error)
 
 	mu     sync.Mutex
-	hosts  map[string]*host     // by settings
-	starts map[string]*starting // by settings
-	last   int64                // the number of the last server
+	hosts  map[string]*host     // by the key of the settings
+	starts map[string]*starting // by the key of the settings
+	last   int64                // the number of the last started server
 }
 
-// settings are the options that hold for a whole miniapi process.
+// settings are the options that apply to a whole miniapi process.
 type settings struct {
 	FeatureGates    map[string]bool
 	EmulatedVersion string
 }
 
-// key is alike for descriptions whose servers can run in one process.
+// key returns the same text for descriptions whose servers can run in one process. The result usual is true if the
+// description has no such settings.
 func key(d engine.Description) (key string, usual bool) {
 	s := settings{d.FeatureGates, d.EmulatedVersion}
 	if len(s.FeatureGates) == 0 {
 		s.FeatureGates = nil
 	}
-	encoded, _ := json.Marshal(s) // it has strings and booleans alone
+	encoded, _ := json.Marshal(s) // settings have only strings and booleans, which can always be encoded
 	return string(encoded), s.FeatureGates == nil && s.EmulatedVersion == ""
 }
 
 // Start implements engine.Engine.
 func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.Events) (engine.Server, error) {
-	if d.DataDir != "" { // the folders of the two processes may differ
+	if d.DataDir != "" { // the child process may have another working directory
 		absolute, err := filepath.Abs(d.DataDir)
 		if err != nil {
 			return nil, fmt.Errorf("data folder: %w", err)
@@ -67,7 +68,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 	return s, nil
 }
 
-// hold returns the process for a server, which it starts if there is none, and a number for the server.
+// hold returns the process for a server, and a number for the server. It starts the process if none is running.
 func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, int64, error) {
 	key, usual := key(d)
 	for {
@@ -98,14 +99,14 @@ func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, int64, 
 	}
 }
 
-// starting is the start of a process. Other servers wait for it without the engine's mu, because the program may have to
-// be built.
+// starting is the start of a process. Other servers wait for it without holding the engine's mu, because the start may
+// have to build the program.
 type starting struct {
 	ended chan struct{}
-	err   error // set before ended is closed; nil if another server is to try
+	err   error // has its value when ended is closed; nil if the next server must try again
 }
 
-// startHost starts the process for the first of its servers.
+// startHost starts a process for the first of its servers.
 func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
 	program, err := e.Program(ctx)
 	var h *host
@@ -126,7 +127,7 @@ func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual
 	return h, e.use(h), nil
 }
 
-// use counts a server of a process, and returns its number. The caller has locked mu.
+// use counts a server of a process, and returns a number for the server. The caller must hold mu.
 func (e *Engine) use(h *host) int64 {
 	h.users++
 	if h.users == 1 {
@@ -136,15 +137,15 @@ func (e *Engine) use(h *host) int64 {
 	return e.last
 }
 
-// release is called when a server has stopped. Nothing listens to a process without servers, so that no goroutine is
-// left; the process of other settings than the usual ones ends.
+// release is called when a server has stopped. If it was the last server of a process, the goroutine that reads from
+// the process ends, so that a test leaves no goroutine. A process with unusual settings ends, too.
 func (e *Engine) release(h *host) {
 	if e.lastOf(h) {
 		h.end()
 	}
 }
 
-// lastOf reports whether a process ends with the server that is released.
+// lastOf counts a server less, and reports whether the process should end.
 func (e *Engine) lastOf(h *host) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// ownGroup is nil where there are no groups of processes.
+// ownGroup is nil, because this system has no process groups.
 var ownGroup *syscall.SysProcAttr

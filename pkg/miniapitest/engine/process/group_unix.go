@@ -4,6 +4,6 @@ package process
 
 import "syscall"
 
-// ownGroup keeps the signals of the terminal, such as Ctrl-C, from a miniapi process: it ends with its test process, and
-// removes its files.
+// ownGroup puts a miniapi process into a process group of its own. So a signal of the terminal, such as Ctrl-C, doesn't
+// end the process before it has removed its files: it ends after the test process.
 var ownGroup = &syscall.SysProcAttr{Setpgid: true}

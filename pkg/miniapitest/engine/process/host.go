@@ -19,14 +19,14 @@ import (
 type host struct {
 	key     string
 	usual   bool
-	users   int // the servers, under the engine's mu
+	users   int // the number of running servers, guarded by the engine's mu
 	command *exec.Cmd
 	in      *os.File
 	out     *os.File
 	errors  *os.File
 	writer  *wire.Writer
 	reader  *wire.Reader
-	// listening are the goroutines that read.
+	// listening counts the goroutines that read from the process.
 	listening sync.WaitGroup
 
 	mu      sync.Mutex
@@ -34,16 +34,16 @@ type host struct {
 	calls   map[int64]chan wire.Reply
 	servers map[int64]*server
 	paused  bool
-	// sent are the contents that the process has, with their numbers. sending is held while one is sent.
+	// sent has the numbers of the contents that the process has stored. sending is locked while a content is sent.
 	sending sync.Mutex
 	sent    map[*engine.Content]int64
-	// failed is the reason for which the process can't be used any more, after gone is closed.
+	// failed is the reason why the process can't be used. It has its value when gone is closed.
 	failed error
 	gone   chan struct{}
 	stderr tail
 }
 
-// startHost starts the program. Its first reply is read before it is used.
+// startHost starts the program, and waits for its first reply.
 func startHost(ctx context.Context, program, key string, usual bool) (_ *host, err error) {
 	h := &host{
 		key: key, usual: usual, command: exec.Command(program, "host"),
@@ -67,7 +67,7 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 		err = h.command.Start()
 	}
 	for _, f := range childFiles {
-		_ = f.Close() // nil has an error, too
+		_ = f.Close() // Close of a nil file only returns an error
 	}
 	if err != nil {
 		h.close()
@@ -81,15 +81,16 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 	return h, nil
 }
 
-// greeting bounds the time until the program has said which protocol it speaks.
+// greeting limits the time until the program has told its version of the protocol.
 const greeting = 30 * time.Second
 
-// greet reads the first reply.
+// greet reads the first reply, which has the version of the protocol.
 func (h *host) greet(ctx context.Context, program string) error {
 	var first wire.Reply
 	ctx, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = h.out.SetReadDeadline(time.Now()) })() // without deadlines, it waits
+	// If the pipe doesn't support deadlines, the read waits for the reply.
+	defer context.AfterFunc(ctx, func() { _ = h.out.SetReadDeadline(time.Now()) })()
 	err := h.reader.Read(&first)
 	switch {
 	case err == nil && first.Hello != nil && first.Hello.Protocol == wire.Protocol:
@@ -100,13 +101,13 @@ func (h *host) greet(ctx context.Context, program string) error {
 	}
 	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))
-	_ = h.command.Process.Kill() // another program may go on without input
+	_ = h.command.Process.Kill() // a program that isn't miniapi may not end at the end of its input
 	return fmt.Errorf("%s doesn't serve tests: is it a miniapi of this fixture's version? %w%s", program, err, h.stderr.explain())
 }
 
 func (h *host) pid() int { return h.command.Process.Pid }
 
-// listen begins to read replies.
+// listen starts the goroutines that read from the process.
 func (h *host) listen() {
 	h.mu.Lock()
 	h.paused = false
@@ -128,7 +129,7 @@ func (h *host) listen() {
 	}()
 }
 
-// pause ends the reading, when no server is left that could say anything.
+// pause ends these goroutines when no server is left.
 func (h *host) pause() {
 	h.mu.Lock()
 	h.paused = true
@@ -138,7 +139,7 @@ func (h *host) pause() {
 	h.listening.Wait()
 }
 
-// stopReading is called when a read has failed: because of pause, or because the process has ended.
+// stopReading is called after a failed read. The reason is pause, or the end of the process.
 func (h *host) stopReading(err error) {
 	h.mu.Lock()
 	paused := h.paused
@@ -146,7 +147,7 @@ func (h *host) stopReading(err error) {
 	if paused && errors.Is(err, os.ErrDeadlineExceeded) {
 		return
 	}
-	_ = h.in.Close() // a process that still runs ends
+	_ = h.in.Close() // if the process still runs, this ends it
 	state := "has ended"
 	if !errors.Is(err, io.EOF) {
 		state = fmt.Sprintf("can't be understood: %v", err)
@@ -166,7 +167,7 @@ func (h *host) stopReading(err error) {
 	}
 }
 
-// usable reports whether the process may be running.
+// usable tells whether the process can be used: it hasn't failed.
 func (h *host) usable() bool {
 	select {
 	case <-h.gone:
@@ -176,7 +177,7 @@ func (h *host) usable() bool {
 	}
 }
 
-// take passes a reply on.
+// take passes a reply to the call or the server that it is for.
 func (h *host) take(reply wire.Reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,11 +191,12 @@ func (h *host) take(reply wire.Reply) {
 	}
 }
 
-// errStopped is the error of calls of a server that has been stopped.
+// errStopped is the error of a call of a stopped server.
 var errStopped = errors.New("the server has been stopped")
 
-// call makes a request and returns the reply. When the context ends, call cancels the request in the process, and
-// the reply comes soon. When stopped is closed, nothing listens for the reply any more.
+// call makes a request to the process and returns the reply. When the context ends, call sends a cancellation to the
+// process, which then replies soon. When stopped is closed, call returns at once, because no goroutine reads replies
+// any more.
 func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request) (wire.Reply, error) {
 	answered := make(chan wire.Reply, 1)
 	h.mu.Lock()
@@ -202,7 +204,7 @@ func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request
 	r.ID = h.last
 	h.calls[r.ID] = answered
 	h.mu.Unlock()
-	// After an error, the process is gone, and the reader knows why.
+	// A failed write means that the process has ended. The reading goroutine returns the reason.
 	_ = h.writer.Write(r)
 	defer context.AfterFunc(ctx, func() { _ = h.writer.Write(wire.Request{Cancel: r.ID}) })()
 	select {
@@ -218,7 +220,8 @@ func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request
 	}
 }
 
-// send returns the definitions of a start. It sends the contents that the process keeps and doesn't have yet.
+// send returns the definitions of a start. It first sends the contents that the process has to store and doesn't have
+// yet.
 func (h *host) send(contents []*engine.Content) []wire.Definition {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -232,7 +235,7 @@ func (h *host) send(contents []*engine.Content) []wire.Definition {
 		if !sent {
 			number = int64(len(h.sent) + 1)
 			h.sent[content] = number
-			// After an error, the process is gone, and the reader knows why.
+			// A failed write means that the process has ended. The reading goroutine returns the reason.
 			_ = h.writer.Write(wire.Request{Content: &wire.Content{Number: number, JSON: content.JSON}})
 		}
 		definitions[i].Number = number
@@ -240,11 +243,11 @@ func (h *host) send(contents []*engine.Content) []wire.Definition {
 	return definitions
 }
 
-// end ends the process, and waits for its end.
+// end ends the process, and returns when it has ended.
 func (h *host) end() {
 	_ = h.in.Close()
 	if h.usable() {
-		_ = h.command.Wait() // it was asked to end
+		_ = h.command.Wait() // the exit code doesn't matter
 	}
 	h.close()
 }
@@ -255,24 +258,24 @@ func (h *host) close() {
 	}
 }
 
-// readErrorsOn reads standard error until pause, or the end of the process. What the program writes there goes to
-// standard error.
+// readErrorsOn copies the process's standard error to the standard error of the test process, until pause or the end of
+// the process.
 func (h *host) readErrorsOn() {
 	defer h.listening.Done()
 	_, _ = io.Copy(io.MultiWriter(os.Stderr, &h.stderr), h.errors)
 }
 
-// readErrors reads what there is until a time.
+// readErrors copies standard error until a point in time.
 func (h *host) readErrors(until time.Time) {
 	_ = h.errors.SetReadDeadline(until)
 	_, _ = io.Copy(&h.stderr, h.errors)
 }
 
-// tailSize is the number of bytes that are kept of the end of standard error. A panic begins with its reason, and its trace
-// is rarely longer.
+// tailSize is the number of bytes that are kept of the end of standard error. It is large enough for most panics with
+// their stack traces.
 const tailSize = 16 << 10
 
-// tail keeps the last tailSize bytes of a stream.
+// tail keeps the last tailSize bytes that are written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -289,7 +292,7 @@ func (t *tail) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// explain returns the text for the end of an error, or "".
+// explain returns the kept bytes as the end of an error message, or "" if there are none.
 func (t *tail) explain() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,13 +2,14 @@ package process
 
 import "sync"
 
-// lines passes on log lines in order, in a goroutine of its own: a slow log doesn't delay other servers.
+// lines passes log lines to a function, in order and in a goroutine of its own. So a slow function doesn't delay other
+// servers.
 type lines struct {
 	mu     sync.Mutex
 	queue  []string
 	closed bool
-	wake   chan struct{} // has a place for one signal
-	done   chan struct{} // closed when the last line is passed on
+	wake   chan struct{} // holds at most one signal
+	done   chan struct{} // closed after the last line
 }
 
 func newLines(to func(line string)) *lines {
@@ -40,7 +41,7 @@ func (l *lines) add(line string) {
 	l.signal()
 }
 
-// close makes the goroutine end after the lines so far.
+// close makes the goroutine end after the lines that were added before.
 func (l *lines) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,5 +56,5 @@ func (l *lines) signal() {
 	}
 }
 
-// wait waits until the last line is passed on.
+// wait returns after the last line.
 func (l *lines) wait() { <-l.done }

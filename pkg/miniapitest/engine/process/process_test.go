@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// The test is its own miniapi program, with a fake engine: called as "host", it serves.
+// The test program also plays miniapi: with the argument "host", it serves requests with a fake engine.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "host" {
 		if err := host.Serve(context.Background(), os.Stdin, os.Stdout, fakeEngine{}, "v0.0.0"); err != nil {
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// goroutines returns the traces of the goroutines of the engine, after those that are about to end have ended.
+// goroutines returns the stack traces of goroutines that the engine has left. It waits for goroutines that are about to
+// end.
 func goroutines() (left string) {
 	_ = wait.PollUntilContextTimeout(context.Background(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
 		all := make([]byte, 1<<20)
@@ -55,7 +56,7 @@ func goroutines() (left string) {
 	return left
 }
 
-// fakeEngine starts servers that do what the data folder of their description says.
+// fakeEngine starts fake servers. The data folder of a description tells how the server behaves.
 type fakeEngine struct{}
 
 func (fakeEngine) Start(ctx context.Context, d engine.Description, events engine.Events) (engine.Server, error) {
@@ -136,7 +137,7 @@ func (s *fakeServer) Stop() error {
 
 func self(context.Context) (string, error) { return os.Executable() }
 
-// logged keeps the lines of a log.
+// logged collects the lines of a log.
 type logged struct {
 	mu    sync.Mutex
 	lines []string
@@ -165,7 +166,7 @@ func start(t *testing.T, e engine.Engine, d engine.Description) (engine.Server, 
 
 func newEngine() *process.Engine { return &process.Engine{Program: self} }
 
-// Requests to a server, and its answers, cross the processes unchanged.
+// Requests to a server arrive unchanged in the other process, and so do the answers.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}
@@ -177,7 +178,7 @@ func TestServer(t *testing.T) {
 		Log: log.add, Warn: func(w string) { warned = w }, Configured: func(a engine.Authority) { authority = a },
 		Audit: func(event []byte) {
 			audited = event
-			runtime.Goexit() // as t.FailNow does
+			runtime.Goexit() // ends the goroutine, as t.FailNow does
 		},
 	})
 	if err != nil {
@@ -224,7 +225,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Servers share a process unless their gates or versions differ.
+// Servers share a process if they have the same feature gates and emulated version.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	e := newEngine()
@@ -257,7 +258,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// A start that fails has the error and the log, and the process serves on.
+// A failed start returns the error with the log. The process can start other servers afterwards.
 func TestFailedStart(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}
@@ -272,7 +273,8 @@ func TestFailedStart(t *testing.T) {
 	start(t, e, engine.Description{})
 }
 
-// A server that waits for a process which another one starts waits no longer than its context, and shares the result.
+// Two servers need the same new process. The second one waits for the start by the first one, but no longer than its
+// own context lasts.
 func TestWaitForStart(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}, 2), make(chan error)
@@ -317,7 +319,7 @@ func TestWaitForStart(t *testing.T) {
 	}
 }
 
-// A server that ends by itself says why.
+// A server that ends by a failure has the reason in its error.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t, newEngine(), engine.Description{})
@@ -330,7 +332,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// The end of a process is an error of its servers that says why, and the next server has a new process.
+// When a process ends, its servers have an error with the reason. The next server gets a new process.
 func TestEndOfProcess(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -367,7 +369,7 @@ func TestEndOfProcess(t *testing.T) {
 	}
 }
 
-// A program that isn't miniapi, or of another protocol, is an error that names it.
+// A program that isn't miniapi, or has another version of the protocol, is an error that names the program.
 func TestOtherPrograms(t *testing.T) {
 	t.Parallel()
 	script := func(lines string) string {

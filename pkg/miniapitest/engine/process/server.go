@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// server is an engine.Server in a miniapi process.
+// server is an engine.Server whose server runs in a miniapi process.
 type server struct {
 	host    *host
 	id      int64
@@ -21,16 +21,16 @@ type server struct {
 	log     *lines
 	release func()
 	audits  sync.WaitGroup
-	// stopped is closed when the server has been stopped, or couldn't start.
+	// stopped is closed when the server has been stopped, or when its start has failed.
 	stopped chan struct{}
 	stop    func() error
 
 	mu    sync.Mutex
 	ended chan struct{}
-	err   error // set before ended is closed
+	err   error // has its value when ended is closed
 }
 
-// newServer registers a server, so that its events find it.
+// newServer registers a server with its process, so that events reach the server.
 func newServer(h *host, id int64, events engine.Events, release func()) *server {
 	s := &server{host: h, id: id, events: events, log: newLines(events.Log), release: release, ended: make(chan struct{})}
 	s.stopped, s.stop = make(chan struct{}), sync.OnceValue(s.stopOnce)
@@ -40,7 +40,7 @@ func newServer(h *host, id int64, events engine.Events, release func()) *server 
 	return s
 }
 
-// take takes an event, under the lock of the process.
+// take handles an event of the server. The caller holds the lock of the process.
 func (s *server) take(event wire.Reply) {
 	switch {
 	case event.Log != nil:
@@ -49,7 +49,8 @@ func (s *server) take(event wire.Reply) {
 		s.audits.Add(1)
 		go func() {
 			defer s.audits.Done()
-			// A function that ends its goroutine has taken the event, too.
+			// Even if the function ends the goroutine, as t.FailNow does, the process must learn that the event is
+			// handled.
 			defer func() { _ = s.host.writer.Write(wire.Request{Server: s.id, Audited: event.Event}) }()
 			s.events.Audit(event.Audit)
 		}()
@@ -72,13 +73,13 @@ func (s *server) end(err error) {
 	}
 }
 
-// close ends the server and what it has in this process, under the lock of the process or after its last event.
+// close ends the server in this process. The caller holds the lock of the process, or there are no more events.
 func (s *server) close(err error) {
 	s.end(err)
 	s.log.close()
 }
 
-// authority is an engine.Authority in a miniapi process.
+// authority is an engine.Authority whose keys are in a miniapi process.
 type authority struct {
 	server *server
 	ca     []byte
@@ -122,13 +123,14 @@ func (s *server) Reach(ctx context.Context, webhook engine.Webhook, timeout time
 	return err
 }
 
-// snapshot is an engine.Snapshot in a miniapi process.
+// snapshot is an engine.Snapshot whose objects are in a miniapi process.
 type snapshot struct {
 	of *server
 	id int64
 }
 
-// Snapshot implements engine.Server. The miniapi process forgets a snapshot that nothing refers to any more.
+// Snapshot implements engine.Server. When the test has no reference to the snapshot any more, the miniapi process drops
+// it.
 func (s *server) Snapshot(ctx context.Context) (engine.Snapshot, error) {
 	reply, err := s.call(ctx, wire.Request{Snapshot: true})
 	if err != nil {
@@ -143,7 +145,8 @@ func (s *server) forget(id int64) {
 	select {
 	case <-s.stopped:
 	default:
-		_ = s.host.writer.Write(wire.Request{Server: s.id, Forget: id}) // an error means that the process has ended
+		// An error means that the process has ended, and the snapshot with it.
+		_ = s.host.writer.Write(wire.Request{Server: s.id, Forget: id})
 	}
 }
 
@@ -176,7 +179,7 @@ func (s *server) stopOnce() error {
 	return err
 }
 
-// finish is called after the last event of the server. It waits for the functions that take events.
+// finish is called after the last event of the server. It waits for the functions that handle events.
 func (s *server) finish(err error) {
 	s.audits.Wait()
 	s.host.mu.Lock()

@@ -18,27 +18,28 @@ import (
 const (
 	// name is the file name of the program.
 	name = "miniapi"
-	// unfinished begins the names of folders in which a program is being built.
+	// unfinished begins the names of the folders in which a program is built.
 	unfinished = "build-"
-	// smaller leaves out symbols and debug information. The build is then faster, and the program a third smaller. A
-	// debugger needs the in-process engine.
+	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
+	// third smaller. To debug the server, use package inprocess.
 	smaller = "-ldflags=-s -w"
 )
 
-// build is a build of the program.
+// build has the settings of a build of the program.
 type build struct {
-	// what is the program, for messages, and path its place.
+	// what describes the program in messages. path is the file of the built program.
 	what, path string
-	// workspace is the GOWORK of the build.
+	// workspace is the value of GOWORK for the build.
 	workspace string
-	// source returns the folder of the module of the program, and may use an empty folder.
+	// source returns the folder of the module with the program. It may put files into the folder empty.
 	source func(ctx context.Context, empty string) (string, error)
-	// advice says what to do about an error.
+	// advice says how to repair a failed build.
 	advice string
 }
 
-// make builds the program below a folder, and then moves it to its place: a program is whole or missing. The caller has
-// locked the folder, so earlier builds in it have been killed, and what they left is removed.
+// make builds the program in a subfolder of folder, and then moves it to its path, so that an incomplete program never
+// has that path. The caller has locked folder, so no other build runs there, and make removes the files of earlier
+// builds that were killed.
 func (b build) make(ctx context.Context, folder string) (err error) {
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "miniapitest: building %s, once, for servers of tests\n", b.what)
@@ -63,14 +64,14 @@ func (b build) make(ctx context.Context, folder string) (err error) {
 	return nil
 }
 
-// run builds the program in a folder.
+// run builds the program into a folder.
 func (b build) run(ctx context.Context, to string) error {
 	source, err := b.source(ctx, to)
 	if err != nil {
 		return err
 	}
-	// The names of packages, which -v writes, tell the progress. They also end a build whose test process is gone, as
-	// nothing reads them any more.
+	// The go command's flag -v writes the names of compiled packages, which show the progress. If the test process
+	// ends, writing fails, which ends the build.
 	said := &progress{what: b.what, to: os.Stderr, told: time.Now()}
 	compile := command(ctx, source, b.workspace, "build", "-v", smaller, "-o", filepath.Join(to, name), "./cmd/miniapi")
 	compile.Stderr = said
@@ -80,9 +81,10 @@ func (b build) run(ctx context.Context, to string) error {
 	return nil
 }
 
-// download returns a function that returns the folder of a version of the module of the program in the module cache, and
-// downloads that version first if it isn't there. The program is built in that folder: so its go.sum verifies the modules
-// that it is made of, no version of the user's is touched, and a full module cache needs no network.
+// download returns a function. The function returns the folder of the program's module, at a version, in the module
+// cache; it downloads the module if needed. Building in that folder has three advantages: the module's own go.sum
+// verifies its dependencies, the user's module doesn't influence their versions, and a full module cache makes the
+// network unnecessary.
 func download(version string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, empty string) (string, error) {
 		if cached := cached(ctx, version); cached != "" {
@@ -103,29 +105,31 @@ func download(version string) func(context.Context, string) (string, error) {
 	}
 }
 
-// cached returns the folder of a version in the module cache, or "". "go mod download" would ask the checksum database
-// for the version, which needs the network, although the go command has verified what is in the cache.
+// cached returns the folder of a version in the module cache, or "". Unlike "go mod download", it doesn't ask the
+// checksum database, which needs the network: the go command verified the folder when it downloaded the module.
 func cached(ctx context.Context, version string) string {
 	cache := goEnv(ctx, "GOMODCACHE")
 	folder := filepath.Join(cache, filepath.FromSlash(module)+"@"+version)
 	if !filepath.IsAbs(cache) || !isFile(filepath.Join(folder, "go.mod")) {
 		return ""
 	}
-	// The go command removes this file when the folder is complete.
+	// The go command removes this file when the module is completely unpacked.
 	if isFile(filepath.Join(cache, "cache", "download", filepath.FromSlash(module), "@v", version+".partial")) {
 		return ""
 	}
 	return folder
 }
 
-// command returns a go command in a module, for this machine and regardless of settings that belong to the user's module.
+// command returns a go command that runs in a module's folder. It builds for this machine, and ignores environment
+// variables that are meant for the user's module.
 func command(ctx context.Context, folder, workspace string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = folder
-	// An empty GOFLAGS would leave those of "go env -w".
+	// An empty GOFLAGS would make the go command use the flags of "go env -w".
 	goflags := strings.Join(append([]string{"-mod=readonly"}, shared(strings.Fields(goEnv(ctx, "GOFLAGS")))...), " ")
 	c.Env = append(os.Environ(), "PWD="+folder, "GOFLAGS="+goflags, "GOWORK="+workspace, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // the go command removes its temporary files
+	// After an interrupt, the go command removes its temporary files.
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	return c
 }
@@ -136,9 +140,9 @@ func goEnv(ctx context.Context, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// shared returns the flags by which the packages of the program and those of the user are compiled alike, so that they
-// share the build cache. Other flags are for the user's module, such as -mod and -tags, or make the program slower, such
-// as -race.
+// shared returns the flags of GOFLAGS that the build should use: those with which the packages of the program and the
+// user's packages can share the build cache. It leaves out flags that are meant for the user's module, such as -mod and
+// -tags, and flags that make the program slower, such as -race.
 func shared(flags []string) []string {
 	var kept []string
 	for _, flag := range flags {
@@ -150,12 +154,13 @@ func shared(flags []string) []string {
 	return kept
 }
 
-// progress takes the output of a build. It passes on how many packages have been compiled, and keeps the rest.
+// progress reads the output of a build. It prints the number of compiled packages from time to time, and keeps all
+// other lines.
 type progress struct {
 	what                 string
 	to                   io.Writer
 	told                 time.Time
-	part                 []byte // of a line
+	part                 []byte // an incomplete line
 	downloaded, compiled int
 	kept                 []string
 }
@@ -192,7 +197,7 @@ func (p *progress) take(line string) {
 	fmt.Fprintf(p.to, "miniapitest: building %s: %d modules downloaded, %d packages compiled\n", p.what, p.downloaded, p.compiled)
 }
 
-// rest returns the lines that don't tell of progress.
+// rest returns the lines that aren't names of packages.
 func (p *progress) rest() string {
 	return strings.TrimSpace(strings.Join(append(p.kept, string(p.part)), "\n"))
 }

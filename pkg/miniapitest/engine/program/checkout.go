@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ofCheckout returns the program of a checkout, which is built if the sources have changed since the last build.
+// ofCheckout returns the program of a checkout of miniapi. It builds the program if the sources have changed since the
+// last build.
 func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 	digest, err := digestOf(checkout)
 	if err != nil {
@@ -40,7 +41,8 @@ func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 	})
 }
 
-// old is the age at which the program of earlier sources is removed: no test that has found it is yet to start it.
+// old is the age above which a program of earlier sources is removed. Another test process may have found the program
+// and be about to start it, but it doesn't wait that long.
 const old = 10 * time.Minute
 
 // removeOthers removes the programs of earlier sources.
@@ -62,7 +64,7 @@ func removeOthers(folder, current string) error {
 	return nil
 }
 
-// digestOf returns a digest of the sources of the program.
+// digestOf returns a hash of the sources of the program.
 func digestOf(checkout string) (string, error) {
 	sum := sha256.New()
 	add := func(path string) error {

@@ -1,3 +1,3 @@
-// Package program finds the miniapi program for the fixture, and builds it where there is none: a program of the very
-// source that the fixture is compiled from.
+// Package program finds the program miniapi for the fixture. If there is none, it builds the program, from the same
+// version or checkout as the fixture itself.
 package program

@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// module is the module of the program, and mainPackage its package. The module of the fixture has the same versions.
+	// module is the path of the module with the program, and mainPackage the path of its main package. The fixture's
+	// module has the same versions.
 	module      = "github.com/miniapi-dev/miniapi"
 	mainPackage = module + "/cmd/miniapi"
 	fixture     = module + "/pkg/miniapitest"
 
-	// Variable is the environment variable that names the program.
+	// Variable is the environment variable with the path of the program.
 	Variable = "MINIAPI"
 )
 
-// Find returns the path of the program. These are asked, in order:
+// Find returns the path of the program. It looks in these places, in this order:
 //
-//   - $MINIAPI;
-//   - in a checkout of miniapi: the program of that checkout, which is built if the sources have changed;
-//   - the program of the fixture's exact version: in the user's cache folder, or on the PATH, or else built now.
+// - $MINIAPI;
+// - in a checkout of miniapi: the program of that checkout, which is built if the sources have changed;
+// - the program of the fixture's exact version: in the user's cache folder, or on the PATH, or else built now.
 func Find(ctx context.Context) (string, error) {
 	if named := os.Getenv(Variable); named != "" {
 		return checkNamed(named)
@@ -48,7 +49,7 @@ func Find(ctx context.Context) (string, error) {
 	return ofVersion(ctx, cache, source.version)
 }
 
-// checkNamed returns the absolute path of $MINIAPI.
+// checkNamed returns the absolute path of the program in $MINIAPI, or an error if there is no such file.
 func checkNamed(named string) (string, error) {
 	info, err := os.Stat(named)
 	switch {
@@ -60,11 +61,11 @@ func checkNamed(named string) (string, error) {
 	return filepath.Abs(named)
 }
 
-// source is where the fixture's code comes from: a checkout, or else a version.
+// source is the origin of the fixture's code: the folder of a checkout, or a version.
 type source struct{ checkout, version string }
 
-// findSource finds where the code of this package comes from. The build info of a test doesn't list dependencies, so the
-// path of this file is the first place to look.
+// findSource finds the origin of this package's code. It first looks at the path of this file, because the build info
+// of a test doesn't list dependencies.
 func findSource(ctx context.Context) (source, error) {
 	_, file, _, _ := runtime.Caller(0)
 	if s := sourceOf(file); s != (source{}) {
@@ -80,8 +81,8 @@ func findSource(ctx context.Context) (source, error) {
 	return ask(ctx, folder)
 }
 
-// sourceOf reads the path of a source file of the module: in the module cache, the path has the version; in a checkout
-// that isn't compiled with -trimpath, it leads there.
+// sourceOf derives the source from the path of a source file. In the module cache, the path contains the version. In a
+// checkout, the path is below the checkout's folder, unless the test is compiled with -trimpath.
 func sourceOf(file string) source {
 	file = filepath.ToSlash(file)
 	if _, rest, found := strings.Cut(file, fixture+"@"); found {
@@ -94,14 +95,15 @@ func sourceOf(file string) source {
 	return source{}
 }
 
-// checkoutAbove returns the folder of miniapi's go.mod, at or above a folder of miniapi, or "".
+// checkoutAbove returns the folder with miniapi's go.mod: the given folder, or one above it within miniapi. It returns
+// "" if there is none.
 func checkoutAbove(folder string) string {
 	for {
 		if content, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil {
 			switch declared(content) {
 			case module:
 				return folder
-			case fixture: // the checkout is above
+			case fixture: // the folder is the fixture's, and miniapi's folder is above it
 			default:
 				return ""
 			}
@@ -114,7 +116,7 @@ func checkoutAbove(folder string) string {
 	}
 }
 
-// declared returns the module of a go.mod, or "".
+// declared returns the path of the module that a go.mod declares, or "".
 func declared(content []byte) string {
 	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) >= 2 && fields[0] == "module" {
@@ -124,7 +126,7 @@ func declared(content []byte) string {
 	return ""
 }
 
-// ask asks the go command, which knows about replace directives, workspaces and vendor folders.
+// ask asks the go command for the source. The go command knows replace directives, workspaces and vendor folders.
 func ask(ctx context.Context, folder string) (source, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-json", fixture)
 	list.Dir = folder
@@ -155,7 +157,7 @@ func ask(ctx context.Context, folder string) (source, error) {
 	return source{}, fmt.Errorf("go list -m %s: the output has neither a version nor a folder", fixture)
 }
 
-// stderrOf returns what a command has written to standard error, for the end of an error.
+// stderrOf returns the standard error of a failed command as the end of an error message.
 func stderrOf(err error) string {
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {

@@ -13,7 +13,7 @@ import (
 // lockPeriod is the time between two attempts to get a lock.
 const lockPeriod = 50 * time.Millisecond
 
-// locked calls do while no other process does the like in the folder.
+// locked calls do while it holds a lock of the folder, so that only one process does so at a time.
 func locked(ctx context.Context, folder string, do func() error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("the folder of the miniapi program: %w", err)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open file until it is closed, or its process ends.
+// tryLock locks an open file. The lock ends when the file is closed, or when the process ends.
 func tryLock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -4,6 +4,6 @@ package program
 
 import "os"
 
-// tryLock returns true: on this system, package syscall has no locks that end with the process. Two processes may build
-// the program at the same time then; the later one replaces it.
+// tryLock returns true without locking, because package syscall has no locks on this system that end with the process.
+// So two processes may build the program at the same time, and the later one replaces the file.
 func tryLock(*os.File) bool { return true }

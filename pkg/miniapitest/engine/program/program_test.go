@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// The path of a source file tells the version, or the checkout.
+// sourceOf finds the version, or the checkout, in the path of a source file.
 func TestSourceOf(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", "..", "..", ".."))
@@ -39,7 +39,7 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
-// Below another module, there is no checkout.
+// A folder of another module is not in a checkout of miniapi.
 func TestCheckoutAbove(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -58,7 +58,7 @@ func TestCheckoutAbove(t *testing.T) {
 	}
 }
 
-// $MINIAPI comes first, and must be a file.
+// $MINIAPI takes precedence over every other place. It must name a file.
 func TestNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine")
 	if err := os.WriteFile(file, nil, 0o700); err != nil {
@@ -79,8 +79,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program on the PATH counts only if it is of the exact version. Otherwise the error has the reason and the
-// remedy.
+// A program in PATH is used only if it has the exact version of the fixture. Otherwise the error says why not, and what
+// to do.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
@@ -106,8 +106,8 @@ func TestOnPath(t *testing.T) {
 	}
 }
 
-// fakeGo puts a go command on the PATH whose builds run a shell script, with the program's path in $5. It returns the
-// downloads and builds so far.
+// fakeGo puts a fake go command into PATH. A build by it runs a shell script, which gets the path for the program in
+// $5. The result returns the downloads and builds so far.
 func fakeGo(t *testing.T, build string) (calls func() []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -136,7 +136,7 @@ esac
 	}
 }
 
-// write writes a file that may be run.
+// write writes an executable file.
 func write(t *testing.T, folder, file, content string) {
 	t.Helper()
 	path := filepath.Join(folder, file)
@@ -148,8 +148,8 @@ func write(t *testing.T, folder, file, content string) {
 	}
 }
 
-// The program of a version is built once for all test processes, outside of the user's module and without its settings.
-// The files of a killed build are removed.
+// All test processes together build the program of a version once, independent of the user's module and its settings. A
+// later build removes the files of a killed one.
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")
@@ -175,11 +175,10 @@ func TestOfVersion(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
-// cacheOfMany is the environment variable with the cache folder of a child process of TestStampede.
+// cacheOfMany is the environment variable by which a child process of TestStampede gets the cache folder.
 const cacheOfMany = "MINIAPITEST_CACHE"
 
-// "go test ./..." starts the test processes of many packages at the same time. One of them builds the program, and all
-// find it.
+// "go test ./..." starts many test processes at the same time. One of them builds the program, and all of them use it.
 func TestStampede(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
 	cache := t.TempDir()
@@ -204,7 +203,7 @@ func TestStampede(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock miniapi")
 }
 
-// TestAsOneOfMany is a child process of TestStampede.
+// TestAsOneOfMany is the test that a child process of TestStampede runs.
 func TestAsOneOfMany(t *testing.T) {
 	cache := os.Getenv(cacheOfMany)
 	if cache == "" {
@@ -216,7 +215,7 @@ func TestAsOneOfMany(t *testing.T) {
 	}
 }
 
-// A version that is in the module cache is built without a look into the network.
+// If the module cache has the version, the build needs no network.
 func TestCached(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
 	modules := t.TempDir()
@@ -244,7 +243,7 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// A build that fails says why and what to do, and leaves nothing that looks like a program.
+// A failed build returns the reason and a remedy, and leaves no file at the path of the program.
 func TestFailedBuild(t *testing.T) {
 	fakeGo(t, `echo "k8s.io/api/core/v1" >&2; echo "dial tcp: no route" >&2; exit 1`)
 	cache := t.TempDir()
@@ -257,7 +256,7 @@ func TestFailedBuild(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock")
 }
 
-// A build ends with its context, and so does the wait for one.
+// The end of the context ends a build. It also ends the wait for a build by another process.
 func TestEndedBuild(t *testing.T) {
 	began := filepath.Join(t.TempDir(), "began")
 	fakeGo(t, `echo > `+began+`; exec sleep 600`)
@@ -283,7 +282,7 @@ func TestEndedBuild(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock")
 }
 
-// The output of a build becomes lines about its progress. Other lines are kept for an error.
+// The names of packages in the output of a build become lines about the progress. An error shows the other lines.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var told strings.Builder
@@ -307,7 +306,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The program of a checkout is built again when its sources have changed, and only then.
+// The program of a checkout is built again only if its sources have changed.
 func TestOfCheckout(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-buildvcs=false")
@@ -344,7 +343,7 @@ func TestOfCheckout(t *testing.T) {
 	}
 }
 
-// checkFiles compares the names in a folder.
+// checkFiles compares the names of the files in a folder with the wanted ones.
 func checkFiles(t *testing.T, folder, want string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// ofVersion returns the program of a version: from the cache folder, or else from the PATH, or else built now.
+// ofVersion returns the program of a version. It looks in the cache folder and then in PATH. If the program is in
+// neither, it builds the program.
 func ofVersion(ctx context.Context, cache, version string) (string, error) {
 	folder := filepath.Join(cache, version)
 	program := filepath.Join(folder, name)
@@ -36,7 +37,7 @@ func ofVersion(ctx context.Context, cache, version string) (string, error) {
 	})
 }
 
-// onPath returns the miniapi on the PATH if it is of the exact version. Of another version, it returns why that one
+// onPath returns the path of the miniapi in PATH if that has the exact version. Otherwise, the result other says why it
 // isn't used, and what to do.
 func onPath(version string) (found, other string) {
 	found, err := exec.LookPath(name)

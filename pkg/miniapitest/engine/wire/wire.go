@@ -1,6 +1,6 @@
-// Package wire has the messages between a test process and its miniapi process, and how they travel: one JSON object a
-// line, requests to the standard input of the miniapi process and replies from its standard output. Only packages
-// process and host, the two ends, use it.
+// Package wire has the messages between a test process and a miniapi process. Each message is a JSON object on one
+// line. Requests go to the standard input of the miniapi process, and replies come from its standard output. Don't use
+// the package outside of packages process and host, which are the two ends.
 package wire
 
 import (
@@ -16,35 +16,36 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// Protocol is the version of the messages. Both ends must have the same.
+// Protocol is the version of the messages. Both ends must have the same version.
 const Protocol = 3
 
-// Request asks for one thing. The fields that are set say which.
+// Request is a message to the miniapi process. Only the fields of one kind of request are set.
 type Request struct {
-	// ID is in the reply. Only Cancel, Audited, Forget and Content have no reply.
+	// ID is the number of the request. The reply has the same number. Cancel, Audited, Forget and Content have no
+	// reply.
 	ID int64 `json:",omitempty"`
-	// Server is a number that the test process chooses at Start.
+	// Server is the number of a server. The test process chooses it in the request Start.
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions are for Start.
+	// Definitions belong to Start.
 	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`
 	Certificate *Certificate `json:",omitempty"`
 	Reach       *Reach       `json:",omitempty"`
 	Snapshot    bool         `json:",omitempty"`
-	Restore     int64        `json:",omitempty"` // a snapshot
+	Restore     int64        `json:",omitempty"` // the number of a snapshot
 	Stop        bool         `json:",omitempty"`
 
-	Cancel  int64 `json:",omitempty"` // a request whose context has ended
-	Audited int64 `json:",omitempty"` // an audit event that was taken
-	Forget  int64 `json:",omitempty"` // a snapshot that nothing refers to any more
-	// Content is kept for later requests, which name it by its number.
+	Cancel  int64 `json:",omitempty"` // the number of a request whose context has ended
+	Audited int64 `json:",omitempty"` // the number of an audit event that the test process has handled
+	Forget  int64 `json:",omitempty"` // the number of a snapshot that the test process doesn't need any more
+	// Content is an object that the process stores for later requests, which name it by its number.
 	Content *Content `json:",omitempty"`
 }
 
-// Definition is the number of a content, or the content itself.
+// Definition is the number of a stored Content, or an object itself.
 type Definition struct {
 	Number int64           `json:",omitempty"`
 	JSON   json.RawMessage `json:",omitempty"`
@@ -65,48 +66,49 @@ type User struct {
 // Certificate requests a serving certificate.
 type Certificate struct{ Hosts, IPs []string }
 
-// Reach requests an answer when the server has reached a webhook.
+// Reach is a request for an attempt to reach a webhook. The reply comes when the server has reached the webhook, or has
+// failed to.
 type Reach struct {
 	Webhook engine.Webhook
 	Timeout time.Duration
 }
 
-// Reply answers a request, or tells of an event. An event has no ID.
+// Reply is a message from the miniapi process: the answer to a request, or an event. An event has no ID.
 type Reply struct {
 	ID    int64  `json:",omitempty"`
 	Error *Error `json:",omitempty"`
 
-	Info      *engine.Info `json:",omitempty"` // of Start
-	Warnings  []string     `json:",omitempty"` // of Start, with or without an error
-	Cert, Key []byte       `json:",omitempty"` // of User and Certificate
+	Info      *engine.Info `json:",omitempty"` // the answer to Start
+	Warnings  []string     `json:",omitempty"` // the answer to Start, even if it has failed
+	Cert, Key []byte       `json:",omitempty"` // the answer to User or Certificate
 	Snapshot  int64        `json:",omitempty"`
 
 	Hello  *Hello `json:",omitempty"` // the first event of a process
-	Server int64  `json:",omitempty"` // the server of an event
+	Server int64  `json:",omitempty"` // the number of the server of an event
 	// Log is a line of the server's log.
 	Log *string `json:",omitempty"`
-	// CA is the certificate of the server's authority, before the server calls a webhook.
+	// CA is an event: the certificate of the server's authority. It comes before the server calls a webhook.
 	CA []byte `json:",omitempty"`
-	// Audit is an audit event. Audited answers with its number.
+	// Audit is an event with a number. The test process must answer with Audited.
 	Audit json.RawMessage `json:",omitempty"`
 	Event int64           `json:",omitempty"`
-	// Ended is the end of a server, with the error if there is one.
+	// Ended is an event: the server has ended. Error has the reason, if there is one.
 	Ended bool `json:",omitempty"`
 }
 
-// Hello is the first message of a miniapi process.
+// Hello is the first message of a miniapi process. It has the version of the protocol.
 type Hello struct {
 	Protocol int
 	Version  string
 }
 
-// Error carries an error from one process to the other.
+// Error is the form in which an error is sent to the other process.
 type Error struct {
 	Text      string
-	Untrusted bool `json:",omitempty"` // an engine.UntrustedError
+	Untrusted bool `json:",omitempty"` // whether the error is an engine.UntrustedError
 }
 
-// NewError returns the form of an error that travels, nil for nil.
+// NewError converts an error into the form in which it is sent. It returns nil for nil.
 func NewError(err error) *Error {
 	if err == nil {
 		return nil
@@ -115,7 +117,7 @@ func NewError(err error) *Error {
 	return &Error{err.Error(), errors.As(err, &untrusted)}
 }
 
-// Err returns the error that has travelled.
+// Err converts a received error back.
 func (e *Error) Err() error {
 	switch {
 	case e == nil:
@@ -126,7 +128,7 @@ func (e *Error) Err() error {
 	return errors.New(e.Text)
 }
 
-// Writer writes messages. Many goroutines may call it.
+// Writer writes messages. Several goroutines may use it at the same time.
 type Writer struct {
 	mu sync.Mutex
 	to io.Writer
@@ -147,7 +149,7 @@ func (w *Writer) Write(message any) error {
 	return err
 }
 
-// Reader reads messages. A read that failed for lack of time may be repeated: it goes on within the message.
+// Reader reads messages. After a read that failed at its deadline, the next read continues within the same message.
 type Reader struct {
 	from *bufio.Reader
 	part []byte

@@ -1,6 +1,5 @@
-// Package jsonpatch applies JSON patches (RFC 6902), as the patches of admission webhooks are, to JSON as package tree has it.
-//
-// Don't use it to make patches.
+// Package jsonpatch applies JSON patches (RFC 6902), such as those of admission webhooks. Values are in the form of
+// package tree. Don't use the package to make patches.
 package jsonpatch
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// Apply returns a copy of an object with a JSON patch (RFC 6902).
+// Apply returns a copy of an object to which a JSON patch is applied.
 func Apply(object, patch any) (any, error) {
 	operations, ok := patch.([]any)
 	if !ok {
@@ -30,7 +29,7 @@ func Apply(object, patch any) (any, error) {
 	return result, nil
 }
 
-// operate applies an operation to an object.
+// operate applies one operation of a patch to an object.
 func operate(object, operation any) (any, error) {
 	path, from := tree.Text(operation, "path"), tree.Text(operation, "from")
 	value := tree.Clone(tree.At(operation, "value"))
@@ -66,7 +65,7 @@ func operate(object, operation any) (any, error) {
 	}
 }
 
-// place is the value at the end of a path.
+// place is the value at a path, within its object or array.
 type place struct {
 	path   string
 	value  any
@@ -80,7 +79,7 @@ func (p place) mustExist() error {
 	return nil
 }
 
-// edition is what becomes of a place.
+// edition says how an operation changes a place.
 type edition int
 
 const (
@@ -90,7 +89,7 @@ const (
 	remove
 )
 
-// edit changes the place at the end of a path, and returns the object.
+// edit calls change for the place at a path, and returns the changed object.
 func edit(object any, path string, change func(place) (any, edition, error)) (any, error) {
 	if path == "" {
 		value, how, err := change(place{"\"\"", object, true})
@@ -167,7 +166,7 @@ func editElement(parent []any, key, path, rest string, more bool, change func(pl
 	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
 }
 
-// equal compares values. Numbers are equal if they have the same value.
+// equal compares values. Two numbers are equal if their values are, even if they are written differently.
 func equal(a, b any) bool {
 	x, xok := a.(json.Number)
 	y, yok := b.(json.Number)

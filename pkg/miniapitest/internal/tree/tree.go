@@ -1,4 +1,4 @@
-// Package tree has JSON as maps, slices and scalars.
+// Package tree represents JSON as maps, slices and scalars. Don't use it for objects that have a Go type.
 package tree
 
 import (
@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 )
 
-// Decode returns JSON as maps, slices and scalars. Numbers keep their digits.
+// Decode decodes JSON into maps, slices and scalars. A number becomes a json.Number, which keeps all digits.
 func Decode(data []byte) (any, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -18,7 +18,7 @@ func Decode(data []byte) (any, error) {
 	return value, err
 }
 
-// Encode returns the JSON of a value for a file.
+// Encode returns the JSON of a value, with indentation, for a file.
 func Encode(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -43,7 +43,7 @@ func Text(value any, keys ...string) string {
 	return s
 }
 
-// Clone returns a copy of a value that shares nothing with it.
+// Clone returns a deep copy of a value.
 func Clone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

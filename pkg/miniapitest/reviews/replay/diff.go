@@ -10,18 +10,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
 )
 
-// answer is the part of an exchange that is compared.
+// answer has the parts of an exchange that Diff compares.
 type answer struct {
 	// Response is the AdmissionReview without its patch.
 	Response any `json:"response,omitempty"`
-	// Patched is the object with the patch, or the patch itself if it can't be applied. It is left out if both responses
-	// have the same patch.
+	// Patched is the object of the request with the patch. If the patch can't be applied, it is the patch itself. It is
+	// left out if both exchanges have the same patch.
 	Patched any    `json:"patched,omitempty"`
 	Failure string `json:"failure,omitempty"`
 }
 
-// Diff returns the difference between the responses of two exchanges, line by line of their JSON, or "". Patches that
-// make the same object of the request's object are the same.
+// Diff returns the difference between the responses of two exchanges, as lines of JSON, or "". Two patches are equal if
+// they change the request's object in the same way.
 func Diff(recorded, got reviews.Exchange) (string, error) {
 	recorded, err := recorded.Normalise()
 	if err != nil {
@@ -57,7 +57,7 @@ func Diff(recorded, got reviews.Exchange) (string, error) {
 	return lines.Diff(string(wantText), string(haveText)), nil
 }
 
-// answerOf returns the compared part of an exchange, and its patch.
+// answerOf returns the compared parts of an exchange, and its patch.
 func answerOf(e reviews.Exchange) (answer, any, error) {
 	response, err := tree.Decode(e.Response)
 	if err != nil {
@@ -69,7 +69,7 @@ func answerOf(e reviews.Exchange) (answer, any, error) {
 	return answer{Response: response, Failure: e.Failure}, patch, nil
 }
 
-// patched returns an object with a patch. A patch that can't be applied stands for itself, with the reason.
+// patched returns an object with a patch. If the patch can't be applied, it returns the patch and the reason.
 func patched(object, patch any) any {
 	if patch == nil {
 		return object

@@ -1,10 +1,10 @@
-// Package replay sends recorded AdmissionReviews to a webhook, and compares the responses with the recorded ones. A test
-// with [Handler] needs no server:
+// Package replay sends recorded AdmissionReviews to a webhook, and compares the responses with the recorded ones. A
+// test with [Handler] needs no server:
 //
 //	func TestWebhook(t *testing.T) {
 //		replay.Handler(t, "testdata/reviews", myHandler)
 //	}
 //
-// Package reviews has the recordings, and says where they come from. "miniapi replay" does the same for a webhook at a
-// URL.
+// Package reviews has the format of the recordings, and says how to make them. "miniapi replay" replays recordings for
+// a webhook at a URL.
 package replay

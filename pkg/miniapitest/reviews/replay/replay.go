@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// TB is what Handler needs of a testing.TB.
+// TB has the methods of testing.TB that Handler uses.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -25,18 +25,19 @@ type Option func(*options)
 
 type options struct{ update bool }
 
-// Update writes the handler's responses into the files, instead of comparing them. It is for a flag of the test:
+// Update makes Handler write the responses into the files instead of comparing them. Tests set it by a flag:
 //
 //	var update = flag.Bool("update", false, "write the responses into the golden files")
 //	...
 //	replay.Handler(t, "testdata/reviews", handler, replay.Update(*update))
 func Update(update bool) Option { return func(o *options) { o.update = update } }
 
-// Handler sends the requests of a folder's files to a handler, one after the other. The test fails for each response that
-// isn't that of the file, with the difference. Patches are the same if they make the same object.
+// Handler sends the requests in the files of a folder to a handler, one after the other. The test fails for each
+// response that differs from the one in the file, and prints the difference. Two patches are equal if they make the
+// same object.
 //
-// The handler gets each request at the path of the recording. A handler of one webhook ignores the path, and an
-// http.ServeMux with all of them finds the one.
+// Each request has the path of the recording. The handler of a single webhook can ignore the path; an http.ServeMux of
+// several webhooks selects the handler by it.
 func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
 	t.Helper()
 	o := options{}
@@ -57,7 +58,7 @@ func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
 	}
 }
 
-// Target sends a request to a webhook.
+// Target sends a request to a webhook, and returns the status and the body of the response.
 type Target func(ctx context.Context, path string, review []byte) (code int, body []byte, err error)
 
 // ToHandler returns the target of a handler in this process.
@@ -80,7 +81,7 @@ func ToHandler(handler http.Handler) Target {
 	}
 }
 
-// ToURL returns the target of a webhook at a URL. If the URL has no path, each request goes to the path of its
+// ToURL returns the target of a webhook at a URL. If the URL has no path, the path of a request is that of its
 // recording.
 func ToURL(client *http.Client, base string) (Target, error) {
 	parsed, err := url.Parse(base)
@@ -142,17 +143,17 @@ func (r *response) Write(p []byte) (int, error) {
 	return r.body.Write(p)
 }
 
-// Result is what became of a file.
+// Result is the result of replaying one file.
 type Result struct {
 	File reviews.File
 	// Diff is the difference between the recorded and the new response, or "".
 	Diff string
-	// Updated says that the file has the new response now.
+	// Updated is true if the new response was written into the file.
 	Updated bool
 }
 
-// Run replays the files of a folder. With update, it writes new responses into the files. The error is about files, or a
-// webhook that can't be reached.
+// Run replays the files of a folder. With update, it writes new responses into the files. It returns an error for files
+// that can't be read or written, and for a webhook that can't be reached.
 func Run(ctx context.Context, dir string, target Target, update bool) ([]Result, error) {
 	files, err := reviews.Read(dir)
 	if err != nil {
@@ -179,7 +180,7 @@ func Run(ctx context.Context, dir string, target Target, update bool) ([]Result,
 	return results, nil
 }
 
-// send sends the request to a target, and returns it with the new response, normalised.
+// send sends the request of an exchange to a target. It returns the exchange with the new response, normalised.
 func send(ctx context.Context, e reviews.Exchange, target Target) (reviews.Exchange, error) {
 	code, body, err := target(ctx, e.Path, e.Request)
 	if err != nil {

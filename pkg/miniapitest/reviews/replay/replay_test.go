@@ -13,13 +13,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// review returns the request of a review.
+// review returns an AdmissionReview with a uid.
 func review(uid string) []byte {
 	return []byte(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"` + uid + `","operation":"CREATE","name":"web",
 		"resource":{"group":"","version":"v1","resource":"pods"},"object":{"metadata":{"name":"web"}}}}`)
 }
 
-// handler is a webhook that adds a label, and counts its calls.
+// handler returns a webhook that answers with a patch, and counts its calls.
 func handler(patch string, calls *int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		*calls++
@@ -41,7 +41,7 @@ func handler(patch string, calls *int) http.Handler {
 	})
 }
 
-// record records a review from a handler.
+// record records a review, with the response of a handler, into a folder.
 func record(t *testing.T, dir string, handler http.Handler) {
 	t.Helper()
 	writer, err := reviews.NewWriter(dir)
@@ -55,7 +55,7 @@ func record(t *testing.T, dir string, handler http.Handler) {
 	}
 }
 
-// failures is a TB that keeps the texts of errors and logs.
+// failures is a TB that collects the texts of errors and logs.
 type failures struct {
 	testing.TB
 	errors, logs []string
@@ -76,7 +76,7 @@ func TestReplay(t *testing.T) {
 	calls := 0
 	for _, test := range []struct {
 		name, reason, patch string
-		// want is a part of the difference; there is none without it.
+		// want is a part of the difference. If it is "", there is no difference.
 		want string
 	}{
 		{"same", "the handler is the recorded one", twoLabels, ""},
@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A response with the uid of another review isn't the recorded one.
+// A response with a wrong uid differs from the recorded one.
 func TestReplayFindsWrongUID(t *testing.T) {
 	t.Parallel()
 	dir, calls := t.TempDir(), 0

@@ -1,5 +1,6 @@
-// Package lines compares texts by lines, as diff -u does. It is small because the fixture may import no library of
-// diffs. Don't use it for texts of many thousand lines that differ everywhere: these become one replaced block.
+// Package lines compares texts line by line, and prints differences as diff -u does. It exists because the fixture must
+// not import a library. Don't use it for texts of many thousand lines that are all different: the result is one block
+// with all lines.
 package lines
 
 import (
@@ -8,22 +9,22 @@ import (
 )
 
 const (
-	// context is the number of equal lines around a difference.
+	// context is the number of equal lines that are printed around a difference.
 	context = 3
-	// maxCells bounds the table by which lines are matched: 4 million cells are 16 MB.
+	// maxCells limits the size of the table of compare: 4 million cells take 16 MB.
 	maxCells = 4 << 20
 )
 
-// Diff returns the difference between two texts, or "" if they are the same. Lines of the first text alone begin with a
-// minus, and lines of the second alone with a plus. Each group of differences begins with the numbers of its first
-// lines.
+// Diff returns the difference between two texts, or "" if they are equal. A line that only the first text has begins
+// with a minus, and a line that only the second text has begins with a plus. Before each group of differences is a line
+// with the line numbers in both texts.
 func Diff(before, after string) string {
 	if before == after {
 		return ""
 	}
 	all := compare(split(before), split(after))
 	var out strings.Builder
-	numbers := [2]int{1, 1} // of the next lines in both texts
+	numbers := [2]int{1, 1} // the numbers of the next lines in the two texts
 	shown := false
 	for i, l := range all {
 		switch near := isNear(all, i); {
@@ -48,7 +49,7 @@ func Diff(before, after string) string {
 
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// Marks of lines.
+// The marks of lines: in both texts, or in one of them.
 const (
 	same    = ' '
 	removed = '-'
@@ -60,7 +61,7 @@ type line struct {
 	text string
 }
 
-// isNear tells whether a line differs, or is close to one that does.
+// isNear tells whether a line is in one text only, or is close to such a line.
 func isNear(all []line, i int) bool {
 	for n := i - context; n <= i+context; n++ {
 		if n >= 0 && n < len(all) && all[n].mark != same {
@@ -70,7 +71,7 @@ func isNear(all []line, i int) bool {
 	return false
 }
 
-// compare returns the lines of both texts in order.
+// compare returns the marked lines of both texts, in order.
 func compare(before, after []string) []line {
 	head := 0
 	for head < len(before) && head < len(after) && before[head] == after[head] {
@@ -85,12 +86,12 @@ func compare(before, after []string) []line {
 	return marked(all, same, before[len(before)-tail:])
 }
 
-// match adds the lines of two texts: those of a longest common subsequence once, and the others marked.
+// match adds the marked lines of two texts. The lines of a longest common subsequence are in both texts.
 func match(all []line, before, after []string) []line {
 	if len(before)*len(after) > maxCells {
 		return marked(marked(all, removed, before), added, after)
 	}
-	// common has the length of the longest common subsequence of the texts that begin at two lines.
+	// common[i][j] is the length of the longest common subsequence of the texts from their lines i and j on.
 	common := make([][]int32, len(before)+1)
 	for i := range common {
 		common[i] = make([]int32, len(after)+1)

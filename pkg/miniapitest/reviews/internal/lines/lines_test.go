@@ -22,12 +22,12 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Texts that are too large for the table are one replaced block.
+// If texts are too large for the table, all their lines differ.
 func TestDiffOfLargeTexts(t *testing.T) {
 	t.Parallel()
 	const lines = 3000
 	got := Diff(strings.Repeat("a\nb\n", lines/2), strings.Repeat("c\nb\n", lines/2))
-	if got := strings.Count(got, "\n"); got != 1+2*lines-1 { // the last line is the same
+	if got := strings.Count(got, "\n"); got != 1+2*lines-1 { // only the last line is equal
 		t.Errorf("want %d lines and a header, got %d", 2*lines-1, got)
 	}
 }
