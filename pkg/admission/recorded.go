@@ -1,16 +1,14 @@
 package admission
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
@@ -75,10 +73,17 @@ type Explain func(request *trace.Request, refused *trace.Refusal, err error) err
 type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
-	// now is the time at which the last step ended and the next one begins.
-	now time.Time
+	steps *trace.Steps
 	// spans is nil unless an OpenTelemetry trace follows the request.
 	spans *spans
+	// object is the object as the last plugin left it; empty if a plugin may have changed it since.
+	object trace.Encoding
+}
+
+// close ends the phase.
+func (a *recordedAttributes) close() {
+	a.steps.Close()
+	a.spans.end()
 }
 
 // Admit implements admission.MutationInterface.
@@ -89,15 +94,15 @@ func (c *recordedChain) Admit(ctx context.Context, a admission.Attributes, o adm
 		return chain.Admit(ctx, a, o)
 	}
 	scope = &trace.Scope{Recording: scope.Recording, Admission: newAdmission(a)}
-	scope.Admission.Object = encode(scope.Recording, scope.Admission.Kind, a.GetObject(), o)
-	scope.Admission.OldObject = encode(scope.Recording, scope.Admission.Kind, a.GetOldObject(), o)
+	object, kind := encode(a.GetObject(), o), scope.Admission.Kind
+	scope.Admission.SetObjects(scope.Keep(kind, object), scope.Keep(kind, encode(a.GetOldObject(), o)))
 	scope.Update(func(r *trace.Request) {
 		r.Admissions = append(r.Admissions, scope.Admission)
 		r.DryRun = r.DryRun || a.IsDryRun() && !scope.Evaluating()
 	})
-	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
+	attributes := &recordedAttributes{a, scope, scope.Steps(trace.Mutating), newSpans(ctx), object}
 	err := chain.Admit(trace.Within(ctx, scope), attributes, o)
-	attributes.spans.end()
+	attributes.close()
 	scope.Update(func(*trace.Request) { scope.Admission.Mutated(scope.Since(time.Now())) })
 	return c.explained(scope, err)
 }
@@ -111,20 +116,20 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	}
 	started := scope.Since(time.Now())
 	pass := newAdmission(a)
-	admitted := encode(scope.Recording, pass.Kind, a.GetObject(), o)
+	admitted := scope.Keep(pass.Kind, encode(a.GetObject(), o))
 	scope = &trace.Scope{Recording: scope.Recording}
 	scope.Update(func(r *trace.Request) {
 		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the
 		// operation, there is none, and Validates adds one.
 		scope.Admission = r.Validates(pass, started)
-		scope.Admission.Admitted = admitted
+		scope.Admission.SetAdmitted(admitted)
 	})
 	if scope.Admission == nil { // the request has been answered already
 		return chain.Validate(ctx, a, o)
 	}
-	attributes := &recordedAttributes{a, scope, time.Now(), newSpans(ctx)}
+	attributes := &recordedAttributes{a, scope, scope.Steps(trace.Validating), newSpans(ctx), trace.Encoding{}}
 	err := chain.Validate(trace.Within(ctx, scope), attributes, o)
-	attributes.spans.end()
+	attributes.close()
 	if err == nil && scope.Evaluating() && a.GetOperation() == admission.Connect {
 		return errConnectionEvaluated
 	}
@@ -185,23 +190,14 @@ func (p *recordedPlugin) Admit(ctx context.Context, a admission.Attributes, o ad
 	if !ok || !p.mutates {
 		return plugin.Admit(ctx, a, o)
 	}
-	var before runtime.Object
-	if object := a.GetObject(); object != nil && slices.Contains(p.changes, a.GetResource().Resource) {
-		before = object.DeepCopyObject()
-	}
-	begun := trace.Step{Plugin: p.name, Phase: trace.Mutating}
+	round := 0
 	if a.GetReinvocationContext().IsReinvoke() {
-		begun.Round = 1
+		round = 1
 	}
-	step, ctx := recorded.begin(ctx, p, begun)
+	ctx, turn := recorded.begin(ctx, p, trace.Mutating, round)
+	turn.compares(o)
 	err := plugin.Admit(ctx, a, o)
-	recorded.end(step, err)
-	if before != nil && !apiequality.Semantic.DeepEqual(before, a.GetObject()) {
-		scope := recorded.scope
-		from, to := encode(scope.Recording, scope.Admission.Kind, before, o), encode(scope.Recording, scope.Admission.Kind, a.GetObject(), o)
-		scope.Update(func(*trace.Request) { step.Before, step.After = from, to })
-	}
-	recorded.spans.ended(ctx, step, err)
+	turn.end(ctx, err)
 	return err
 }
 
@@ -212,37 +208,72 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	if !ok || !p.validates {
 		return plugin.Validate(ctx, a, o)
 	}
-	step, ctx := recorded.begin(ctx, p, trace.Step{Plugin: p.name, Phase: trace.Validating})
+	ctx, turn := recorded.begin(ctx, p, trace.Validating, 0)
 	err := plugin.Validate(ctx, a, o)
-	recorded.end(step, err)
-	recorded.spans.ended(ctx, step, err)
+	turn.end(ctx, err)
 	return err
 }
 
-// begin records that a plugin is called. It returns the step, and the context for the plugin. Only plugins with
-// webhooks or policies get a context with the step, because contexts for all the others would cost time.
-func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, begun trace.Step) (*trace.Step, context.Context) {
-	begun.Start = a.scope.Since(a.now)
-	step := a.scope.AddStep(begun)
-	ctx = a.spans.begin(ctx, a, begun)
-	if !p.considers {
-		return step, ctx
-	}
-	return step, trace.Within(ctx, &trace.Scope{Recording: a.scope.Recording, Admission: a.scope.Admission, Step: step})
+// turn is the call of a plugin.
+type turn struct {
+	*recordedAttributes
+	plugin *recordedPlugin
+	round  int
+	// step is nil until the plugin has something to tell.
+	step *trace.Step
+	// objects are those of the request if the plugin may change the object, and else nil.
+	objects admission.ObjectInterfaces
 }
 
-// end records the end of a step.
-func (a *recordedAttributes) end(step *trace.Step, err error) {
-	now := time.Now()
-	took := trace.Duration(now.Sub(a.now))
-	a.now = now
-	a.scope.Update(func(*trace.Request) {
-		step.Took = took
-		if err != nil {
-			step.Error = trace.ErrorOf(err, statusOf)
-			a.scope.Admission.Refuse(step)
+// begin records that a plugin is called. Most requests meet dozens of plugins that have nothing to tell, so those get no
+// step of their own, and no context.
+func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase string, round int) (context.Context, turn) {
+	t := turn{recordedAttributes: a, plugin: p, round: round}
+	if !p.considers && a.spans == nil {
+		return ctx, t
+	}
+	t.step = a.steps.Add(p.name, round)
+	ctx = a.spans.begin(ctx, a, phase, p.name, round)
+	if p.considers {
+		ctx = trace.Within(ctx, &trace.Scope{Recording: a.scope.Recording, Admission: a.scope.Admission, Step: t.step})
+	}
+	return ctx, t
+}
+
+// compares prepares for a mutating plugin, which may change the object.
+func (t *turn) compares(o admission.ObjectInterfaces) {
+	switch object := t.GetObject(); {
+	case t.plugin.considers:
+		t.object = trace.Encoding{} // webhooks and policies record changes themselves
+	case object != nil && slices.Contains(t.plugin.changes, t.GetResource().Resource):
+		t.objects = o
+		if len(t.object.Bytes) == 0 {
+			t.object = encode(object, o)
 		}
-	})
+	}
+}
+
+// end records the end of the call.
+func (t *turn) end(ctx context.Context, err error) {
+	before, changed := t.object, false
+	if t.objects != nil {
+		t.object = encode(t.GetObject(), t.objects)
+		changed = !bytes.Equal(before.Bytes, t.object.Bytes)
+	}
+	if t.step == nil && err == nil && !changed {
+		t.steps.Pass(t.plugin.name, t.round)
+		return
+	}
+	if t.step == nil {
+		t.step = t.steps.Add(t.plugin.name, t.round)
+	}
+	if changed {
+		kind := t.scope.Admission.Kind
+		from, to := t.scope.Keep(kind, before), t.scope.Keep(kind, t.object)
+		t.scope.Update(func(*trace.Request) { t.step.SetChange(from, to) })
+	}
+	t.steps.End(t.step, trace.ErrorOf(err, statusOf))
+	t.spans.ended(ctx, t.step, err)
 }
 
 // statusOf returns the code and the reason of an API error.
@@ -252,40 +283,4 @@ func statusOf(err error) (code int, reason string) {
 		return int(status.Status().Code), string(status.Status().Reason)
 	}
 	return http.StatusInternalServerError, ""
-}
-
-// encode returns the JSON of an object for the record: secret values are replaced.
-func encode(recording *trace.Recording, kind trace.Kind, object runtime.Object, o admission.ObjectInterfaces) json.RawMessage {
-	if object == nil {
-		return nil
-	}
-	encoded, err := json.Marshal(object)
-	if err != nil {
-		return nil // such an object can't be stored, so this doesn't happen
-	}
-	if object.GetObjectKind().GroupVersionKind().Empty() {
-		encoded = withKind(encoded, object, o.GetObjectTyper())
-	}
-	return recording.Object(kind, encoded)
-}
-
-// withKind adds apiVersion and kind to the JSON of an object that doesn't carry them. They follow from the object's
-// Go type.
-func withKind(encoded []byte, object runtime.Object, typer runtime.ObjectTyper) []byte {
-	kinds, _, err := typer.ObjectKinds(object)
-	if err != nil || len(encoded) < len("{}") {
-		return encoded
-	}
-	for _, kind := range kinds {
-		if kind.Version == runtime.APIVersionInternal {
-			continue
-		}
-		apiVersion, name := kind.ToAPIVersionAndKind()
-		head := []byte(`{"kind":"` + name + `","apiVersion":"` + apiVersion + `"`)
-		if len(encoded) > len("{}") {
-			head = append(head, ',')
-		}
-		return append(head, encoded[1:]...)
-	}
-	return encoded
 }

@@ -38,15 +38,15 @@ func newSpans(ctx context.Context) *spans {
 }
 
 // begin begins the span of a plugin. For the first plugin of a round, it begins the span of the round too.
-func (s *spans) begin(ctx context.Context, a admission.Attributes, step trace.Step) context.Context {
+func (s *spans) begin(ctx context.Context, a admission.Attributes, phase, plugin string, round int) context.Context {
 	if s == nil {
 		return ctx
 	}
-	if s.round == nil || s.number != step.Round {
+	if s.round == nil || s.number != round {
 		s.end()
 		var within context.Context
-		within, s.round = tracing.Start(ctx, "Admission, "+step.Phase,
-			attribute.Int("round", step.Round),
+		within, s.round = tracing.Start(ctx, "Admission, "+phase,
+			attribute.Int("round", round),
 			attribute.String("operation", string(a.GetOperation())),
 			attribute.Stringer("resource", a.GetResource()),
 			attribute.String("subresource", a.GetSubresource()),
@@ -54,10 +54,10 @@ func (s *spans) begin(ctx context.Context, a admission.Attributes, step trace.St
 			attribute.String("name", a.GetName()),
 			attribute.String("user", s.user(a)),
 			attribute.Bool("dryRun", a.IsDryRun()))
-		s.number, s.around = step.Round, oteltrace.SpanFromContext(within)
+		s.number, s.around = round, oteltrace.SpanFromContext(within)
 	}
-	ctx, s.plugin = tracing.Start(oteltrace.ContextWithSpan(ctx, s.around), "Admission plugin "+step.Plugin,
-		attribute.String("plugin", step.Plugin), attribute.String("phase", step.Phase), attribute.Int("round", step.Round))
+	ctx, s.plugin = tracing.Start(oteltrace.ContextWithSpan(ctx, s.around), "Admission plugin "+plugin,
+		attribute.String("plugin", plugin), attribute.String("phase", phase), attribute.Int("round", round))
 	return ctx
 }
 
@@ -82,7 +82,8 @@ func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
 	for _, policy := range step.Policies {
 		s.policy(policy)
 	}
-	s.changed("Object changed", step.Before, step.After)
+	before, after := step.Change()
+	s.changed("Object changed", before, after)
 	if err != nil {
 		span := oteltrace.SpanFromContext(ctx)
 		span.RecordError(err)

@@ -117,7 +117,11 @@ type Object struct {
 // Objects returns the versions of the object of a pass, in the order in which they were made: the object of the
 // request, and then the result of each change.
 func (a *Admission) Objects() []Object {
-	objects := []Object{{Content: a.Object}}
+	asked := a.Object
+	if len(a.object.Bytes) > 0 {
+		asked = a.object.json()
+	}
+	objects := []Object{{Content: asked}}
 	add := func(by string, content json.RawMessage) {
 		if len(content) > 0 {
 			objects = append(objects, Object{by, content})
@@ -136,7 +140,8 @@ func (a *Admission) Objects() []Object {
 				add("webhook "+w.Reference.String(), w.Call.After)
 			}
 		}
-		add("admission plugin "+step.Plugin, step.After)
+		_, after := step.Change()
+		add("admission plugin "+step.Plugin, after)
 	}
 	return objects
 }

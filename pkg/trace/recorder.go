@@ -107,18 +107,24 @@ func (r *Recorder) add(request *Request) {
 		r.requests[0].request = nil
 		r.requests = r.requests[1:]
 	}
-	close(r.changed)
-	r.changed = make(chan struct{})
+	if r.followers > 0 {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
 }
 
 // Requests returns the kept requests that the filter selects, in the order of their ids.
 func (r *Recorder) Requests(filter Filter) []*Request {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.after(0, filter)
+	selected := r.after(0, filter)
+	r.mu.Unlock()
+	if filter.Last > 0 {
+		selected = selected[max(0, len(selected)-filter.Last):]
+	}
+	return whole(selected)
 }
 
-// after returns the kept requests whose id is greater than a given one.
+// after returns the kept requests whose id is greater than a given one. They are compact; see Request.whole.
 func (r *Recorder) after(id int64, filter Filter) []*Request {
 	var selected []*Request
 	for _, kept := range r.requests {
@@ -127,6 +133,14 @@ func (r *Recorder) after(id int64, filter Filter) []*Request {
 		}
 	}
 	return selected
+}
+
+// whole returns requests as readers get them. The caller holds no lock, so requests that end meanwhile needn't wait.
+func whole(requests []*Request) []*Request {
+	for i, request := range requests {
+		requests[i] = request.whole()
+	}
+	return requests
 }
 
 // Follow calls begin, and then each with every request that ends from then on, in the order of their ids. It
@@ -162,7 +176,7 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, begin func() error
 		if len(requests) == 0 && missed == 0 {
 			continue
 		}
-		if err := each(requests, missed); err != nil {
+		if err := each(whole(requests), missed); err != nil {
 			return err
 		}
 	}
@@ -186,10 +200,14 @@ type Filter struct {
 	Namespace, Name string
 	// User is the name of the user that made the request.
 	User string
+	// Writes leaves out requests that only read; see Request.Reads.
+	Writes bool
+	// Last bounds the number of requests: the last ones are selected. 0 selects all.
+	Last int
 }
 
 func (f Filter) selects(r *Request) bool {
-	return (f.User == "" || f.User == r.User.Name) && f.selectsResource(r.Resource) && f.selectsObject(r)
+	return !(f.Writes && r.Reads()) && (f.User == "" || f.User == r.User.Name) && f.selectsResource(r.Resource) && f.selectsObject(r)
 }
 
 func (f Filter) selectsResource(r Resource) bool {

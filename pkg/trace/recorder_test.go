@@ -17,7 +17,7 @@ func record(r *Recorder, name string, size int) *Request {
 	recording.Update(func(q *Request) {
 		q.Admissions = append(q.Admissions, &Admission{Name: name, Object: []byte(`"` + strings.Repeat("x", size) + `"`)})
 	})
-	return recording.Finish()
+	return recording.Finished()
 }
 
 func TestRecorderKeepsTheLastRequests(t *testing.T) {
@@ -81,7 +81,7 @@ func TestRecorderBoundsRequestsInFlight(t *testing.T) {
 	}
 	stripped := 0
 	for _, recording := range all {
-		if recording.Finish().Stripped {
+		if recording.Finished().Stripped {
 			stripped++
 		}
 		if late := recording.Object(Kind{Kind: "ConfigMap"}, object); late != nil {
@@ -167,9 +167,9 @@ func TestRecorderIsOffUntilFollowed(t *testing.T) {
 func TestUpdatesAfterTheEndAreDropped(t *testing.T) {
 	t.Parallel()
 	recording := NewRecorder(Limits{Requests: 1}).Begin(Request{})
-	request := recording.Finish()
+	recording.Finish()
 	recording.Update(func(r *Request) { r.Name = "late" })
-	if request.Name != "" {
+	if request := recording.Finished(); request.Name != "" {
 		t.Errorf("want no name, got %q", request.Name)
 	}
 }
@@ -239,7 +239,7 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 				recording.Update(func(request *Request) {
 					a := &Admission{Object: bytes.Repeat([]byte("x"), large*(i%2)), Admitted: bytes.Repeat([]byte("y"), large/100)}
 					for range stepsAtOnce {
-						a.add(Step{Plugin: "plugin"})
+						a.Steps = append(a.Steps, &Step{Plugin: "plugin"})
 					}
 					request.Admissions = append(request.Admissions, a)
 				})

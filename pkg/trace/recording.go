@@ -61,8 +61,8 @@ func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
 	return r.keep(redactObject(kind, object))
 }
 
-// Review returns an AdmissionReview that the server has made, for the record: secret values are replaced, as in
-// Object. kind is the kind of the object in the review.
+// Review returns an AdmissionReview in JSON, for the record: secret values are replaced, as in Object. kind is the
+// kind of the object in the review.
 func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 	if r == nil {
 		return nil
@@ -73,19 +73,10 @@ func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 	return r.keep(redactReview(kind, review))
 }
 
-// Response returns the AdmissionReview with which a webhook answered, for the record, as Review does. It returns
-// nil for an answer that isn't JSON.
-func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
-	if !json.Valid(review) {
-		return nil
-	}
-	return r.Review(kind, review)
-}
-
 // Patch returns a JSON patch, for the record: secret values are replaced, as in Object. kind is the kind of the
 // patched object.
 func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
-	if r == nil || !json.Valid(patch) {
+	if r == nil {
 		return nil
 	}
 	if r.recorder.limits.Secrets {
@@ -118,16 +109,16 @@ func (r *Recording) Hides(kind Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
-// Finish ends the recording and returns the request. The recorder keeps the request if it reached admission, or if
-// a fault was injected into it.
-func (r *Recording) Finish() *Request {
+// Finish ends the recording. The recorder keeps the request if it reached admission, or if a fault was injected into
+// it.
+func (r *Recording) Finish() {
 	if r == nil {
-		return nil
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
-		return r.request
+		return
 	}
 	r.over = true
 	r.recorder.inFlight.Add(-r.bytes)
@@ -135,7 +126,12 @@ func (r *Recording) Finish() *Request {
 	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating && !r.observing {
 		r.recorder.add(r.request)
 	}
-	return r.request
+}
+
+// Finished ends the recording, as Finish does, and returns the request.
+func (r *Recording) Finished() *Request {
+	r.Finish()
+	return r.request.whole()
 }
 
 // Scope is a place in a recording. The context of a request carries the scope, so that webhooks and policies find
@@ -147,15 +143,11 @@ type Scope struct {
 	Step      *Step
 }
 
-// AddStep adds a step to the pass of the scope, and returns the step. If the request has ended, AddStep returns the
-// step without adding it.
-func (s *Scope) AddStep(step Step) *Step {
-	var added *Step
-	s.Update(func(*Request) { added = s.Admission.add(step) })
-	if added == nil {
-		return &Step{}
-	}
-	return added
+// Objects returns the objects of the scope's admission so far; see Admission.Objects.
+func (s *Scope) Objects() []Object {
+	var objects []Object
+	s.Update(func(*Request) { objects = s.Admission.Objects() })
+	return objects
 }
 
 type scopeKey struct{}

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -110,26 +109,9 @@ type Admission struct {
 	// begun.
 	mutated    Duration
 	validating bool
-	// spare holds steps that are allocated but unused. Steps are allocated in blocks, because each allocation costs
-	// the garbage collector work.
-	spare []Step
-}
-
-// stepsAtOnce is the number of steps in a block: a request in which the mutating plugins run once has about as
-// many.
-const stepsAtOnce = 28
-
-// add adds a step to the pass.
-func (a *Admission) add(step Step) *Step {
-	if len(a.spare) == 0 {
-		a.spare = make([]Step, stepsAtOnce)
-		a.Steps = slices.Grow(a.Steps, stepsAtOnce)
-	}
-	added := &a.spare[0]
-	a.spare = a.spare[1:]
-	*added = step
-	a.Steps = append(a.Steps, added)
-	return added
+	// brief are the steps that Steps lacks until the request is read, and object, oldObject and admitted the objects.
+	brief                       []brief
+	object, oldObject, admitted Encoding
 }
 
 // The phases of a step.
@@ -160,6 +142,9 @@ type Step struct {
 	After  json.RawMessage `json:"after,omitempty"`
 	// Error is the error with which the plugin refused the request.
 	Error *Error `json:"error,omitempty"`
+
+	// before and after are the objects until the request is read.
+	before, after Encoding
 }
 
 // Validation is the check of an object by its kind's validation.

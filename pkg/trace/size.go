@@ -6,35 +6,46 @@ import "encoding/json"
 const (
 	requestBytes = 1 << 10
 	partBytes    = 256
+	briefBytes   = 40
 )
 
 // size returns the approximate memory of a request. Parts of a request share some of their JSON, so the true size
 // is less.
 func (r *Request) size() int64 {
 	size := int64(requestBytes)
-	r.each(func(raw *json.RawMessage) { size += int64(len(*raw)) }, func(text int) { size += partBytes + int64(text) })
+	r.each(func(raw *[]byte) { size += int64(len(*raw)) }, func(text int) { size += partBytes + int64(text) })
+	for _, a := range r.Admissions {
+		size += int64(cap(a.brief) * briefBytes)
+	}
 	return size
 }
 
 // strip drops all JSON of a request.
 func (r *Request) strip() {
 	r.Stripped = true
-	r.each(func(raw *json.RawMessage) { *raw = nil }, func(int) {})
+	r.each(func(raw *[]byte) { *raw = nil }, func(int) {})
 }
 
-// each calls raw for every JSON document of the request. It calls part for every part, with the length of the
-// part's texts that aren't JSON.
-func (r *Request) each(raw func(*json.RawMessage), part func(text int)) {
+// each calls raw for every object and review of the request. It calls part for every part, with the length of the
+// part's other texts.
+func (r *Request) each(raw func(*[]byte), part func(text int)) {
 	all := func(messages ...*json.RawMessage) {
 		part(0)
 		for _, message := range messages {
-			raw(message)
+			raw((*[]byte)(message))
+		}
+	}
+	encodings := func(encodings ...*Encoding) {
+		for _, encoding := range encodings {
+			raw(&encoding.Bytes)
 		}
 	}
 	for _, a := range r.Admissions {
 		all(&a.Object, &a.OldObject, &a.Admitted)
+		encodings(&a.object, &a.oldObject, &a.admitted)
 		for _, s := range a.Steps {
 			all(&s.Before, &s.After)
+			encodings(&s.before, &s.after)
 			for _, w := range s.Webhooks {
 				part(0)
 				if w.Call != nil {

@@ -39,8 +39,9 @@ type Matching struct {
 	Path       string
 	Attributes admission.Attributes
 	Interfaces admission.ObjectInterfaces
-	// Earlier are the versions of the object that the request has had so far, if the request is recorded.
-	Earlier []trace.Object
+	// Earlier returns the versions of the object that the request has had so far. Earlier is nil if the request isn't
+	// recorded.
+	Earlier func() []trace.Object
 }
 
 // Explain returns the verdict about the constraints. If they match, it also returns how; otherwise the Match is
@@ -351,11 +352,11 @@ func (m Matching) object() (map[string]string, func(key string) string) {
 // It returns "" if the object never matched.
 func (m Matching) changedBy() string {
 	selector, err := m.GetParsedObjectSelector()
-	if err != nil {
+	if err != nil || m.Earlier == nil {
 		return ""
 	}
 	by, matched := "", false
-	for _, object := range m.Earlier {
+	for _, object := range m.Earlier() {
 		if len(object.Content) == 0 {
 			continue
 		}

@@ -150,7 +150,7 @@ func (c *consideration) verdict(resources *admissionregistrationv1.MatchResource
 		matched, _ := m.Rules()
 		return matched.Verdict()
 	}
-	c.scope.Update(func(*trace.Request) { m.Earlier = c.scope.Admission.Objects() })
+	m.Earlier = c.scope.Objects
 	verdict, _ := c.explainer.Explain(m)
 	return verdict
 }

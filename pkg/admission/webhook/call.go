@@ -68,7 +68,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	defer span.End(slowCall)
 
 	err = c.exchange(record.sends(ctx, review), client, hook.GetTimeoutSeconds(), review)
-	record.received(review)
+	record.received(review, err)
 	if err != nil {
 		// errors.As would also find the status of a service that the resolver couldn't find.
 		status, ok := err.(*apierrors.StatusError) //nolint:errorlint

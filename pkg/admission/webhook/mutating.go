@@ -58,11 +58,11 @@ func (d *mutatingDispatcher) ask(ctx context.Context, invocation *generic.Webhoo
 		if err != nil || len(patch) == 0 {
 			return err
 		}
-		before := record.before(object.versioned)
+		before := record.object(object)
 		if mutated, err = object.patch(hook, response, patch); err != nil {
 			return err
 		}
-		record.patched(response.Patch, mutated, before, object.versioned)
+		record.patched(response.Patch, mutated, before, object)
 		tracing.SpanFromContext(ctx).AddEvent("Patch applied")
 		annotator.patched(ctx, patch)
 		return nil

@@ -33,9 +33,6 @@ type consideration struct {
 	webhooks  []*trace.Webhook
 	// judged is the number of webhooks that have a verdict.
 	judged int
-	// patched is the object after the last patch. patchedKind is its kind.
-	patched     json.RawMessage
-	patchedKind trace.Kind
 }
 
 // consider returns the consideration of a request. It returns nil if the request isn't recorded.
@@ -71,7 +68,7 @@ func (c *consideration) judge(ctx context.Context, i int, considered candidate, 
 	var verdict trace.Verdict
 	switch {
 	case invocation == nil:
-		c.scope.Update(func(*trace.Request) { m.Earlier = c.scope.Admission.Objects() })
+		m.Earlier = c.scope.Objects
 		verdict = c.explainer.explain(ctx, m)
 		if refused != nil && verdict.Reason == trace.Matched {
 			verdict = trace.Verdict{Reason: trace.MatchFailed, Detail: refused.Error()}
@@ -151,7 +148,7 @@ func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *
 	}
 	kind := attributes.VersionedKind
 	return &callRecord{
-		consideration: c, scope: c.scope, webhook: c.webhooks[i],
+		scope: c.scope, webhook: c.webhooks[i],
 		kind: trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 	}
 }
@@ -159,10 +156,9 @@ func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *
 // callRecord records one call of a webhook. It is nil for a request that isn't recorded; its methods then do
 // nothing.
 type callRecord struct {
-	consideration *consideration
-	scope         *trace.Scope
-	webhook       *trace.Webhook
-	kind          trace.Kind
+	scope   *trace.Scope
+	webhook *trace.Webhook
+	kind    trace.Kind
 	// call is nil until the webhook is called.
 	call  *trace.Call
 	times callTimes
@@ -231,12 +227,16 @@ func (r *callRecord) sends(ctx context.Context, review *review) context.Context 
 	return r.times.within(ctx)
 }
 
-// received records the response.
-func (r *callRecord) received(review *review) {
+// received records the response. A response that couldn't be decoded may be anything.
+func (r *callRecord) received(review *review, err error) {
 	if r == nil {
 		return
 	}
-	times, body := r.times.end(), r.scope.Response(r.kind, review.received)
+	times := r.times.end()
+	var body json.RawMessage
+	if err == nil || json.Valid(review.received) {
+		body = r.scope.Review(r.kind, review.received)
+	}
 	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Response = times, body })
 }
 
@@ -247,39 +247,27 @@ func (r *callRecord) warns(warnings []string) {
 	}
 }
 
-// before returns the JSON of the object before the webhook's patch. If an earlier webhook has patched the object,
-// that JSON is used again.
-func (r *callRecord) before(versioned *admission.VersionedAttributes) json.RawMessage {
-	if r == nil {
+// object returns the JSON of the object that the webhook may patch: that in the review.
+func (r *callRecord) object(o *versionedObject) json.RawMessage {
+	if r == nil || o.versioned.VersionedObject.Object() == nil {
 		return nil
 	}
-	if c := r.consideration; c.patched != nil && c.patchedKind == r.kind {
-		return c.patched
-	}
-	return r.object(versioned)
-}
-
-func (r *callRecord) object(versioned *admission.VersionedAttributes) json.RawMessage {
-	object := versioned.VersionedObject.Object()
-	if object == nil {
-		return nil
-	}
-	encoded, err := json.Marshal(object)
+	encoded, err := o.reviews.encodeObject(o.versioned.VersionedObject.Object())
 	if err != nil {
 		return nil // such an object can't be patched, so this doesn't happen
 	}
-	return r.scope.Object(r.kind, encoded)
+	return encoded
 }
 
-// patched records a patch, and the object before and after it.
-func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, versioned *admission.VersionedAttributes) {
+// patched records a patch, and the object around it. The review of the next webhook has the patched object, too, so it is
+// encoded once.
+func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, o *versionedObject) {
 	if r == nil {
 		return
 	}
 	var after json.RawMessage
 	if mutated {
-		after = r.object(versioned)
-		r.consideration.patched, r.consideration.patchedKind = after, r.kind
+		before, after = r.scope.Object(r.kind, before), r.scope.Object(r.kind, r.object(o))
 	} else {
 		before = nil
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -112,14 +111,15 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 	if IsFollowing(req) {
 		return d.follow(w, req)
 	}
-	selected := d.Recorder.Requests(d.filterOf(req))
+	filter := d.filterOf(req)
 	if text := req.URL.Query().Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil || limit < 1 {
 			return apierrors.NewBadRequest(fmt.Sprintf("limit=%q: must be a number from 1", text))
 		}
-		selected = selected[max(0, len(selected)-limit):]
+		filter.Last = limit
 	}
+	selected := d.Recorder.Requests(filter)
 	switch output := req.URL.Query().Get("output"); output {
 	case "", "json":
 		return answer(w, List{d.Recorder.Keeps(), append([]*trace.Request{}, selected...)})
@@ -179,7 +179,8 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	requests := slices.DeleteFunc(d.Recorder.Requests(filter), (*trace.Request).Reads)
+	filter.Writes, filter.Last = true, 1
+	requests := d.Recorder.Requests(filter)
 	if len(requests) > 0 {
 		return answer(w, Why{trace.Why(target, configured, requests[len(requests)-1], false)})
 	}

@@ -127,7 +127,7 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 		}
 		r.Answered(response.code, failure)
 	})
-	evaluated := recording.Finish()
+	evaluated := recording.Finished()
 	if len(evaluated.Admissions) == 0 && failure != nil {
 		failure.Message = "the request would not reach admission: " + failure.Message
 		return nil, statusOf(failure)

@@ -1,0 +1,77 @@
+package admission
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// protobuf is an object of a built-in type.
+type protobuf interface {
+	runtime.Object
+	Marshal() ([]byte, error)
+	Unmarshal(encoded []byte) error
+}
+
+// encode returns an object as a recording keeps it. Protobuf takes a fraction of the time and the memory of JSON.
+func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding {
+	if object == nil {
+		return trace.Encoding{}
+	}
+	if built, ok := object.(protobuf); ok {
+		if encoded, err := built.Marshal(); err == nil && len(encoded) > 0 {
+			return trace.Encoding{Bytes: encoded, JSON: decoder(built, o)}
+		}
+	}
+	return trace.Encoding{Bytes: encodeJSON(object, o.GetObjectTyper())}
+}
+
+// decoder returns the function that makes the JSON of a built-in type's protobuf. It keeps nothing of the object but the
+// type, and the kind, which protobuf lacks.
+func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.RawMessage {
+	kind, built, typer := object.GetObjectKind().GroupVersionKind(), reflect.TypeOf(object).Elem(), o.GetObjectTyper()
+	return func(encoded []byte) json.RawMessage {
+		decoded, ok := reflect.New(built).Interface().(protobuf)
+		if !ok || decoded.Unmarshal(encoded) != nil {
+			return nil // encode has made the protobuf
+		}
+		decoded.GetObjectKind().SetGroupVersionKind(kind)
+		return encodeJSON(decoded, typer)
+	}
+}
+
+// encodeJSON returns the JSON of an object.
+func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessage {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil // such an object can't be stored either
+	}
+	if object.GetObjectKind().GroupVersionKind().Empty() {
+		encoded = withKind(encoded, object, typer)
+	}
+	return encoded
+}
+
+// withKind adds the apiVersion and the kind that an internal object lacks: those of its Go type.
+func withKind(encoded []byte, object runtime.Object, typer runtime.ObjectTyper) []byte {
+	kinds, _, err := typer.ObjectKinds(object)
+	if err != nil || len(encoded) < len("{}") {
+		return encoded
+	}
+	for _, kind := range kinds {
+		if kind.Version == runtime.APIVersionInternal {
+			continue
+		}
+		apiVersion, name := kind.ToAPIVersionAndKind()
+		head := []byte(`{"kind":"` + name + `","apiVersion":"` + apiVersion + `"`)
+		if len(encoded) > len("{}") {
+			head = append(head, ',')
+		}
+		return append(head, encoded[1:]...)
+	}
+	return encoded
+}

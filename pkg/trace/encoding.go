@@ -1,0 +1,93 @@
+package trace
+
+import "encoding/json"
+
+// Encoding is an object in a form that is cheaper to make and to keep than JSON. Most recorded requests are never read,
+// so JSON is made at each read. The zero value is no object.
+type Encoding struct {
+	Bytes []byte
+	// JSON returns the JSON of Bytes. Nil says that Bytes are JSON.
+	JSON func([]byte) json.RawMessage
+}
+
+func (e Encoding) json() json.RawMessage {
+	if e.JSON == nil || len(e.Bytes) == 0 {
+		return e.Bytes
+	}
+	return e.JSON(e.Bytes)
+}
+
+// Keep returns an object as it may be kept: without the secrets in it, unless the recorder keeps these.
+func (r *Recording) Keep(kind Kind, object Encoding) Encoding {
+	switch {
+	case r == nil || len(object.Bytes) == 0:
+		return Encoding{}
+	case r.Hides(kind):
+		return Encoding{Bytes: r.keep(redactObject(kind, object.json()))}
+	case r.keep(object.Bytes) == nil:
+		return Encoding{}
+	}
+	return object
+}
+
+// SetObjects sets Object and OldObject, which Keep has returned.
+func (a *Admission) SetObjects(object, oldObject Encoding) { a.object, a.oldObject = object, oldObject }
+
+// SetAdmitted sets Admitted, which Keep has returned.
+func (a *Admission) SetAdmitted(admitted Encoding) { a.admitted = admitted }
+
+// SetChange sets Before and After, which Keep has returned.
+func (s *Step) SetChange(before, after Encoding) { s.before, s.after = before, after }
+
+// whole returns the request as readers get it: with all steps, and all objects in JSON. It shares everything else with the
+// request, which must have ended.
+func (r *Request) whole() *Request {
+	whole := *r
+	whole.Admissions = make([]*Admission, len(r.Admissions))
+	for i, a := range r.Admissions {
+		whole.Admissions[i] = a.whole()
+	}
+	return &whole
+}
+
+func (a *Admission) whole() *Admission {
+	whole := *a
+	whole.brief, whole.object, whole.oldObject, whole.admitted = nil, Encoding{}, Encoding{}, Encoding{}
+	for _, object := range []struct {
+		field *json.RawMessage
+		from  Encoding
+	}{{&whole.Object, a.object}, {&whole.OldObject, a.oldObject}, {&whole.Admitted, a.admitted}} {
+		if len(object.from.Bytes) > 0 {
+			*object.field = object.from.json()
+		}
+	}
+	whole.Steps = make([]*Step, 0, len(a.Steps)+len(a.brief))
+	brief := a.brief
+	for i := range len(a.Steps) + 1 {
+		for ; len(brief) > 0 && int(brief[0].before) <= i; brief = brief[1:] {
+			whole.Steps = append(whole.Steps, brief[0].whole())
+		}
+		if i < len(a.Steps) {
+			whole.Steps = append(whole.Steps, a.Steps[i].whole())
+		}
+	}
+	return &whole
+}
+
+func (s *Step) whole() *Step {
+	if len(s.after.Bytes) == 0 {
+		return s
+	}
+	whole := *s
+	whole.Before, whole.After = s.Change()
+	whole.before, whole.after = Encoding{}, Encoding{}
+	return &whole
+}
+
+// Change returns the object around a step that changed it, in JSON.
+func (s *Step) Change() (before, after json.RawMessage) {
+	if len(s.after.Bytes) == 0 {
+		return s.Before, s.After
+	}
+	return s.before.json(), s.after.json()
+}
