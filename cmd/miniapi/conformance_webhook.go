@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cluster"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	suite "github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/chain"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
@@ -55,7 +58,7 @@ The configuration is that of a file, or one in a cluster by its name. Without on
 objects. With one, --url is where its webhooks are called instead. A webhook in a cluster that is named by a service is
 called through the API server, unless --url is given.
 
-The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the webhook isn't found.
+The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the webhook can't be reached.
 docs/conformance.md has the cases.`,
 		Example: `  # Judge a webhook on this machine, and its configuration
   miniapi conformance webhook -f config/webhook/manifests.yaml --url https://localhost:9443 --ca certs/ca.crt --apply config/crd
@@ -119,8 +122,20 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	if o.calls() {
+		if err := (&webhook.Suite{Hooks: given.hooks}).Reach(ctx); err != nil {
+			return cli.UsageError{Err: err}
+		}
+	}
 	return disposable{objects: given.applied}.do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
 		return o.judgeAll(ctx, config, given, out, progress)
+	})
+}
+
+// calls returns whether a selected case calls the webhook. The cases config.* read its configuration alone.
+func (o *conformanceWebhookOptions) calls() bool {
+	return slices.ContainsFunc(o.run.Selection.Of(suite.Cases(nil)), func(c conformance.Case) bool {
+		return !strings.HasPrefix(c.ID, "config.")
 	})
 }
 

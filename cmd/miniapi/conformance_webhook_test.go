@@ -35,7 +35,7 @@ func allowing(without string) http.Handler {
 	})
 }
 
-// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags name no webhook.
+// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags name no webhook, or no process listens at its address.
 func TestConformanceWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -50,6 +50,9 @@ func TestConformanceWebhook(t *testing.T) {
 	}
 	right, ca := url(allowing(""))
 	wrong, wrongCA := url(allowing("DELETE"))
+	stopped := httptest.NewTLSServer(allowing(""))
+	stopped.Close()
+	closed := stopped.URL
 	configuration := filepath.Join(dir, "configuration.yaml")
 	if err := os.WriteFile(configuration, []byte(gearsConfiguration), 0o600); err != nil {
 		t.Fatal(err)
@@ -73,6 +76,8 @@ func TestConformanceWebhook(t *testing.T) {
 		{"none", "nothing says which webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
 		{"both", "two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
 		{"address", "the URL is none", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
+		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
+		{"not started, configuration alone", "no case calls the webhook", []string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
 		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "--url must say where"},
 		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "", "no webhook configuration"},
 	} {

@@ -209,7 +209,10 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 		return nil, err
 	}
 	t.Cleanup(suite.Close)
-	return suite, suite.Validate()
+	if err := suite.Validate(); err != nil {
+		return nil, err
+	}
+	return suite, suite.Reach(context.Background())
 }
 
 // load reads the objects in files.

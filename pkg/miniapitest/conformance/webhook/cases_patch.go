@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
@@ -129,10 +130,22 @@ func untouched(id, promise, source, advice string, keep func(*Input) bool, field
 	}
 }
 
-// isEmpty tells whether a value means the same as a missing value.
+// isEmpty tells whether a value says no more than an absent field does. The encoding of a typed Go object has such values:
+// controller-runtime's defaulters add a status of counts that are 0, which the API server drops.
 func isEmpty(value any) bool {
-	fields, is := value.(map[string]any)
-	return value == nil || is && len(fields) == 0
+	switch value := value.(type) {
+	case map[string]any:
+		for _, field := range value {
+			if !isEmpty(field) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		number, err := value.Float64()
+		return err == nil && number == 0
+	}
+	return value == nil || value == "" || value == false
 }
 
 // tryValid makes the judge check patched objects. It leaves out an object that the judge refuses even without the

@@ -113,6 +113,12 @@ func TestRightHandlers(t *testing.T) {
 	}{
 		{"adds a label", func() http.Handler { return good() }},
 		{"allows everything", decided(func(e *exchange) { e.response = map[string]any{"uid": e.request["uid"], "allowed": true} })},
+		{"adds a status of zero values, as a typed object has", decided(func(e *exchange) {
+			addLabel(e)
+			if object, is := e.request["object"].(map[string]any); is && object["status"] == nil && e.response["allowed"] == true && len(e.ops) > 0 {
+				e.ops = append(e.ops, map[string]any{"op": "add", "path": "/status", "value": map[string]any{"pending": 0, "phase": "", "ready": false}})
+			}
+		})},
 		{"denies everything", decided(func(e *exchange) {
 			e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(422, "no")}
 		})},

@@ -1,0 +1,35 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// dialTimeout bounds a connection of Reach.
+const dialTimeout = 10 * time.Second
+
+// Reach connects to the address of each webhook, and returns an error for each address where no process listens. A run
+// of the cases would report the same cause once for each case. Webhooks that have a Transport aren't tried.
+func (s *Suite) Reach(ctx context.Context) error {
+	var errs []error
+	tried := map[string]bool{}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	for i := range s.Hooks {
+		h := &s.Hooks[i]
+		address := h.address()
+		if h.Endpoint.Transport != nil || tried[address] {
+			continue
+		}
+		tried[address] = true
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("webhook %s: %s can't be reached: %w: start the webhook, or give the address where it listens", h.Name, h.Endpoint.URL, err))
+			continue
+		}
+		errs = append(errs, conn.Close())
+	}
+	return errors.Join(errs...)
+}
