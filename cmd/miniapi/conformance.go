@@ -20,6 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
 )
 
@@ -32,7 +33,7 @@ func newConformanceCommand() *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceWebhookCommand())
+	cmd.AddCommand(newConformanceAPIServerCommand(), newConformanceWebhookCommand(), newConformanceRelayCommand())
 	return cmd
 }
 
@@ -84,12 +85,16 @@ func newConformanceAPIServerCommand() *cobra.Command {
 		Long: `Judge an API server: its admission, and what clients rely on beside it.
 
 The cases use namespaces of their own, and webhooks and policies that concern these alone. They remove what they
-made, also after an interrupt. The server calls webhooks of this process, so it must reach --webhook-address.
+made, also after an interrupt. The server calls webhooks of this process, so it must reach --webhook-address. A server in
+a cluster that can't reaches them by --webhook-image.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
 reached. docs/conformance.md has the promises and the permissions that the cases need.`,
 		Example: `  # Judge a server on this machine
   miniapi conformance apiserver --kubeconfig miniapi.kubeconfig
+
+  # Judge a server in a cluster, which can't connect to this machine
+  miniapi conformance apiserver --kubeconfig ~/.kube/config --webhook-image miniapi:dev
 
   # Judge its dry runs alone, and write a report for continuous integration
   miniapi conformance apiserver --only '*.dryRun*' --report junit=conformance.xml`,
@@ -104,7 +109,9 @@ reached. docs/conformance.md has the promises and the permissions that the cases
 	o.addFlags(cmd)
 	o.kubeconfig.AddFlag(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVar(&o.target.WebhookAddress, "webhook-address", "127.0.0.1:0", "`HOST:PORT` where the webhooks of the cases listen. The API server must reach it; port 0 is a free one.")
+	flags.StringVar(&o.target.WebhookAddress, "webhook-address", "", "`HOST:PORT` where the webhooks of the cases listen. The API server must reach it; port 0 is a free one. (default \"127.0.0.1:0\")")
+	flags.StringVar(&o.target.WebhookImage, "webhook-image", "", "`Image` of miniapi. With one, the cases' webhooks are called in the cluster: by a Deployment, which carries the calls to this process.")
+	flags.DurationVar(&o.target.WebhookTimeout, "webhook-timeout", incluster.DefaultTimeout, "How long the Deployment of --webhook-image may take to be ready.")
 	flags.StringVar(&o.target.AuditLog, "audit-log", "", "The `file` that the server writes audit events to, at the level RequestResponse. Cases about audit events need it.")
 	flags.BoolVar(&o.target.Disposable, "disposable-server", false, "Also run cases that could harm other users of the server.")
 	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove what killed runs have left on the server, and run no case. It also ends runs that are going on.")
@@ -136,10 +143,16 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	}
 	cases, err := apiserver.Cases(server)
 	if err != nil {
-		return errors.Join(err, server.Close(ctx))
+		return err
 	}
 	if o.list {
-		return errors.Join(o.listCases(out, cases), server.Close(ctx))
+		return o.listCases(out, cases)
+	}
+	if o.target.WebhookImage != "" {
+		fmt.Fprintf(progress, "starting the webhooks of the cases in the cluster, from the image %s\n", o.target.WebhookImage)
+	}
+	if err := server.Listen(ctx); err != nil {
+		return errors.Join(cli.UsageError{Err: err}, server.Close(ctx))
 	}
 	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))

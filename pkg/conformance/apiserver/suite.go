@@ -62,6 +62,9 @@ func Run(ctx context.Context, target trial.Options, options conformance.Options)
 	}
 	cases, err := Cases(server)
 	if err != nil {
+		return nil, err
+	}
+	if err := server.Listen(ctx); err != nil {
 		return nil, errors.Join(err, server.Close(ctx))
 	}
 	results, err := conformance.Run(ctx, cases, options)

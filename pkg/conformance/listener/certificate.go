@@ -18,34 +18,42 @@ import (
 // validity is that of a certificate: longer than any run, and short enough to be worthless afterwards.
 const validity = 24 * time.Hour
 
-// pair is a certificate for a host, and the authority that signed it.
-type pair struct {
-	certificate tls.Certificate
-	authority   []byte
+// authority signs the certificates of a listener.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
 }
 
-// newPair makes an authority and a certificate of it for a host, which is a name or an address.
-func newPair(host string) (*pair, error) {
-	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "conformance authority"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
-		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, authority, authority, authorityKey.Public(), authorityKey)
-	if err != nil {
-		return nil, err
-	}
+// newAuthority makes an authority that nothing else has.
+func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	a := &authority{key: key, certificate: &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "conformance authority"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
+		KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+	}}
+	signed, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})
+	return a, nil
+}
+
+// issue makes a certificate for a host, which is a name or an address.
+func (a *authority) issue(host string) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "conformance webhook"},
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "conformance webhook"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -54,23 +62,20 @@ func newPair(host string) (*pair, error) {
 	} else {
 		leaf.DNSNames = []string{host}
 	}
-	served, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), authorityKey)
+	served, err := x509.CreateCertificate(rand.Reader, leaf, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return nil, err
 	}
-	return &pair{
-		certificate: tls.Certificate{Certificate: [][]byte{served}, PrivateKey: key},
-		authority:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}),
-	}, nil
+	return &tls.Certificate{Certificate: [][]byte{served}, PrivateKey: key}, nil
 }
 
 // OtherAuthority returns an authority, in PEM, that has signed no listener's certificate.
 func OtherAuthority() ([]byte, error) {
-	other, err := newPair("other.invalid")
+	other, err := newAuthority()
 	if err != nil {
 		return nil, err
 	}
-	return other.authority, nil
+	return other.pem, nil
 }
 
 // silent returns a logger that drops messages: a handshake that a case lets fail is no news.

@@ -32,13 +32,17 @@ type Options struct {
 
 // Listener serves hooks until Close.
 type Listener struct {
-	address string
-	pair    *pair
-	server  *http.Server
-	served  chan error
+	address   string
+	local     net.Addr
+	authority *authority
+	server    *http.Server
+	served    chan error
 
 	mu    sync.Mutex
 	paths map[string]*Path
+	// certificates are those for further hosts, by host; other connections get the fallback.
+	certificates map[string]*tls.Certificate
+	fallback     *tls.Certificate
 }
 
 // Call is a request that a path was sent. Nothing changes it.
@@ -71,7 +75,11 @@ func Start(o Options) (*Listener, error) {
 	if host == "" {
 		return nil, fmt.Errorf("webhook address %q: must name the host that the API server can reach, as in 192.0.2.1:8443", o.Address)
 	}
-	pair, err := newPair(host)
+	signer, err := newAuthority()
+	if err != nil {
+		return nil, fmt.Errorf("authority for webhook address %q: %w", o.Address, err)
+	}
+	certificate, err := signer.issue(host)
 	if err != nil {
 		return nil, fmt.Errorf("certificate for webhook address %q: %w", o.Address, err)
 	}
@@ -83,13 +91,16 @@ func Start(o Options) (*Listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
-	l := &Listener{address: net.JoinHostPort(host, port), pair: pair, served: make(chan error, 1), paths: map[string]*Path{}}
+	l := &Listener{
+		address: net.JoinHostPort(host, port), local: socket.Addr(), authority: signer, fallback: certificate, served: make(chan error, 1),
+		paths: map[string]*Path{}, certificates: map[string]*tls.Certificate{},
+	}
 	handler := http.Handler(http.HandlerFunc(l.serve))
 	if o.Wrap != nil {
 		handler = o.Wrap(handler)
 	}
 	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: silent(),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair.certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}}
+		TLSConfig: &tls.Config{GetCertificate: l.certificate, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}}
 	go func() { l.served <- l.server.ServeTLS(socket, "", "") }()
 	return l, nil
 }
@@ -103,13 +114,42 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// CABundle is the authority of the certificate, in PEM.
-func (l *Listener) CABundle() []byte { return l.pair.authority }
+// CABundle is the authority of the certificates, in PEM.
+func (l *Listener) CABundle() []byte { return l.authority.pem }
 
 // URL is that of a path, which begins with a slash.
 func (l *Listener) URL(path string) string { return "https://" + l.address + path }
 
-// Handle programs a path until the returned Path is removed. The handler gets the call, whose body it has read.
+// Address is the host and the port of the urls.
+func (l *Listener) Address() string { return l.address }
+
+// Local is the address of the socket.
+func (l *Listener) Local() net.Addr { return l.local }
+
+// Certify gives the listener a certificate for a further host, by which connections name it. Connections for hosts that
+// it has no certificate for get that of the address.
+func (l *Listener) Certify(host string) error {
+	certificate, err := l.authority.issue(host)
+	if err != nil {
+		return fmt.Errorf("certificate for %s: %w", host, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.certificates[host] = certificate
+	return nil
+}
+
+func (l *Listener) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if certificate := l.certificates[hello.ServerName]; certificate != nil {
+		return certificate, nil
+	}
+	return l.fallback, nil
+}
+
+// Handle programs a path until the returned Path is removed. The handler gets the call, whose body it has read. A path
+// that begins with a host, as in a.example/path, is that of connections for this host alone.
 func (l *Listener) Handle(path string, handler func(http.ResponseWriter, *http.Request, *Call)) *Path {
 	p := &Path{listener: l, name: path, handler: handler}
 	l.mu.Lock()
@@ -126,16 +166,14 @@ func (p *Path) Remove() {
 }
 
 func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
-	l.mu.Lock()
-	path := l.paths[r.URL.Path]
-	l.mu.Unlock()
-	if path == nil {
-		http.NotFound(w, r)
-		return
-	}
 	call := &Call{Path: r.URL.Path, Method: r.Method, Query: r.URL.RawQuery, Proto: r.Proto, Header: r.Header.Clone(), Began: time.Now()}
 	if r.TLS != nil {
 		call.ConnectionName = r.TLS.ServerName
+	}
+	path := l.find(call.ConnectionName, call.Path)
+	if path == nil {
+		http.NotFound(w, r)
+		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -144,6 +182,16 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	call.Body = body
 	path.handler(w, r, call)
+}
+
+// find returns the path for a host, or else the one for all hosts.
+func (l *Listener) find(host, path string) *Path {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.paths[host+path]; host != "" && p != nil {
+		return p
+	}
+	return l.paths[path]
 }
 
 // Hang waits until the caller gives up the request or ctx ends, and answers nothing.

@@ -213,8 +213,7 @@ func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 	t.mu.Lock()
 	t.paths = append(t.paths, program)
 	t.mu.Unlock()
-	url := t.Server.hooks.URL(path)
-	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: t.Server.hooks.CABundle()}
+	return t.Server.clientConfig(path)
 }
 
 // concerns tells whether a call belongs to the case: controllers of the server also write to the namespaces of the case,
@@ -239,7 +238,7 @@ func (t *T) readyHook(name string, validates bool) map[string]any {
 	t.mu.Unlock()
 	return Object{
 		"name":         "ready.conformance.miniapi.dev",
-		"clientConfig": Object{"url": t.Server.hooks.URL(path), "caBundle": t.Server.hooks.CABundle()},
+		"clientConfig": t.Server.clientConfig(path),
 		"rules": []any{Object{"operations": []string{"CREATE"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"},
 			"resources": []string{"configmaps"}, "scope": "Namespaced"}},
 		"namespaceSelector":       Object{"matchLabels": Object{LabelReady: t.Server.run}},

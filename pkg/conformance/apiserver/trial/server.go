@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
@@ -27,6 +29,11 @@ type Options struct {
 	// WebhookAddress is where the suite's webhooks listen, as the API server reaches them. The default is a free port of
 	// loopback, for a server on the same machine.
 	WebhookAddress string
+	// WebhookImage is an image of this program. With one, the suite makes a Deployment and a Service in the cluster, which
+	// carry the calls of webhooks to the suite, and WebhookAddress stays empty. The default is none.
+	WebhookImage string
+	// WebhookTimeout is how long the Deployment may take to be ready. The default is incluster.DefaultTimeout.
+	WebhookTimeout time.Duration
 	// WrapWebhooks is put around the handler of all webhooks. Tests of the suite alter reviews with it.
 	WrapWebhooks func(http.Handler) http.Handler
 	// AuditLog is the file that the server writes its audit events to, in JSON, one a line. Cases that read events are
@@ -47,6 +54,8 @@ type Server struct {
 	http    *http.Client
 	base    *url.URL
 	hooks   *listener.Listener
+	// inCluster is nil if webhooks are called by url.
+	inCluster *incluster.Webhooks
 	// user is the name of the client's user, or "" if the server doesn't tell.
 	user string
 	// run is the part of names that belongs to this run alone.
@@ -72,21 +81,8 @@ const (
 	Prefix = "conformance-"
 )
 
-// Connect asks the server for its version and resources, and starts to listen for its webhook calls.
+// Connect asks the server for its version and resources. The server calls no webhooks before Listen.
 func Connect(ctx context.Context, o Options) (*Server, error) {
-	s, err := reach(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	s.hooks, err = listener.Start(listener.Options{Address: o.WebhookAddress, Wrap: o.WrapWebhooks})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// reach connects without webhooks.
-func reach(ctx context.Context, o Options) (*Server, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1
 	if config.UserAgent == "" {

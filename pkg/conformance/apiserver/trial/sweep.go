@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -25,23 +26,23 @@ const (
 func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
 	defer cancel()
-	_, err := s.sweep(ctx, LabelRun+"="+s.run, false)
-	return errors.Join(err, s.hooks.Close())
+	_, err := s.sweep(ctx, LabelRun+"="+s.run, func(namespace string) bool { return namespace == s.clusterNamespace() })
+	return errors.Join(err, s.stopListening())
 }
 
 // Cleanup removes what runs that were killed have left: all objects with the label of any run. It returns their paths.
 // It also ends runs that are going on.
 func Cleanup(ctx context.Context, o Options) ([]string, error) {
-	s, err := reach(ctx, o)
+	s, err := Connect(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return s.sweep(ctx, LabelRun, true)
+	return s.sweep(ctx, LabelRun, func(string) bool { return true })
 }
 
-// sweep removes the objects of cluster scope that a selector matches, the namespaces last. Thorough, it empties these
-// first: the cases of a run that wasn't killed have emptied theirs.
-func (s *Server) sweep(ctx context.Context, selector string, thorough bool) ([]string, error) {
+// sweep removes the objects of cluster scope that a selector matches, the namespaces last. The function names the
+// namespaces that it empties: the cases of a run that wasn't killed have emptied theirs.
+func (s *Server) sweep(ctx context.Context, selector string, full func(namespace string) bool) ([]string, error) {
 	var found []created
 	var errs []error
 	swept := map[string]bool{}
@@ -67,10 +68,10 @@ func (s *Server) sweep(ctx context.Context, selector string, thorough bool) ([]s
 				continue
 			}
 			paths = append(paths, c.path)
-			if isNamespace(c.path) && thorough {
-				errs = append(errs, s.empty(ctx, c.path[len("/api/v1/namespaces/"):]))
-			}
 			errs = append(errs, s.remove(ctx, c))
+			if namespace := path.Base(c.path); isNamespace(c.path) && full(namespace) {
+				errs = append(errs, s.empty(ctx, namespace)) // controllers create nothing more in it
+			}
 		}
 	}
 	return paths, errors.Join(append(errs, s.finishNamespaces(ctx, selector))...)
@@ -103,7 +104,7 @@ func (s *Server) empty(ctx context.Context, namespace string) error {
 }
 
 // finishNamespaces waits until the namespaces that a selector matches are gone. They are empty, so it finishes them if
-// no controller does.
+// no controller does. A namespace with pods isn't empty: their nodes end them first.
 func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 	namespaces := Request{Verb: http.MethodGet, Path: "/api/v1/namespaces", Query: []string{"labelSelector=" + selector}}
 	fewest, progress := -1, time.Now()
@@ -123,8 +124,11 @@ func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 			return false, nil
 		}
 		for _, o := range left {
-			path := "/api/v1/namespaces/" + url.PathEscape(o.Name()) + "/finalize"
-			if _, err := s.do(ctx, Request{Verb: http.MethodPut, Path: path, Body: o.With("spec.finalizers", []any{})}); err != nil {
+			if pods, err := s.do(ctx, Request{Verb: http.MethodGet, Path: Pods.path(o.Name(), "")}); err != nil || len(pods.Object.List("items")) > 0 {
+				continue
+			}
+			at := "/api/v1/namespaces/" + url.PathEscape(o.Name()) + "/finalize"
+			if _, err := s.do(ctx, Request{Verb: http.MethodPut, Path: at, Body: o.With("spec.finalizers", []any{})}); err != nil {
 				return false, fmt.Errorf("finalize namespace %s: %w", o.Name(), err)
 			}
 		}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/test/conformance/node"
+)
+
+// clusterOfOneNode runs a server with a node, whose containers are this program.
+func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubernetes.Interface, n *node.Node) {
+	t.Helper()
+	server, config := serve(t)
+	o.Client, o.Selector = client(t, config), trial.LabelRun
+	o.Command = func(args []string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(programs, "miniapi"), args...)
+		cmd.Env = []string{asProgram + "=1"}
+		return cmd
+	}
+	return server.kubeconfig(t), o.Client, node.Start(t, o)
+}
+
+// inCluster are cases that tell whether calls in a cluster are those of a webhook: reviews, faults of connections, times,
+// and conversions.
+const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
+
+// The webhooks of the cases may run in the cluster, where the server can't connect to the suite.
+func TestConformanceInCluster(t *testing.T) {
+	t.Parallel()
+	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
+	code, stdout, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--only", inCluster).exit(t)
+	if code != 0 || !strings.Contains(stdout, " 0 failed") || !strings.Contains(stderr, "from the image miniapi:test") {
+		t.Errorf("want no failed case, got exit code %d, %q and %q", code, stdout, stderr)
+	}
+	nothingLeft(t, c, n)
+}
+
+// An interrupted run removes the Deployment, too. A run that is killed can't, so --cleanup does.
+func TestConformanceInClusterInterrupted(t *testing.T) {
+	t.Parallel()
+	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
+	run := func() *process {
+		p := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test")
+		waitFor(t, "a case runs", func() bool {
+			list, err := c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{LabelSelector: trial.LabelCase})
+			return err == nil && len(list.Items) > 0
+		})
+		if len(n.Running()) != 1 {
+			t.Fatalf("want one pod, got %q", n.Running())
+		}
+		return p
+	}
+	p := run()
+	p.signal(t, os.Interrupt)
+	if code, _, stderr := p.exit(t); code != 1 || !strings.Contains(stderr, "the run was interrupted") {
+		t.Errorf("want exit code 1 and the reason, got %d and %q", code, stderr)
+	}
+	nothingLeft(t, c, n)
+
+	p = run()
+	p.signal(t, syscall.SIGKILL)
+	p.exit(t)
+	if len(n.Running()) != 1 {
+		t.Fatalf("a killed run removes nothing: want one pod, got %q", n.Running())
+	}
+	if code, stdout, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--cleanup").exit(t); code != 0 || !strings.Contains(stdout, "-webhooks removed") {
+		t.Errorf("want the namespace of the webhooks removed, got exit code %d, %q and %q", code, stdout, stderr)
+	}
+	nothingLeft(t, c, n)
+}
+
+// A Deployment that doesn't become ready is an error with the pod's message, and leaves nothing.
+func TestConformanceInClusterNotReady(t *testing.T) {
+	t.Parallel()
+	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})
+	code, _, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--webhook-timeout", "2s").exit(t)
+	if want := "not ready after 2s: pod conformance-webhooks-0 doesn't start: ErrImagePull: manifest unknown"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
+	}
+	nothingLeft(t, c, n)
+	code, _, stderr = start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--webhook-address", "127.0.0.1:0").exit(t)
+	if want := "give one of them"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
+	}
+}
+
+// nothingLeft checks that a run has left neither objects nor processes.
+func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
+	t.Helper()
+	waitFor(t, "the pods end", func() bool { return len(n.Running()) == 0 })
+	labelled := metav1.ListOptions{LabelSelector: trial.LabelRun}
+	for what, count := range map[string]func() (int, error){
+		"namespaces": func() (int, error) {
+			list, err := c.CoreV1().Namespaces().List(t.Context(), labelled)
+			return len(list.Items), err
+		},
+		"Deployments": func() (int, error) {
+			list, err := c.AppsV1().Deployments("").List(t.Context(), labelled)
+			return len(list.Items), err
+		},
+		"pods": func() (int, error) {
+			list, err := c.CoreV1().Pods("").List(t.Context(), labelled)
+			return len(list.Items), err
+		},
+		"validating configurations": func() (int, error) {
+			list, err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(t.Context(), labelled)
+			return len(list.Items), err
+		},
+		"mutating configurations": func() (int, error) {
+			list, err := c.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), labelled)
+			return len(list.Items), err
+		},
+	} {
+		if n, err := count(); err != nil || n > 0 {
+			t.Errorf("want no %s left, got %d (%v)", what, n, err)
+		}
+	}
+}
+
+// waitFor waits until something holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,63 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+)
+
+// Listen makes the webhooks of cases reachable for the server: by url, or in the cluster.
+func (s *Server) Listen(ctx context.Context) error {
+	if s.options.WebhookImage != "" && s.options.WebhookAddress != "" {
+		return fmt.Errorf("webhook image %q and webhook address %q: give one of them: with an image, the webhooks are called in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
+	}
+	var err error
+	if s.hooks, err = listener.Start(listener.Options{Address: s.options.WebhookAddress, Wrap: s.options.WrapWebhooks}); err != nil {
+		return err
+	}
+	if s.options.WebhookImage == "" {
+		return nil
+	}
+	if err := s.hooks.Certify(incluster.Host(s.clusterNamespace())); err != nil {
+		return err
+	}
+	s.inCluster, err = incluster.Start(ctx, incluster.Options{
+		Config: s.options.Config, Image: s.options.WebhookImage, Namespace: s.clusterNamespace(), Labels: map[string]string{LabelRun: s.run},
+		Target: s.hooks.Local().String(), Timeout: s.options.WebhookTimeout,
+	})
+	return err
+}
+
+// stopListening ends what Listen has begun in this process.
+func (s *Server) stopListening() error {
+	if s.inCluster != nil {
+		s.inCluster.Close()
+	}
+	if s.hooks == nil {
+		return nil
+	}
+	if err := s.hooks.Close(); err != nil {
+		return errors.Join(errors.New("the listener of webhooks"), err)
+	}
+	return nil
+}
+
+// clusterNamespace is that of the webhooks in the cluster.
+func (s *Server) clusterNamespace() string { return Prefix + s.run + "-webhooks" }
+
+// clientConfig is how the server calls a path of the listener.
+func (s *Server) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	client := admissionregistrationv1.WebhookClientConfig{CABundle: s.hooks.CABundle()}
+	if s.inCluster != nil {
+		client.Service = s.inCluster.Reference(path)
+		return client
+	}
+	url := s.hooks.URL(path)
+	client.URL = &url
+	return client
+}

@@ -1,0 +1,208 @@
+// Package incluster makes the webhooks of a suite reachable in a cluster: by a Deployment of one relay, and a Service. The
+// API server calls the service, and the relay carries the connection to the process that runs the suite.
+//
+// Whatever the package makes is in one namespace, which the caller names, and deletes. Don't use it for anything that
+// outlives a run.
+package incluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/relay"
+)
+
+// DefaultTimeout is how long a cluster has to pull the image and to start the relay.
+const DefaultTimeout = 2 * time.Minute
+
+// pollInterval is how often the state of the Deployment is read.
+const pollInterval = 200 * time.Millisecond
+
+// Options are those of Start.
+type Options struct {
+	// Config is the client's.
+	Config *rest.Config
+	// Image is that of the relay. Its entry point is this program.
+	Image string
+	// Namespace is created, and Labels are on all objects.
+	Namespace string
+	Labels    map[string]string
+	// Target is the address in this process that connections to the service are carried to.
+	Target string
+	// Timeout is how long the Deployment may take to be ready; 0 stands for DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Webhooks is a service in the cluster, and the link to it.
+type Webhooks struct {
+	options Options
+	client  kubernetes.Interface
+	link    *relay.Link
+}
+
+// HostOf is the host in the certificate of a service.
+func HostOf(namespace, service string) string { return service + "." + namespace + ".svc" }
+
+// Host is the host of the service in a namespace of Start.
+func Host(namespace string) string { return HostOf(namespace, name) }
+
+// Start makes the objects, and returns when connections to the service arrive. The caller deletes the namespace, also after
+// an error.
+func Start(ctx context.Context, o Options) (*Webhooks, error) {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	config := rest.CopyConfig(o.Config)
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("webhooks in the cluster: %w", err)
+	}
+	w := &Webhooks{options: o, client: client}
+	token := rand.Text()
+	if err := w.create(ctx, token); err != nil {
+		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not ready after %v", o.Timeout))
+	defer cancel()
+	if err := w.waitReady(limited); err != nil {
+		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+	}
+	if err := w.open(limited, token); err != nil {
+		return nil, fmt.Errorf("webhooks in the cluster: namespace %s: %w", o.Namespace, err)
+	}
+	return w, nil
+}
+
+// Close ends the link. The objects stay.
+func (w *Webhooks) Close() { w.link.Close() }
+
+// Reference is how a client configuration names a path.
+func (w *Webhooks) Reference(path string) *admissionregistrationv1.ServiceReference {
+	return &admissionregistrationv1.ServiceReference{Namespace: w.options.Namespace, Name: name, Path: &path}
+}
+
+// Addresses are those of the relay, and their type. The relay accepts connections on Port.
+func (w *Webhooks) Addresses(ctx context.Context) (discoveryv1.AddressType, []string, error) {
+	list, err := w.client.DiscoveryV1().EndpointSlices(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
+	if err != nil {
+		return "", nil, fmt.Errorf("endpoints of the webhooks: %w", err)
+	}
+	for i := range list.Items {
+		for _, e := range list.Items[i].Endpoints {
+			if len(e.Addresses) > 0 {
+				return list.Items[i].AddressType, slices.Clone(e.Addresses), nil
+			}
+		}
+	}
+	return "", nil, fmt.Errorf("endpoints of the webhooks: the service %s/%s has none", w.options.Namespace, name)
+}
+
+func (w *Webhooks) create(ctx context.Context, token string) error {
+	o := objects{namespace: w.options.Namespace, labels: w.options.Labels, image: w.options.Image}
+	namespace := o.namespace
+	core, none := w.client.CoreV1(), metav1.CreateOptions{}
+	for _, create := range []func() error{
+		func() error { return failure(core.Namespaces().Create(ctx, o.theNamespace(), none)) },
+		func() error { return failure(core.ServiceAccounts(namespace).Create(ctx, o.serviceAccount(), none)) },
+		func() error { return failure(core.Secrets(namespace).Create(ctx, o.secret(token), none)) },
+		func() error { return failure(core.Services(namespace).Create(ctx, o.service(), none)) },
+		func() error {
+			return failure(w.client.AppsV1().Deployments(namespace).Create(ctx, o.deployment(), none))
+		},
+	} {
+		if err := create(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func failure[T any](_ T, err error) error { return err }
+
+// waitReady waits for the Deployment. The error says what is missing.
+func (w *Webhooks) waitReady(ctx context.Context) error {
+	last := state{missing: "the Deployment wasn't read"}
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		deployment, err := w.client.AppsV1().Deployments(w.options.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, ignoreEnd(ctx, err)
+		}
+		pods, err := w.client.CoreV1().Pods(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return false, ignoreEnd(ctx, err)
+		}
+		last = stateOf(deployment, pods.Items)
+		if last.hopeless {
+			return false, errors.New(last.missing)
+		}
+		return last.missing == "", nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %s", context.Cause(ctx), last.missing)
+	}
+	return err
+}
+
+// ignoreEnd drops an error that the end of a context causes: the wait ends by itself.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// open opens the link. The API server may need a moment to find the endpoints of the service.
+func (w *Webhooks) open(ctx context.Context, token string) error {
+	endpoint, err := w.endpoint(token)
+	if err != nil {
+		return err
+	}
+	last := errors.New("no answer")
+	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		link, err := relay.Open(ctx, endpoint, w.options.Target)
+		if err != nil {
+			if ctx.Err() == nil {
+				last = err
+			}
+			return false, nil
+		}
+		w.link = link
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+	}
+	return nil
+}
+
+// endpoint is the control port of the relay, through the API server. Its certificate isn't verified on this way, so it is
+// the token that keeps others out.
+func (w *Webhooks) endpoint(token string) (relay.Endpoint, error) {
+	config := rest.CopyConfig(w.options.Config)
+	if config.Transport == nil {
+		config.NextProtos = []string{"http/1.1"} // an HTTP/2 connection can't be upgraded
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return relay.Endpoint{}, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return relay.Endpoint{}, err
+	}
+	at := fmt.Sprintf("%s/api/v1/namespaces/%s/services/https:%s:%s/proxy%s", strings.TrimSuffix(base.String(), "/"), w.options.Namespace, name, controlPort, relay.LinkPath)
+	return relay.Endpoint{URL: at, Transport: transport, Token: token}, nil
+}

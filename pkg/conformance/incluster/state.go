@@ -1,0 +1,84 @@
+package incluster
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// state is how far a Deployment is.
+type state struct {
+	// missing says what the Deployment lacks to be ready, or "".
+	missing string
+	// hopeless says that waiting doesn't help.
+	hopeless bool
+}
+
+var (
+	// hopelessReasons are reasons of waiting containers that no later try changes.
+	hopelessReasons = []string{"InvalidImageName", "ErrImageNeverPull"}
+	// usualReasons are those of a container that starts.
+	usualReasons = []string{"", "ContainerCreating", "PodInitializing"}
+)
+
+// stateOf finds the first thing that keeps a Deployment from being ready: its newest pod knows best, and without a pod
+// the Deployment does.
+func stateOf(deployment *appsv1.Deployment, pods []corev1.Pod) state {
+	if deployment.Status.ReadyReplicas > 0 {
+		return state{}
+	}
+	if len(pods) > 0 {
+		newest := slices.MaxFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		return stateOfPod(&newest)
+	}
+	for _, refused := range []struct {
+		of appsv1.DeploymentConditionType
+		is corev1.ConditionStatus
+	}{{appsv1.DeploymentReplicaFailure, corev1.ConditionTrue}, {appsv1.DeploymentProgressing, corev1.ConditionFalse}} {
+		for _, c := range deployment.Status.Conditions {
+			if c.Type == refused.of && c.Status == refused.is {
+				return state{missing: fmt.Sprintf("Deployment %s has no pod: %s: %s", deployment.Name, c.Reason, c.Message)}
+			}
+		}
+	}
+	if deployment.Status.ObservedGeneration == 0 {
+		return state{missing: fmt.Sprintf("Deployment %s has no pod: no controller has taken notice of it", deployment.Name)}
+	}
+	return state{missing: fmt.Sprintf("Deployment %s has no pod yet", deployment.Name)}
+}
+
+func stateOfPod(pod *corev1.Pod) state {
+	of := func(words, reason, message string) state {
+		s := state{missing: fmt.Sprintf("pod %s %s", pod.Name, words), hopeless: slices.Contains(hopelessReasons, reason)}
+		for _, part := range []string{reason, message} {
+			if part != "" {
+				s.missing += ": " + part
+			}
+		}
+		return s
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		for _, ended := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if ended != nil {
+				return of(fmt.Sprintf("has ended with exit code %d", ended.ExitCode), ended.Reason, ended.Message)
+			}
+		}
+		if waiting := c.State.Waiting; waiting != nil && !slices.Contains(usualReasons, waiting.Reason) {
+			return of("doesn't start", waiting.Reason, waiting.Message)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return of("has no node", c.Reason, c.Message)
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return of("has failed", pod.Status.Reason, pod.Status.Message)
+	}
+	if pod.Spec.NodeName == "" {
+		return of("has no node yet", "", "")
+	}
+	return of(fmt.Sprintf("on node %s is %s, and not ready", pod.Spec.NodeName, pod.Status.Phase), pod.Status.Reason, pod.Status.Message)
+}

@@ -1,0 +1,225 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log" //nolint:depguard // net/http takes no other logger
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// retryInterval is the time between two tries to open a link again.
+	retryInterval = 500 * time.Millisecond
+	// mostConnections is how many connections a link carries at once.
+	mostConnections = 1000
+)
+
+// Endpoint is a relay as a suite reaches it.
+type Endpoint struct {
+	// URL is that of the relay's LinkPath, and Transport sends requests there over HTTP/1.1.
+	URL       string
+	Transport http.RoundTripper
+	Token     string
+}
+
+// Link is the suite's end of a relay. It connects each connection that the relay accepts to an address beside the suite.
+type Link struct {
+	endpoint Endpoint
+	target   string
+	stop     context.CancelFunc
+	ended    chan struct{}
+	// greeted is closed when the relay first carries connections over the link.
+	greeted chan struct{}
+	greet   sync.Once
+	// connections are the goroutines of connections.
+	connections sync.WaitGroup
+}
+
+// Open opens a link to a relay, and connects what the relay accepts from now on to the target. A link that breaks is
+// opened again, until Close.
+func Open(ctx context.Context, endpoint Endpoint, target string) (*Link, error) {
+	first, err := endpoint.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l := &Link{endpoint: endpoint, target: target, stop: stop, ended: make(chan struct{}), greeted: make(chan struct{})}
+	go l.keep(until, first)
+	select {
+	case <-l.greeted:
+		return l, nil
+	case <-first.ended:
+		l.Close()
+		return nil, errors.New("link to the relay: the connection has ended")
+	case <-ctx.Done():
+		l.Close()
+		return nil, fmt.Errorf("link to the relay: %w", context.Cause(ctx))
+	}
+}
+
+// Close ends the link and the connections over it.
+func (l *Link) Close() {
+	l.stop()
+	<-l.ended
+}
+
+// keep serves the connections of links, one link after the other.
+func (l *Link) keep(ctx context.Context, s *stream) {
+	defer close(l.ended)
+	defer l.connections.Wait()
+	for {
+		l.serve(ctx, s)
+		err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
+			var err error
+			s, err = l.endpoint.dial(ctx)
+			return err == nil, nil //nolint:nilerr // the relay may be back later
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// serve connects what the relay accepts until the stream ends.
+func (l *Link) serve(ctx context.Context, s *stream) {
+	server := &http.Server{
+		Handler: l.handler(), Protocols: unencryptedHTTP2(), ErrorLog: log.New(io.Discard, "", 0),
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostConnections, SendPingTimeout: pingInterval},
+		// No connection outlives the link.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	defer server.Close()
+	_ = server.Serve(&single{stream: s})
+}
+
+// handler answers the relay: a GET is its greeting, and a POST a connection.
+func (l *Link) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /", func(http.ResponseWriter, *http.Request) { l.greet.Do(func() { close(l.greeted) }) })
+	mux.HandleFunc("POST /", l.connect)
+	return mux
+}
+
+// connect connects one connection to the target. It returns when the target closes it.
+func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
+	l.connections.Add(1)
+	defer l.connections.Done()
+	var dialer net.Dialer
+	dialed, err := dialer.DialContext(r.Context(), "tcp", l.target)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer dialed.Close()
+	stop := context.AfterFunc(r.Context(), func() { _ = dialed.Close() })
+	defer stop()
+	conn := dialed.(*net.TCPConn)
+	answer := &flushed{to: w, control: http.NewResponseController(w)}
+	w.WriteHeader(http.StatusOK)
+	if answer.control.Flush() != nil {
+		return
+	}
+	l.connections.Go(func() {
+		_, _ = io.Copy(conn, r.Body) // either side may break off
+		_ = conn.CloseWrite()
+	})
+	_, _ = io.Copy(answer, conn)
+}
+
+// dial upgrades a request to a stream.
+func (e Endpoint) dial(ctx context.Context) (*stream, error) {
+	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, e.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", Protocol)
+	request.Header.Set(TokenHeader, e.Token)
+	// The stream outlives ctx, which bounds the request alone.
+	until, cancel := context.WithCancel(request.Context())
+	stop := context.AfterFunc(ctx, cancel)
+	response, err := e.Transport.RoundTrip(request.WithContext(until))
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("link to the relay: %w", err)
+	}
+	conn, upgraded := response.Body.(io.ReadWriteCloser)
+	if response.StatusCode != http.StatusSwitchingProtocols || !upgraded || !stop() {
+		defer cancel()
+		defer response.Body.Close()
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // the beginning is enough for an error
+		return nil, fmt.Errorf("link to the relay: want an upgrade to %s, got %s: %s", Protocol, response.Status, said)
+	}
+	return &stream{ReadWriteCloser: conn, ended: make(chan struct{}), cancel: cancel}, nil
+}
+
+// flushed sends each piece of an answer at once.
+type flushed struct {
+	to      io.Writer
+	control *http.ResponseController
+}
+
+func (f *flushed) Write(p []byte) (int, error) {
+	n, err := f.to.Write(p)
+	return n, errors.Join(err, f.control.Flush())
+}
+
+// stream is the upgraded connection of a request. It has no deadlines: pings end a silent one.
+type stream struct {
+	io.ReadWriteCloser
+
+	cancel context.CancelFunc
+	once   sync.Once
+	ended  chan struct{}
+}
+
+var _ net.Conn = &stream{}
+
+func (s *stream) Close() error {
+	var err error
+	s.once.Do(func() {
+		err = s.ReadWriteCloser.Close()
+		s.cancel()
+		close(s.ended)
+	})
+	return err
+}
+
+func (s *stream) LocalAddr() net.Addr              { return streamAddr{} }
+func (s *stream) RemoteAddr() net.Addr             { return streamAddr{} }
+func (s *stream) SetDeadline(time.Time) error      { return nil }
+func (s *stream) SetReadDeadline(time.Time) error  { return nil }
+func (s *stream) SetWriteDeadline(time.Time) error { return nil }
+
+type streamAddr struct{}
+
+func (streamAddr) Network() string { return Protocol }
+func (streamAddr) String() string  { return "relay" }
+
+// single is a listener that accepts one stream, and ends with it.
+type single struct {
+	stream   *stream
+	accepted sync.Once
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	var first net.Conn
+	l.accepted.Do(func() { first = l.stream })
+	if first != nil {
+		return first, nil
+	}
+	<-l.stream.ended
+	return nil, net.ErrClosed
+}
+
+func (l *single) Close() error   { return l.stream.Close() }
+func (l *single) Addr() net.Addr { return streamAddr{} }

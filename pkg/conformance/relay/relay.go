@@ -1,0 +1,223 @@
+// Package relay carries connections out of a cluster, to a suite that no process of the cluster can connect to.
+//
+// A relay runs in the cluster and accepts connections there. The suite opens a link to the relay through the API server,
+// and the relay passes each connection on over this link, byte by byte. The relay reads nothing of them: TLS is between
+// the API server and the suite, whose key stays with the suite, and connections end as the suite ends them.
+//
+// Don't use it to publish a service: it has one link, and one user.
+package relay
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"log" //nolint:depguard // net/http takes no other logger
+	"math/big"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// The control port of a relay: a link upgrades a request for LinkPath to Protocol, with the token in TokenHeader. ReadyPath
+// answers 200 as soon as the relay accepts connections.
+const (
+	LinkPath    = "/link"
+	ReadyPath   = "/ready"
+	Protocol    = "conformance-relay"
+	TokenHeader = "Conformance-Relay-Token"
+)
+
+// TokenVariable is the environment variable that has the token of a relay that runs in a container.
+const TokenVariable = "CONFORMANCE_RELAY_TOKEN"
+
+// pingInterval is how long a link may be silent before either end checks that the other one is there.
+const pingInterval = 15 * time.Second
+
+// Options are those of a Relay.
+type Options struct {
+	// Address is where the relay accepts the connections that it carries, and ControlAddress where it accepts links.
+	Address, ControlAddress string
+	// Token is the secret that links show. Without one, the relay doesn't start.
+	Token string
+}
+
+// Relay carries connections until Close.
+type Relay struct {
+	token    string
+	carried  net.Listener
+	control  net.Listener
+	server   *http.Server
+	routines sync.WaitGroup
+
+	mu     sync.Mutex
+	link   *http.ClientConn
+	closed bool
+}
+
+// Start listens on both addresses.
+func Start(ctx context.Context, o Options) (*Relay, error) {
+	if o.Token == "" {
+		return nil, errors.New("relay: a token is needed: without one, everybody could answer in the suite's place")
+	}
+	certificate, err := selfSigned()
+	if err != nil {
+		return nil, fmt.Errorf("relay: certificate of the control port: %w", err)
+	}
+	var config net.ListenConfig
+	carried, err := config.Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("relay: %w", err)
+	}
+	control, err := config.Listen(ctx, "tcp", o.ControlAddress)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("relay: control port: %w", err), carried.Close())
+	}
+	r := &Relay{token: o.Token, carried: carried, control: control}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+ReadyPath, func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET "+LinkPath, r.accept)
+	r.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		// A link takes over a connection of HTTP/1.1.
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12},
+	}
+	r.routines.Go(func() { _ = r.server.ServeTLS(control, "", "") }) // it ends by Close
+	r.routines.Go(r.carryAll)
+	return r, nil
+}
+
+// Address is where the relay accepts connections, and ControlAddress where it accepts links.
+func (r *Relay) Address() net.Addr { return r.carried.Addr() }
+
+// ControlAddress is where the relay accepts links.
+func (r *Relay) ControlAddress() net.Addr { return r.control.Addr() }
+
+// Close ends all connections.
+func (r *Relay) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	err := errors.Join(r.carried.Close(), r.server.Close())
+	r.replace(nil)
+	r.routines.Wait()
+	return err
+}
+
+// accept makes the connection of a request the link.
+func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
+	if subtle.ConstantTimeCompare([]byte(request.Header.Get(TokenHeader)), []byte(r.token)) != 1 {
+		http.Error(w, "the token in the header "+TokenHeader+" is another run's", http.StatusForbidden)
+		return
+	}
+	if request.Header.Get("Upgrade") != Protocol {
+		w.Header().Set("Upgrade", Protocol)
+		http.Error(w, "the request must be upgraded to "+Protocol, http.StatusUpgradeRequired)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack() // the suite is silent until it has the answer
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+Protocol+"\r\n\r\n"); err != nil {
+		_ = conn.Close()
+		return
+	}
+	transport := &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+		Protocols:   unencryptedHTTP2(),
+		HTTP2:       &http.HTTP2Config{SendPingTimeout: pingInterval},
+	}
+	link, err := transport.NewClientConn(context.WithoutCancel(request.Context()), "http", "suite:80")
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	r.replace(link)
+	r.greet(link)
+}
+
+// greet tells the suite that connections are carried over its link from now on.
+func (r *Relay) greet(link *http.ClientConn) {
+	request, err := http.NewRequest(http.MethodGet, "http://suite/", nil)
+	if err != nil {
+		return
+	}
+	if response, err := link.RoundTrip(request); err == nil {
+		_ = response.Body.Close()
+	}
+}
+
+// replace makes another link the one that connections are carried over. The former one ends.
+func (r *Relay) replace(link *http.ClientConn) {
+	r.mu.Lock()
+	former := r.link
+	if r.closed && link != nil {
+		former, link = link, r.link
+	}
+	r.link = link
+	r.mu.Unlock()
+	if former != nil {
+		_ = former.Close()
+	}
+}
+
+func (r *Relay) carryAll() {
+	for {
+		conn, err := r.carried.Accept()
+		if err != nil {
+			return
+		}
+		r.routines.Go(func() { r.carry(conn) })
+	}
+}
+
+// carry passes a connection on over the link, and closes it when the suite does, or when there is no link.
+func (r *Relay) carry(conn net.Conn) {
+	defer conn.Close()
+	r.mu.Lock()
+	link := r.link
+	r.mu.Unlock()
+	if link == nil {
+		return
+	}
+	request, err := http.NewRequest(http.MethodPost, "http://suite/", io.NopCloser(conn))
+	if err != nil {
+		return
+	}
+	response, err := link.RoundTrip(request)
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		_, _ = io.Copy(conn, response.Body) // either side may break off
+	}
+}
+
+func unencryptedHTTP2() *http.Protocols {
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true)
+	return protocols
+}
+
+// selfSigned returns a certificate of no authority: API servers that pass requests on to a pod verify none.
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "conformance relay"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0), DNSNames: []string{"relay"}}
+	served, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{served}, PrivateKey: key}, err
+}
