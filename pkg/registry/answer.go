@@ -8,13 +8,14 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// answer serves a kind that is never stored. A client creates a question, and the response is the answer.
+// answer is the storage of a kind whose objects are never stored, such as TokenReview. A client creates an object,
+// the question. The server fills it in and returns it as the answer.
 type answer struct {
 	kind *Kind
 	to   AnswerFunc
 }
 
-// AnswerFunc answers one question, after admission has let it through.
+// AnswerFunc answers a question. It is called after admission.
 type AnswerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
 
 var (
@@ -30,7 +31,7 @@ func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}
 
-// Create answers the question. Admission comes first, so that it sees the user and the question.
+// Create answers the question. Admission runs before, with the question as its object.
 func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	if validate != nil {
 		if err := validate(ctx, obj.DeepCopyObject()); err != nil {

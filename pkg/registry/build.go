@@ -9,7 +9,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// APIGroup has the storages of a group's enabled versions, for a server to install.
+// APIGroup has the storages of a group's enabled versions, in the form in which k8s.io/apiserver installs them.
 type APIGroup struct {
 	Name string
 	// Versions are the versions that serve a resource, in order of preference.
@@ -18,7 +18,7 @@ type APIGroup struct {
 	Storage map[string]map[string]rest.Storage
 }
 
-// Build opens the storage of every enabled resource of the table. All versions that serve a resource share its storage.
+// Build makes the storages of all enabled resources of the table. The versions of a resource share one storage.
 func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Dependencies) ([]APIGroup, error) {
 	stores := t.Stores(deps)
 	var groups []APIGroup
@@ -34,7 +34,8 @@ func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Depend
 	return groups, nil
 }
 
-// Stores are the storages of a table's rows. The server or another row opens each storage at the first use.
+// Stores has the storages of a table's rows (see Kind). A storage is opened when the server, or the storage of
+// another row, first asks for it.
 type Stores struct {
 	table  *Table
 	deps   Dependencies
@@ -42,14 +43,14 @@ type Stores struct {
 	served map[*Kind]map[string]rest.Storage
 }
 
-// Stores returns the storages of the table's rows. None of them is open yet.
+// Stores returns the storages of the table's rows. No storage is open yet.
 func (t *Table) Stores(deps Dependencies) *Stores {
 	s := &Stores{table: t, deps: deps, opened: map[*Kind]*Storage{}, served: map[*Kind]map[string]rest.Storage{}}
 	s.deps.StoreOf, s.deps.ResourceOf = s.Of, s.resourceOf
 	return s
 }
 
-// Of returns the only store of a row, even if the row isn't served.
+// Of returns the storage of a resource. It opens the storage even if the resource isn't served.
 func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
@@ -58,7 +59,8 @@ func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 	return s.open(k)
 }
 
-// Served returns the storages of a row and of its subresources by path, for a server to install.
+// Served returns the storages of a resource and its subresources. The key is the path, such as "pods" or
+// "pods/status".
 func (s *Stores) Served(resource schema.GroupResource) (map[string]rest.Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
@@ -67,7 +69,7 @@ func (s *Stores) Served(resource schema.GroupResource) (map[string]rest.Storage,
 	return s.serve(k)
 }
 
-// Destroy closes the stores that are open.
+// Destroy closes all storages that are open.
 func (s *Stores) Destroy() {
 	for _, store := range s.opened {
 		store.Destroy()
@@ -137,7 +139,8 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 		storages[k.Resource] = main
 	}
 	if k.Storage != nil {
-		// The row's own storage comes first, because subresources copy the store that it sets up.
+		// The function Storage of the row is called first, because it may change the storage that the subresources
+		// use.
 		own, err := k.Storage(main, s.deps)
 		if err != nil {
 			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addQuery makes the options of a subresource, if there are any, decodable from query parameters.
+// addQuery registers the decoding of query parameters into the options of a subresource. If options is nil, it does
+// nothing.
 func addQuery(s *runtime.Scheme, options runtime.Object) error {
 	if options == nil {
 		return nil
@@ -22,8 +23,8 @@ func addQuery(s *runtime.Scheme, options runtime.Object) error {
 	})
 }
 
-// DecodeQuery sets the fields of a struct from the query parameters with their JSON names. As in the reference, other
-// parameters are ignored.
+// DecodeQuery sets the fields of a struct from the query parameters that have their JSON names. Other parameters
+// are ignored, as in kube-apiserver.
 func DecodeQuery(query url.Values, out any) error {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
@@ -39,7 +40,7 @@ func DecodeQuery(query url.Values, out any) error {
 	return nil
 }
 
-// decodeValues reads the values of a parameter into a field. Clients see its errors.
+// decodeValues converts the values of a parameter to the type of a field. Its errors are answers to clients.
 func decodeValues(values []string, field any) error {
 	switch field := field.(type) {
 	case *string:

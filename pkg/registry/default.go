@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Default sets the defaults of one Go type. Each version of a kind has a separate Default. DefaultOf and DefaultLike
-// make one.
+// Default has the function that sets the defaults of one Go type. Each version of a kind has a Default of its own.
+// DefaultOf and DefaultLike make it.
 type Default struct {
 	Object runtime.Object
 	set    func(any)
-	// like is the Go type whose defaults are set, if it isn't the type of Object.
+	// like is the Go type for which the function was written, if that isn't the type of Object.
 	like reflect.Type
 }
 
-// DefaultOf returns the defaults of type T, where *T is an Object. Setting them twice must not change anything. The
-// decoder sets the defaults of a list's items.
+// DefaultOf returns the Default of the type T. *T must implement runtime.Object. set must change nothing when it is
+// called a second time. For a list, set is called for each item.
 func DefaultOf[T any](set func(*T)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),
@@ -26,8 +26,8 @@ func DefaultOf[T any](set func(*T)) Default {
 	}
 }
 
-// DefaultLike returns the defaults of type T, which are those of another version's type H. Both types must have the
-// same fields in the same order at every depth. NewTable checks that.
+// DefaultLike returns the Default of the type T, made of a function for the type H, which is another version of the
+// same kind. Both types must have the same fields in the same order, at every depth. NewTable checks that.
 func DefaultLike[T, H any](set func(*H)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),
@@ -36,7 +36,7 @@ func DefaultLike[T, H any](set func(*H)) Default {
 	}
 }
 
-// check reports defaults from a type with other fields.
+// check returns an error if the types of a DefaultLike don't have the same fields.
 func (d Default) check() error {
 	if d.like == nil {
 		return nil
@@ -48,7 +48,7 @@ func (d Default) check() error {
 	return nil
 }
 
-// sameShape compares types field by field. Seen has the types that have been compared already.
+// sameShape compares two types field by field. seen has the pairs of types that have been compared already.
 func sameShape(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	pair := [2]reflect.Type{a, b}
 	if a == b || seen[pair] {

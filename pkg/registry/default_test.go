@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The types that TestSameShape compares.
+// These are the types that TestSameShape compares.
 type (
 	flat     struct{ A, B string }
 	renamed  struct{ A, C string }
@@ -19,8 +19,8 @@ type (
 	treeToo  struct{ Children []treeToo }
 )
 
-// TestSameShape checks which types may share defaults. A function for one of the types writes the fields of the other
-// by their offsets.
+// TestSameShape checks which types may share a function that sets defaults. Such a function writes the fields of
+// one type at the memory offsets of the other.
 func TestSameShape(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

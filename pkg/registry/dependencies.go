@@ -12,40 +12,41 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 )
 
-// Dependencies are the parts of the server that storages need.
+// Dependencies are what the storages need from the server.
 type Dependencies struct {
-	// RESTOptions has the storage options of each resource. Required.
+	// RESTOptions has the storage options of each resource. It is required.
 	RESTOptions generic.RESTOptionsGetter
 
-	// Written is called after each stored write, before the response. Its argument is the stored object or, for a
-	// deletion, the last stored one. Required.
+	// Written is called after each stored write, before the response is sent. It gets the stored object or, after a
+	// deletion, the last stored state. It is required.
 	Written func(schema.GroupResource, runtime.Object)
 
-	// Kubernetes is the emulated version of Kubernetes. Writes drop fields that are newer. Nil stands for the newest
-	// version.
+	// Kubernetes is the emulated version of Kubernetes. Fields that are newer are dropped from writes. Nil stands
+	// for the newest version.
 	Kubernetes *version.Version
 
-	// Authorizer answers access reviews, and whether users may make the writes that need further permissions.
+	// Authorizer answers access reviews. It is also asked about writes that need a further permission.
 	Authorizer authorizer.Authorizer
 
-	// AllowPrivileged lets containers be privileged (--allow-privileged).
+	// AllowPrivileged allows privileged containers (--allow-privileged).
 	AllowPrivileged bool
 
-	// CustomResource returns the resource of a kind that isn't in the table, if a definition serves it. If
-	// CustomResource is nil, there are no custom resources.
+	// CustomResource returns the resource of a kind that isn't in the table, if a CustomResourceDefinition defines
+	// it. If CustomResource is nil, there are no custom resources.
 	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 
-	// Parts are further parts of the server. A group declares a type for each part that its kinds need, and gets the
-	// part from PartOf. All types differ.
+	// Parts are further parts of the server that kinds of some groups need. The group declares the Go type of the
+	// part, and gets the value by PartOf. Each type may be in the list once.
 	Parts []any
 
-	// StoreOf returns the storage of another row. The table sets it.
+	// StoreOf returns the storage of another resource. Table.Stores sets it.
 	StoreOf func(schema.GroupResource) (*Storage, error)
-	// ResourceOf returns the resource of a kind, if the kind is known. The table sets it.
+	// ResourceOf returns the resource of a kind, if the table or CustomResource has it. Table.Stores sets it.
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
-// PartOf returns the part of type T, or the zero value. T is a type of the group that needs the part, and no interface.
+// PartOf returns the value of type T in Parts, or the zero value. T is a type that the group declares, and not an
+// interface.
 func PartOf[T any](d Dependencies) T {
 	for _, part := range d.Parts {
 		if t, ok := part.(T); ok {
@@ -56,7 +57,7 @@ func PartOf[T any](d Dependencies) T {
 	return none
 }
 
-// Get reads an object of another row. The row's kind must be cluster-scoped.
+// Get reads an object of another resource, which must be cluster-scoped.
 func (d Dependencies) Get(ctx context.Context, resource schema.GroupResource, name string) (runtime.Object, error) {
 	store, err := d.StoreOf(resource)
 	if err != nil {

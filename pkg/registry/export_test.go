@@ -5,19 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// PodGates are the gates of pods' specs.
+// PodGates returns the gates of fields in the specs of pods.
 var PodGates = podGates
 
-// Name is the gate's name.
+// Name returns the name of the gate.
 func (g Gate) Name() string { return g.name }
 
-// Since is the first version of Kubernetes with the gate on.
+// Since returns the first version of Kubernetes that has the gate on by default.
 func (g Gate) Since() *version.Version { return g.since }
 
-// Used tells whether a value uses the gate.
+// Used reports whether a value has fields of the gate.
 func (g Gate) Used(value any) bool { return g.used(value) }
 
-// Fields are the paths of the fields behind the gate.
+// Fields returns the paths of the gate's fields.
 func (g Gate) Fields() [][]int {
 	var paths [][]int
 	for _, p := range g.fields {
@@ -26,5 +26,5 @@ func (g Gate) Fields() [][]int {
 	return paths
 }
 
-// In returns the spec of a pod in an object.
+// In returns the pod spec in an object.
 func (p *PodSpec) In(obj runtime.Object) any { return p.in(obj) }

@@ -10,30 +10,32 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Fields are the selectable fields of a kind. FieldsOf implements it.
+// Fields are the fields of a kind that field selectors can use. FieldsOf implements it.
 type Fields interface {
-	// name returns the name among the values of a label in a selector. Labels can differ between group versions.
+	// name returns the key in the values of an object that a field label of a selector stands for. A field label is
+	// the path that the client writes. The group versions of a kind may have different labels.
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
 }
 
-// FieldsOf are the selectable fields of kind T, except metadata.name and metadata.namespace.
+// FieldsOf are the selectable fields of the kind T, besides metadata.name and metadata.namespace.
 type FieldsOf[T runtime.Object] struct {
-	// Values returns the fields' values by name.
+	// Values returns the values of an object's fields. Field selectors are compared with them.
 	Values func(T) fields.Set
-	// Names are the labels in selectors that are also names of values.
+	// Names are the field labels that are also keys of Values.
 	Names []string
-	// Aliases are further labels in selectors, with the names of their values.
+	// Aliases maps further field labels to keys of Values.
 	Aliases map[string]string
-	// Through replaces Names and Aliases for requests through certain group versions. It has all labels in selectors,
-	// with the names of their values.
+	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of
+	// the version to keys of Values.
 	Through map[schema.GroupVersion]map[string]string
-	// Unsupported is the error about any other label. In its format, %[1]s is the label and %[2]s is the kind.
+	// Unsupported is the format of the error about any other field label. %[1]s is the label, and %[2]s is the
+	// kind.
 	Unsupported string
 }
 
-// unsupportedField is the error of most kinds about an unknown label.
+// unsupportedField is the default of FieldsOf.Unsupported.
 const unsupportedField = "field label not supported: %[1]s"
 
 func (f FieldsOf[T]) name(version schema.GroupVersion, label string) (string, bool) {
@@ -60,8 +62,8 @@ func (f FieldsOf[T]) unsupported(gvk schema.GroupVersionKind, label string) erro
 
 func (f FieldsOf[T]) set(obj runtime.Object) fields.Set { return f.Values(obj.(T)) }
 
-// fieldLabelConversion returns the function that converts a group version's labels to names of values. For rows without
-// Fields it returns nil.
+// fieldLabelConversion returns the function that converts the field labels of a group version to keys of Values. It
+// returns nil for a kind without selectable fields.
 func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLabelConversionFunc {
 	if k.Fields == nil {
 		return nil
@@ -78,7 +80,7 @@ func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLa
 	}
 }
 
-// Attributes is the row's storage.AttrFunc: it returns the labels and fields that selectors match.
+// Attributes implements storage.AttrFunc: it returns the labels and the fields with which selectors are compared.
 func (k *Kind) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	set := fields.Set{}
 	if k.Fields != nil {

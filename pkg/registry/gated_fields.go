@@ -10,30 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Gate is a feature gate of kube-apiserver with the fields of a kind that depend on it. If the gate is off, a write
-// can't set the fields, unless the old object uses them. GateOf makes a Gate.
+// Gate is a feature gate of kube-apiserver, with the fields of a kind that depend on it. While the gate is off, a
+// write can't set these fields, unless the stored object has them. GateOf makes a Gate.
 type Gate struct {
 	name string
-	// since is the first version of Kubernetes with the gate on by default. It is nil if no version has the gate on by
-	// default.
+	// since is the first version of Kubernetes that has the gate on by default. It is nil if no version has.
 	since *version.Version
-	// used tells whether a value uses the gate. The function drop removes the fields of the gate from a value. Both
-	// take a pointer.
+	// used reports whether a value has fields of the gate. drop removes these fields from a value. Both take a
+	// pointer to the value.
 	used func(value any) bool
 	drop func(value any)
-	// fields are the paths that GateOf parsed.
+	// fields are the parsed paths of GateOf.
 	fields []fieldPath
 }
 
-// fieldPath is the path from a struct to a field, as the index of the field in each struct on the way. The path leads
-// through pointers, items of lists and embedded structs.
+// fieldPath is the path from a struct to a field: the index of the field in each struct on the way. The path leads
+// through pointers, list items, map values and embedded structs.
 type fieldPath []int
 
-// OffByDefault stands for the version in GateOf if no version has the gate on by default.
+// OffByDefault is the argument since of GateOf if no version of Kubernetes has the gate on by default.
 const OffByDefault = ""
 
-// GateOf returns a gate of type T with fields given as dotted paths of Go names. Since is the first version of
-// Kubernetes with the gate on by default, such as "1.36", or OffByDefault.
+// GateOf returns a gate for fields of the type T. paths are dotted paths of Go field names. since is the first
+// version of Kubernetes that has the gate on by default, such as "1.36", or OffByDefault.
 func GateOf[T any](since, name string, paths ...string) Gate {
 	g := Gate{name: name, since: parseSince(since)}
 	for _, path := range paths {
@@ -48,7 +47,7 @@ func GateOf[T any](since, name string, paths ...string) Gate {
 	return g
 }
 
-// gateBy returns a gate for which setting fields to zero isn't enough.
+// gateBy returns a gate with functions of its own, for fields that can't simply be set to zero.
 func gateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
 	return Gate{
 		name: name, since: parseSince(since),
@@ -80,15 +79,15 @@ func fieldPathOf[T any](path string) fieldPath {
 	return fields
 }
 
-// gatesOff returns the gates that are off in a version of Kubernetes. Nil stands for the newest version.
+// gatesOff returns the gates that are off by default in a version of Kubernetes. Nil stands for the newest version.
 func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g Gate) bool {
 		return g.since != nil && (kubernetes == nil || kubernetes.AtLeast(g.since))
 	})
 }
 
-// dropGated removes the fields of gates that are off, unless the old value uses the same gate. The old value may be
-// nil.
+// dropGated removes the fields of gates that are off from a value. It keeps those of a gate that the stored value
+// was uses. was may be nil.
 func dropGated[T any](now, was *T, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {
@@ -124,7 +123,7 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 			item := reflect.New(v.Type().Elem()).Elem() // a value in a map can't be changed in place
 			item.Set(before)
 			p.each(item, f)
-			// Other goroutines may read an old object, so a function that only reads must not write.
+			// Other goroutines may read the same map, so it must not be written without a change.
 			if !reflect.DeepEqual(before.Interface(), item.Interface()) {
 				v.SetMapIndex(key, item)
 			}

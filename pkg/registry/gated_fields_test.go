@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestGatedFieldsOnUpdate checks that an update can't set a field of a gate that is off, but keeps the field if the old
+// TestGatedFieldsOnUpdate checks that an update can't set a field whose gate is off, but can keep it if the stored
 // object has it.
 func TestGatedFieldsOnUpdate(t *testing.T) {
 	t.Parallel()
@@ -82,8 +82,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	}
 }
 
-// TestGatedFields checks each gate of each kind. If the emulated version of Kubernetes has the gate off, its fields are
-// dropped. Otherwise they stay.
+// TestGatedFields checks each gate of each kind. If the emulated version of Kubernetes has the gate off, the gate's
+// fields are dropped from a new object. Otherwise they stay.
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	for _, g := range builtin.Table().Groups() {
@@ -101,7 +101,8 @@ func TestGatedFields(t *testing.T) {
 	}
 }
 
-// testGate sets each field of a gate, one at a time. The argument part returns the part of an object with the fields.
+// testGate sets each field of a gate, one at a time, and writes the object. part returns the part of the object
+// that has the fields.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
@@ -129,13 +130,13 @@ func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runt
 func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runtime.Object {
 	obj := registry.NewOf(k.Object)()
 	if rc, ok := obj.(*corev1.ReplicationController); ok {
-		rc.Spec.Template = &corev1.PodTemplateSpec{} // only this kind has a pointer here
+		rc.Spec.Template = &corev1.PodTemplateSpec{} // of all pod templates, only this one is a pointer
 	}
 	fill(reflect.ValueOf(part(obj)), path)
 	return obj
 }
 
-// TestGatedPods checks the gates of a pod's spec that have functions of their own.
+// TestGatedPods checks the gates of pods that gateBy made.
 func TestGatedPods(t *testing.T) {
 	t.Parallel()
 	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)
@@ -227,7 +228,7 @@ func TestGatedPods(t *testing.T) {
 	}
 }
 
-// fill sets a value at the end of a path, and the values on the way.
+// fill sets the field at a path, and everything on the way to it.
 func fill(v reflect.Value, path []int) {
 	switch {
 	case v.Kind() == reflect.Pointer:
@@ -256,8 +257,8 @@ func fill(v reflect.Value, path []int) {
 	}
 }
 
-// TestGatesReadTogether looks for a gate behind a map in one object from several goroutines, as requests look at a cached
-// object. The runtime ends a process whose goroutines write to a map together.
+// TestGatesReadTogether reads one object from several goroutines, as requests read a cached object. The gate's
+// field is inside of a map. If used wrote to the map, the runtime would end the process.
 func TestGatesReadTogether(t *testing.T) {
 	t.Parallel()
 	gate := registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")

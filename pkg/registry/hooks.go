@@ -10,7 +10,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Hooks are a kind's additions to the strategy of all kinds. HooksOf implements Hooks.
+// Hooks are the functions by which a kind adds to the Strategy that all kinds share. HooksOf implements Hooks.
 type Hooks interface {
 	prepareForCreate(ctx context.Context, obj runtime.Object)
 	prepareForUpdate(ctx context.Context, obj, old runtime.Object)
@@ -29,45 +29,47 @@ type Hooks interface {
 	gracefulDelete(ctx context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool
 }
 
-// HooksOf are the hooks of kind T. All are optional. The methods are those of Hooks, one for each function. Defaults
-// aren't hooks, because each version has its own: see Kind.Defaults.
+// HooksOf are the Hooks of the kind T. Each function is optional. Defaults aren't hooks, because each version has
+// its own: see Kind.Defaults.
 type HooksOf[T runtime.Object] struct {
-	// PrepareForCreate runs before validation. The strategy has already cleared the status and set the generation to 1.
+	// PrepareForCreate is called before validation. The Strategy has already cleared the status, and set the
+	// generation to 1.
 	PrepareForCreate func(context.Context, T)
-	// PrepareForUpdate runs before validation. The strategy has already restored the old status, and counts the
-	// generation afterwards.
+	// PrepareForUpdate is called before validation. The Strategy has already restored the stored status. It
+	// computes the generation afterwards.
 	PrepareForUpdate func(ctx context.Context, obj, old T)
-	// PrepareForStatusUpdate does the same for the status subresource.
+	// PrepareForStatusUpdate is called before the validation of an update of the status subresource.
 	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
-	// Canonicalize runs after validation. A generated name is known by then.
+	// Canonicalize is called after validation. By then, a name is generated.
 	Canonicalize func(T)
 
 	Validate             func(T) field.ErrorList
 	ValidateUpdate       func(obj, old T) field.ErrorList
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
-	// Through has the validation of requests through certain group versions, instead of the one above.
+	// Through replaces Validate and ValidateUpdate for requests through certain group versions.
 	Through map[schema.GroupVersion]Validation[T]
 
-	// Authorize checks a valid object against other objects or the request's user. The old object is nil on create.
+	// Authorize checks a valid object against other objects, or against the permissions of the request's user. old
+	// is nil on create.
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeStatus does the same for the status subresource.
+	// AuthorizeStatus is Authorize for an update of the status subresource.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation. The error then has the findings of
-	// both. The two functions may see invalid objects.
+	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation, so that they get invalid objects
+	// too. The client then gets the errors of both at once.
 	AuthorizeFirst bool
 
-	// Warnings returns the warnings for the response. The old object is nil on create.
+	// Warnings returns warnings for the response. old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
-	// WarningsOfOthers returns warnings about missing objects that the object refers to.
+	// WarningsOfOthers returns warnings about objects that the object refers to and that don't exist.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
-	// StatusWarnings does the same as Warnings for the status subresource.
+	// StatusWarnings is Warnings for an update of the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string
 
-	// SpecChanged tells whether an update increases the generation. Its default compares everything but metadata and
-	// status.
+	// SpecChanged reports whether an update increases the generation. By default, it compares everything except
+	// metadata and status.
 	SpecChanged func(obj, old T) bool
 
-	// GracefulDelete tells whether a deletion has a grace period, and sets the period in the options.
+	// GracefulDelete reports whether a deletion has a grace period. It sets the period in the options.
 	GracefulDelete func(ctx context.Context, obj T, options *metav1.DeleteOptions) bool
 }
 
@@ -103,7 +105,7 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 	}
 }
 
-// validation returns the validation of requests through the group version of ctx.
+// validation returns the validation for the group version of the request. ctx has the request.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
 	if v, ok := h.Through[RequestVersion(ctx)]; ok {
 		return v
@@ -184,7 +186,7 @@ func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, opti
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
 }
 
-// RequestVersion returns the group version of a request's path.
+// RequestVersion returns the group version in the path of the request. ctx has the request.
 func RequestVersion(ctx context.Context) schema.GroupVersion {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {

@@ -7,21 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Serializer returns the serializers of Codecs for a server and its storage. Objects of the hub that they decode have
-// no group, version or kind. A conversion to the hub clears these too. Otherwise a decoded object and a converted one
-// would differ, and the server would store updates that change nothing.
+// Serializer returns Codecs in the form that a server and its storage need. The hub is the version to which all
+// other versions convert, see the package comment.
+//
+// The decoders clear apiVersion and kind of a hub object, as conversions to the hub do. Otherwise, a decoded object
+// and a converted one would differ, and the server would store updates that change nothing.
 func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.Codecs()} }
 
 type hubSerializer struct{ runtime.StorageSerializer }
 
-// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. The version is always the
-// hub, because a server and its storage decode to no other version.
+// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. Its decoders clear the
+// kind. The version is always the hub, because a server decodes to nothing else.
 func (s hubSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	return hubDecoder{s.StorageSerializer.DecoderToVersion(decoder, gv)}
 }
 
-// hubDecoder clears the kind of decoded objects. The library's decoder leaves the kind if the data already have the
-// requested Go type, because that needs no conversion.
+// hubDecoder clears the apiVersion and kind of decoded objects. k8s.io/apimachinery clears them only if it converts
+// the object, that is, if the data has another version than the hub.
 type hubDecoder struct{ runtime.Decoder }
 
 func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -32,9 +34,9 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	return obj, gvk, err
 }
 
-// UnsafeConvertor returns a convertor of Scheme. Its results may share memory with the originals, but it doesn't change
-// the originals. runtime.UnsafeObjectConvertor would set the kind of an original that already has the requested Go
-// type, and so change objects of the hub.
+// UnsafeConvertor returns the convertor of Scheme. Its results may share memory with the originals, but it never
+// changes an original. runtime.UnsafeObjectConvertor does: if an object has the requested Go type already, it sets
+// the object's apiVersion and kind. Objects of the hub must have none.
 func (t *Table) UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{t.scheme} }
 
 type unsafeConvertor struct{ *runtime.Scheme }

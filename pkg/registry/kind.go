@@ -12,24 +12,25 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// Group is an API group: its versions in order of preference, and its kinds.
+// Group is an API group, with its versions and its kinds.
 type Group struct {
-	// Name is the full name. The core group's name is "".
+	// Name is the name of the group. The core group's name is "".
 	Name string
-	// Versions has the preferred version first.
+	// Versions are the versions of the group. The preferred version comes first.
 	Versions []Version
-	// Kinds are the group's rows. The Go types in rows are the hub, through which all versions convert. They are those
-	// of the preferred version, unless that lacks the kind or some of its fields.
+	// Kinds are the rows of the group's kinds. The Go type in a row is the hub: the version to which all others
+	// convert. It is the preferred version, unless that version doesn't have the kind or some of its fields.
 	Kinds []Kind
-	// Types are further types of the hub that no row has.
+	// Types are further Go types of the hub that no row has.
 	Types []runtime.Object
-	// Conversions are the conversions between versions and the hub for types with different JSON.
+	// Conversions convert between the hub and other versions, for types whose JSON differs.
 	Conversions []conversion.Function
-	// Priority orders all groups, the highest first. If a client asks for a resource without a group, the first group
-	// that has the resource counts. Groups of custom resources have priority 1000.
+	// Priority orders the groups; the highest comes first. If a client names a resource without a group, the first
+	// group that has the resource counts. The groups of custom resources have the priority 1000.
 	Priority int32
-	// Borrowed are resources of other groups' rows. Every version of this group that has the kind serves the row's
-	// store too. For example, extensions/v1beta1 serves the deployments of apps.
+	// Borrowed are resources of other groups that this group serves too. It serves them in each of its versions
+	// that has the kind, from the store of the other group. For example, extensions/v1beta1 serves the deployments
+	// of apps.
 	Borrowed []schema.GroupResource
 }
 
@@ -38,94 +39,95 @@ type Version struct {
 	Name string
 	// AddToScheme registers the version's Go types.
 	AddToScheme func(*runtime.Scheme) error
-	// OnDemand makes the version available only if --runtime-config enables it.
+	// OnDemand is true for a version that is served only if --runtime-config enables it.
 	OnDemand bool
 }
 
-// Kind is one row of the table. It describes a kind completely.
+// Kind is a row of the table. It describes a kind completely.
 type Kind struct {
-	// Resource is the plural name, in lower case.
+	// Resource is the plural name of the resource, in lower case.
 	Resource string
-	// Singular is the singular name. Its default is the kind's name in lower case.
+	// Singular is the singular name of the resource. The default is the name of the kind, in lower case.
 	Singular   string
 	ShortNames []string
 	Categories []string
 	Namespaced bool
 
-	// Object and List are prototypes of the hub's Go types. List is nil for kinds that are never stored.
+	// Object and List are empty values of the Go types of the hub. List is nil for kinds that are never stored.
 	Object, List runtime.Object
 
-	// Defaults are the functions that set defaults, for versions of the kind and for the objects that subresources
-	// take.
+	// Defaults set the defaults of each version of the kind, and of the kinds that its subresources take.
 	Defaults []Default
-	// PodSpec locates the pod's spec in the kind, if there is one.
+	// PodSpec finds the pod spec in objects of the kind. It is nil for kinds without a pod spec.
 	PodSpec *PodSpec
 
-	// StoragePrefix is the path of objects below the etcd prefix. Its default is the resource's name.
+	// StoragePrefix is the path of the objects in etcd, below the prefix of all objects. The default is Resource.
 	StoragePrefix string
 
-	// Hooks are the kind's own preparation, validation and warnings.
+	// Hooks prepare, validate and warn about objects of the kind.
 	Hooks Hooks
-	// Fields are the field selectors of the kind. All kinds have metadata.name and metadata.namespace too.
+	// Fields are the fields that field selectors can use, besides metadata.name and metadata.namespace.
 	Fields Fields
-	// Printer shows the kind as a table. By default a table shows the name and the age.
+	// Printer makes the tables of kubectl get. By default, a table shows the name and the age.
 	Printer *printers.Printer
 
-	// Status gives the kind a status subresource. The main endpoint then ignores status, and the status endpoint
-	// ignores everything else.
+	// Status is true for a kind with a status subresource. The main endpoint then ignores changes of the status,
+	// and the status endpoint ignores all other changes.
 	Status bool
-	// StatusKeepsMetadata makes the status endpoint ignore metadata too.
+	// StatusKeepsMetadata makes the status endpoint ignore changes of metadata too.
 	StatusKeepsMetadata bool
-	// StatusOnCreate keeps the status of new objects. For example, a node registers with its status.
+	// StatusOnCreate keeps the status in a create request. For example, a node registers with its status.
 	StatusOnCreate bool
-	// Resets are dotted paths of fields besides status that the main endpoint doesn't change. An apply on it never owns
-	// them. StatusResets are the same for the status endpoint, besides spec and the fields of StatusKeepsMetadata.
+	// Resets are the dotted paths of fields that the main endpoint doesn't change, besides status. A server-side
+	// apply at that endpoint never owns them. StatusResets are such fields of the status endpoint, besides spec.
 	Resets, StatusResets []string
-	// Generation makes metadata.generation count the changes of the object's desired state.
+	// Generation makes metadata.generation count the changes of the object that Hooks.SpecChanged reports.
 	Generation bool
-	// CreateOnUpdate makes an update of a missing object create it.
+	// CreateOnUpdate makes an update create the object, if it doesn't exist.
 	CreateOnUpdate bool
-	// ConditionalUpdate refuses updates without a resourceVersion.
+	// ConditionalUpdate refuses an update without a resourceVersion.
 	ConditionalUpdate bool
-	// OrphanThrough are group versions with another default for deletions without a propagation policy: they orphan
-	// dependents. Other group versions delete dependents.
+	// OrphanThrough are the group versions through which a deletion without a propagation policy orphans
+	// dependents. Through others, it deletes them.
 	OrphanThrough []schema.GroupVersion
 	// NoDependents makes deletions ignore the propagation policy.
 	NoDependents bool
-	// ReturnDeleted makes a deletion return the object instead of a Status.
+	// ReturnDeleted makes a deletion return the object, instead of a Status.
 	ReturnDeleted bool
 
-	// Gated are the kind's fields behind feature gates of kube-apiserver. Those of PodSpec are gated for all kinds.
+	// Gated are the fields of the kind that depend on feature gates of kube-apiserver. Those in a pod spec need not
+	// be listed: they are the same for all kinds.
 	Gated []Gate
 
-	// TTL, if set, returns the seconds after which an object expires.
+	// TTL returns the seconds after which an object expires. If it is nil, objects don't expire.
 	TTL func(Dependencies) uint64
 
-	// Subresources are the subresources besides status.
+	// Subresources are the subresources, except status.
 	Subresources []Subresource
-	// Answer, for a kind that is never stored, answers objects of the kind.
+	// Answer returns the function that answers objects of a kind that is never stored, such as TokenReview.
 	Answer func(Dependencies) AnswerFunc
-	// Storage makes the storage of a kind that needs more than the usual one. The status subresource and Subresources
-	// use the given storage with the changes that the function makes to it.
+	// Storage makes the storage of a kind for which the usual one isn't enough. It gets the usual one. If it
+	// changes fields of that, the changes apply to the subresources too.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
 // Subresource is a named subresource of a row.
 type Subresource struct {
 	Name string
-	// Options is the type of the subresource's query parameters, or nil.
+	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
-	// Update returns the strategy for updates of a part of the object, given the strategy of the row.
+	// Update returns the strategy for updates that change only a part of the object. It gets the Strategy of the
+	// kind.
 	Update func(Strategy) UpdateStrategy
-	// Storage makes the subresource's storage from the row's. If Storage is nil, the subresource supports reading and
-	// updating the part.
+	// Storage makes the storage of the subresource from the storage of the kind. If it is nil, the subresource
+	// supports get and update, with the strategy of Update.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// KindName returns the name of the kind, which is that of the hub's Go type.
+// KindName returns the name of the kind.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
 
-// SingularName returns the resource's name in the singular.
+// SingularName returns the singular name of the resource.
 func (k *Kind) SingularName() string {
 	if k.Singular != "" {
 		return k.Singular
@@ -147,7 +149,7 @@ func (k *Kind) printer() printers.Printer {
 	return printers.Default
 }
 
-// hooks returns the row's hooks, or empty hooks.
+// hooks returns Hooks, or empty hooks if there are none.
 func (k *Kind) hooks() Hooks {
 	if k.Hooks != nil {
 		return k.Hooks
@@ -155,7 +157,7 @@ func (k *Kind) hooks() Hooks {
 	return HooksOf[runtime.Object]{}
 }
 
-// NewOf returns a constructor of the prototype's type.
+// NewOf returns a function that makes empty values of the prototype's type.
 func NewOf(prototype runtime.Object) func() runtime.Object {
 	t := reflect.TypeOf(prototype).Elem()
 	return func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) }

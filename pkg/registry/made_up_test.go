@@ -32,7 +32,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kettle is a kind made up for the test, in two versions of a group. The field litres is "size" in v1beta1.
+// kettle is the Go type of a kind that exists only in this test. Its group has two versions. The field litres is
+// called "size" in v1beta1.
 type (
 	Kettle struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -144,7 +145,7 @@ var kettle = registry.Kind{
 	},
 }
 
-// kitchen is the group with the kind's row, its versions, and the conversion between them.
+// kitchen is the group of the kind, with its versions and the conversion between them.
 var kitchen = registry.Group{
 	Name: kettleV1.Group,
 	Versions: []registry.Version{
@@ -173,7 +174,7 @@ var kitchen = registry.Group{
 	Kinds: []registry.Kind{kettle},
 }
 
-// TestMadeUpKind proves that a kind needs nothing but a row. It serves a table of one group over HTTP.
+// TestMadeUpKind checks that a kind needs nothing but a row. It serves a table with one kind over HTTP.
 func TestMadeUpKind(t *testing.T) {
 	t.Parallel()
 	c := kettles{t, serve(t, kitchen) + "/apis/kitchen.example.com/v1/namespaces/ns/kettles"}
@@ -218,7 +219,7 @@ func TestMadeUpKind(t *testing.T) {
 	}
 }
 
-// kettles is a client for kettles.
+// kettles is a client of the kind.
 type kettles struct {
 	t   *testing.T
 	url string
@@ -253,7 +254,7 @@ func (c kettles) request(method, path, body, accept string) *http.Response {
 	return res
 }
 
-// send does a request whose response is a kettle.
+// send sends a request. The response is a kettle.
 func (c kettles) send(method, path, body string, code int) Kettle {
 	c.t.Helper()
 	var k Kettle
@@ -268,7 +269,7 @@ func (c kettles) watch(query string) *json.Decoder {
 	return json.NewDecoder(c.request(http.MethodGet, query, "", runtime.ContentTypeJSON).Body)
 }
 
-// table checks the table of the kettles that boil.
+// table checks the table of those kettles that boil.
 func (c kettles) table() {
 	c.t.Helper()
 	var table metav1.Table
@@ -293,7 +294,7 @@ func encode(t *testing.T, obj any) string {
 	return string(data)
 }
 
-// serve serves a table of groups over HTTP, on a separate etcd, and returns the address.
+// serve serves a table of groups over HTTP, on an etcd of its own. It returns the address.
 func serve(t *testing.T, groups ...registry.Group) string {
 	t.Helper()
 	table, err := registry.NewTable(groups...)
@@ -322,7 +323,7 @@ func serve(t *testing.T, groups ...registry.Group) string {
 	return server.URL
 }
 
-// install adds the routes of a version.
+// install adds the routes of one version.
 func install(t *testing.T, container *restful.Container, table *registry.Table, storages map[string]map[string]rest.Storage, gv schema.GroupVersion) {
 	t.Helper()
 	served := map[string][]string{}

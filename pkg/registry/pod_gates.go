@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podGates are the gates of fields in a pod's spec.
+// podGates are the gates of fields in pod specs.
 var podGates = []Gate{
 	GateOf[corev1.PodSpec](OffByDefault, "AtomicWriteVolumeUserFields",
 		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",
@@ -35,7 +35,7 @@ var podGates = []Gate{
 	GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
 }
 
-// ofContainers returns the paths of fields in a pod's containers of every type.
+// ofContainers returns the paths of fields in all containers of a pod spec.
 func ofContainers(paths ...string) []string {
 	var fields []string
 	for _, list := range []string{"InitContainers", "Containers", "EphemeralContainers"} {
@@ -46,8 +46,8 @@ func ofContainers(paths ...string) []string {
 	return fields
 }
 
-// restartRules is the gate of the restart policies of containers (KEP-5307). Init containers that always restart are
-// sidecars. They are older than the gate, so the gate doesn't drop them.
+// restartRules is the gate of restart policies of containers (KEP-5307). An init container with the policy Always
+// is a sidecar. Sidecars are older than the gate, so the gate doesn't drop their policy.
 var restartRules = gateBy("1.35", "ContainerRestartRules",
 	func(spec *corev1.PodSpec) bool {
 		return slices.ContainsFunc(spec.InitContainers, restartsByRule) ||
@@ -73,7 +73,7 @@ func restartsByRule(c corev1.Container) bool {
 	return len(c.RestartPolicyRules) > 0 || c.RestartPolicy != nil && *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
 }
 
-// imageVolumes is the gate of volumes from images (KEP-4639). Dropping a volume drops its mounts too.
+// imageVolumes is the gate of image volumes (KEP-4639). If a volume is dropped, its mounts are dropped too.
 var imageVolumes = gateBy("1.35", "ImageVolume",
 	func(spec *corev1.PodSpec) bool { return slices.ContainsFunc(spec.Volumes, isImageVolume) },
 	func(spec *corev1.PodSpec) {

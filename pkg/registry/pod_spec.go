@@ -10,15 +10,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 )
 
-// PodSpec locates the pod's spec in objects of a kind. The spec is the object's own or that of a pod template. Rules
-// for every pod's spec use it. PodSpecOf makes one.
+// PodSpec finds the pod spec in objects of a kind: the spec of a pod, or the one in a pod template. Rules for all
+// pod specs use it. PodSpecOf makes it.
 type PodSpec struct {
 	path *field.Path
 	in   func(runtime.Object) *corev1.PodSpec
 }
 
-// PodSpecOf locates the pod's spec in kind T. The dotted path is for messages. The function in returns the spec, or nil
-// if the object has none.
+// PodSpecOf returns the PodSpec of the kind T. path is the dotted path of the pod spec, for messages. in returns
+// the pod spec of an object, or nil if the object has none.
 func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSpec {
 	names := strings.Split(path, ".")
 	return &PodSpec{
@@ -27,7 +27,7 @@ func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSp
 	}
 }
 
-// privileged refuses privileged containers on a server that doesn't allow them.
+// privileged returns errors for privileged containers, if the server doesn't allow them.
 func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	p := s.Kind.PodSpec
 	if s.deps.AllowPrivileged || p == nil {
@@ -40,8 +40,8 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	return podvalidation.Privileged(p.path, spec)
 }
 
-// DropGated removes the fields of gates that are off from an object. If the old object isn't nil and uses a gate,
-// because an older server had the gate on, its fields stay and can change.
+// DropGated removes the fields of gates that are off from an object. If old, the stored object, uses a gate,
+// because an older server had the gate on, the fields of that gate stay and can change.
 func (s Strategy) DropGated(obj, old runtime.Object) {
 	for _, gate := range s.gates {
 		if old == nil || !gate.used(old) {

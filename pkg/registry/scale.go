@@ -18,14 +18,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// Scaled has the parts of an object that its Scale shows and sets.
+// Scaled has the parts of a workload that its Scale shows and sets.
 type Scaled struct {
 	Replicas **int32
 	Current  int32
 	Selector *metav1.LabelSelector
 }
 
-// ScaleSubresource returns the scale subresource of kind T.
+// ScaleSubresource returns the subresource scale of the kind T. of returns the Scaled of an object.
 func ScaleSubresource[T runtime.Object](of func(T) Scaled) Subresource {
 	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
 		return &scaleREST{
@@ -55,7 +55,8 @@ func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing, because the main endpoint destroys the store.
 func (r *scaleREST) Destroy() {}
 
-// GroupVersionKind returns the Scale of the given version, or that of autoscaling/v1 if the version has none.
+// GroupVersionKind returns the kind Scale in the given group version. If that has no Scale, it returns the one of
+// autoscaling/v1.
 func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
 	if own := containing.WithKind("Scale"); r.typer.Recognizes(own) {
 		return own
@@ -99,7 +100,7 @@ func (r *scaleREST) Update(ctx context.Context, name string, objInfo rest.Update
 	return scale, false, err
 }
 
-// scale returns the Scale of the object.
+// scale returns the Scale of an object.
 func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	s, m := r.of(obj), MetaOf(obj)
 	selector, err := metav1.LabelSelectorAsSelector(s.Selector)
@@ -119,7 +120,7 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	return scale, nil
 }
 
-// managedFields translates the managers of the number of replicas between the object and its Scale.
+// managedFields translates managed fields between an object and its Scale, for the number of replicas.
 func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managedfields.ScaleHandler {
 	paths := managedfields.ResourcePathMappings{}
 	for _, gv := range r.versions {
@@ -128,7 +129,7 @@ func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managed
 	return managedfields.NewScaleHandler(m.GetManagedFields(), RequestVersion(ctx), paths)
 }
 
-// scaleObjectInfo applies an updated Scale to its object.
+// scaleObjectInfo is the update of an object that follows from an update of its Scale.
 type scaleObjectInfo struct {
 	rest  *scaleREST
 	scale rest.UpdatedObjectInfo
@@ -142,7 +143,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err != nil {
 		return nil, err
 	}
-	// Updates of the managed fields need them in the Scale. A Scale that is only read has none.
+	// An update needs the managed fields in the Scale. The Scale in a response has none.
 	m := MetaOf(obj)
 	handler := i.rest.managedFields(ctx, m)
 	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {

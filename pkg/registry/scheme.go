@@ -15,12 +15,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// Scheme returns the scheme with every version of every row. The hub's types are "__internal". Callers must not change
-// the scheme.
+// Scheme returns the scheme with all versions of all kinds. The Go types of the hub are registered as "__internal".
+// The caller must not change the scheme.
 func (t *Table) Scheme() *runtime.Scheme { return t.scheme }
 
-// Codecs returns the serializers of Scheme: JSON, YAML, protobuf and, if the feature gate CBORServingAndStorage is on,
-// CBOR. Call it only after parsing the flags, which set the gate.
+// Codecs returns the serializers of Scheme: JSON, YAML and protobuf, and CBOR if the feature gate
+// CBORServingAndStorage is on. Call it only after the flags are parsed, because a flag sets the gate.
 func (t *Table) Codecs() serializer.CodecFactory {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CBORServingAndStorage) {
 		return t.cborCodecs()
@@ -28,11 +28,11 @@ func (t *Table) Codecs() serializer.CodecFactory {
 	return t.codecs()
 }
 
-// ParameterCodec returns the codec that decodes query parameters into options, including those of connect subresources.
+// ParameterCodec returns the codec that decodes query parameters. It knows the options of connect subresources too.
 func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
-// codecOptions are the options that k8s.io/apiserver uses for its own groups. They make the server encode long lists
-// item by item.
+// codecOptions are the options that k8s.io/apiserver uses for its own groups. With them, the server encodes long
+// lists item by item.
 func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	return []serializer.CodecFactoryOptionsMutator{
 		serializer.WithStreamingCollectionEncodingToJSON(),
@@ -40,8 +40,8 @@ func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	}
 }
 
-// fillScheme registers the types of the groups and their rows. It begins with the versions of all groups, because the
-// hub of a group may use types of another group.
+// fillScheme registers the Go types of all groups. It begins with the versions of all groups, because the hub of a
+// group may use types of another group.
 func (t *Table) fillScheme() error {
 	metav1.AddToGroupVersion(t.scheme, schema.GroupVersion{Version: "v1"})
 	for i := range t.groups {
@@ -74,8 +74,8 @@ func (t *Table) addVersions(g *Group) error {
 	return t.scheme.SetVersionPriority(priority...)
 }
 
-// addHub registers the hub's types as "__internal": those of the rows, further types of the group, and those of the
-// preferred version for all other kinds.
+// addHub registers the Go types of the hub as "__internal": those of the rows, those in Group.Types, and those of
+// the preferred version for all kinds without a row.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {
@@ -96,7 +96,7 @@ func (t *Table) addHub(g *Group) {
 	}
 }
 
-// addRows registers the defaults, the field selectors and the options of the group's rows.
+// addRows registers the defaults, the field selectors and the query options of the group's kinds.
 func (t *Table) addRows(g *Group) error {
 	for i := range g.Kinds {
 		for _, d := range g.Kinds[i].Defaults {
@@ -126,7 +126,7 @@ func (t *Table) addRows(g *Group) error {
 	return nil
 }
 
-// pairs returns the kinds of the group whose Go types in a version differ from the hub's.
+// pairs returns the kinds of a group whose Go types in the given version differ from those of the hub.
 func (t *Table) pairs(g *Group) []conversion.Pair {
 	var pairs []conversion.Pair
 	hub := t.scheme.KnownTypes(g.hub())
@@ -140,12 +140,12 @@ func (t *Table) pairs(g *Group) []conversion.Pair {
 	return pairs
 }
 
-// hub returns the version with the hub's types.
+// hub returns the group version under which the Go types of the hub are registered.
 func (g *Group) hub() schema.GroupVersion {
 	return schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
 }
 
-// ofEveryVersion tells whether a type is registered in every group version, such as ListOptions.
+// ofEveryVersion reports whether a type is registered in every group version, as ListOptions is.
 func ofEveryVersion(typ reflect.Type) bool {
 	return strings.HasPrefix(typ.PkgPath(), "k8s.io/apimachinery/")
 }

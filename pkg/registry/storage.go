@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// Storage is the storage of every row.
+// Storage is the storage of a kind. All kinds use this type.
 type Storage struct {
 	*genericregistry.Store
 	Kind     *Kind
@@ -28,7 +28,7 @@ var (
 	_ rest.CategoriesProvider = &Storage{}
 )
 
-// newStorage opens the store of a row. All versions of the row share it.
+// newStorage opens the storage of a kind. All versions of the kind share it.
 func newStorage(group string, s Strategy) (*Storage, error) {
 	kind, deps := s.Kind, s.deps
 	resource := schema.GroupResource{Group: group, Resource: kind.Resource}
@@ -68,13 +68,15 @@ func (s *Storage) ShortNames() []string { return s.Kind.ShortNames }
 // Categories implements rest.CategoriesProvider.
 func (s *Storage) Categories() []string { return s.Kind.Categories }
 
-// UpdateStrategy determines how a subresource updates its object, and the fields that an apply on it never owns.
+// UpdateStrategy is the strategy of updates through a subresource. It also lists the fields that a server-side
+// apply at the subresource never owns.
 type UpdateStrategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
 }
 
-// With returns the store with another update strategy, for subresources. Both share the underlying storage.
+// With returns the store with another update strategy, for a subresource. Both stores read and write the same
+// objects.
 func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	store := *s.Store
 	store.UpdateStrategy = strategy
@@ -82,11 +84,11 @@ func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 	return &store
 }
 
-// ObjectPart serves get and update of a part of an object, such as status, through a store with a separate update
-// strategy.
+// ObjectPart serves get and update of a part of an object, such as the status. Its update strategy ignores changes
+// of other parts.
 type ObjectPart struct{ store *genericregistry.Store }
 
-// Part is the storage of a subresource with a separate update strategy.
+// Part returns the storage of a subresource that has the given update strategy.
 func (s *Storage) Part(strategy UpdateStrategy) ObjectPart { return ObjectPart{s.With(strategy)} }
 
 var (
@@ -95,7 +97,7 @@ var (
 	_ rest.TableConvertor      = ObjectPart{}
 )
 
-// newStatus returns the storage of a row's status subresource.
+// newStatus returns the storage of the status subresource.
 func newStatus(s *Storage) rest.Storage { return s.Part(StatusStrategy{s.Strategy}) }
 
 // New implements rest.Storage.

@@ -17,16 +17,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strategy creates, updates and deletes the objects of all rows. The fields and the Hooks of a row determine the
-// differences. Most methods implement the library's interfaces of strategies.
+// Strategy is the strategy by which objects of a kind are created, updated and deleted. All kinds use this type.
+// The fields and the Hooks of a Kind make the differences. Most methods implement interfaces of k8s.io/apiserver's
+// package rest.
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 	Kind     *Kind
 	Versions []schema.GroupVersion
-	// deps are the dependencies of hooks.
+	// deps are passed to the Hooks.
 	deps Dependencies
-	// gates are the gates of the kind that are off, and podGates are those of its PodSpec.
+	// gates are the gates of the kind that are off. podGates are the gates of its pod spec that are off.
 	gates, podGates []Gate
 }
 
@@ -79,7 +80,7 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	MetaOf(obj).SetGeneration(generation)
 }
 
-// SpecChanged tells whether an update increases the generation.
+// SpecChanged reports whether an update increases the generation.
 func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
 	return s.Kind.hooks().specChanged(obj, old)
 }
@@ -100,7 +101,7 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }
 
-// judge returns the findings of validation and authorization. The row determines their order.
+// judge returns the errors of validation and of authorization. Hooks.AuthorizeFirst decides which come first.
 func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
 	if s.Kind.hooks().authorizesFirst() {
 		return append(authorize(), validate()...)
@@ -137,7 +138,7 @@ func (s Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garba
 	return rest.DeleteDependents
 }
 
-// GetResetFields returns the fields that an apply on the main endpoint never owns.
+// GetResetFields returns the fields that a server-side apply at the main endpoint never owns.
 func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := slices.Clone(s.Kind.Resets)
 	if s.Kind.Status {
@@ -149,7 +150,7 @@ func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.ResetFields(fields)
 }
 
-// ResetFields returns the set of fields with the dotted paths, for every version.
+// ResetFields returns the fields with the dotted paths, as a set for each version.
 func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range paths {
@@ -166,8 +167,8 @@ func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpat
 	return fields
 }
 
-// StatusStrategy is the strategy of the status subresource. An update through it changes only status and, unless the
-// row has StatusKeepsMetadata, metadata.
+// StatusStrategy is the update strategy of the status subresource. An update changes the status and, unless the
+// kind has StatusKeepsMetadata, metadata.
 type StatusStrategy struct{ Strategy }
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
@@ -176,7 +177,7 @@ func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	m, oldMeta := MetaOf(obj), MetaOf(old)
 	m.SetGeneration(oldMeta.GetGeneration())
 	if s.Kind.StatusKeepsMetadata {
-		metav1.ResetObjectMetaForStatus(m, oldMeta) // the store refuses another name or uid later
+		metav1.ResetObjectMetaForStatus(m, oldMeta) // the store later refuses another name or uid
 	}
 	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)
@@ -194,7 +195,7 @@ func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.O
 	return s.Kind.hooks().statusWarnings(ctx, obj, old)
 }
 
-// GetResetFields returns the fields that an apply on the status endpoint never owns.
+// GetResetFields returns the fields that a server-side apply at the status endpoint never owns.
 func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	fields := append([]string{"spec"}, s.Kind.StatusResets...)
 	if s.Kind.StatusKeepsMetadata {
@@ -203,18 +204,18 @@ func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 	return s.ResetFields(fields)
 }
 
-// Every kind of k8s.io/api has these fields under the same Go names.
+// The Go names of fields that every kind of k8s.io/api has.
 const (
 	typeField   = "TypeMeta"
 	metaField   = "ObjectMeta"
 	statusField = "Status"
 )
 
-// MetaOf returns the metadata of an object of a row's type.
+// MetaOf returns the metadata of an object. The object must be of a type in the table.
 func MetaOf(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		// Every row's type has ObjectMeta: TestTableTypes proves that.
+		// This doesn't happen: TestTableTypes checks that every type in the table has metadata.
 		return &metav1.ObjectMeta{}
 	}
 	return m
@@ -242,7 +243,7 @@ func copyAllBut(obj, old runtime.Object, except ...string) {
 	}
 }
 
-// DesiredStateDiffers compares everything but type, metadata and status.
+// DesiredStateDiffers compares everything except apiVersion, kind, metadata and status.
 func DesiredStateDiffers(obj, old runtime.Object) bool {
 	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
 	for _, name := range fieldsBut(obj, metaField, typeField, statusField) {

@@ -13,18 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
-// Table has all groups of kinds that a server serves besides custom resources, and their scheme. A table doesn't
-// change, so several servers can share it. Each of its many methods answers one question of a server about the rows.
+// Table has the groups of kinds that a server serves, besides custom resources, and their scheme. A table doesn't
+// change, so several servers can share it. It has many methods, because each answers one question of a server.
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme
-	// codecs and cborCodecs are those without and with the feature gate CBORServingAndStorage. Each is made at its
-	// first use. Servers that run one after the other in a process can have different gates.
+	// codecs and cborCodecs are the codecs without and with CBOR, which a feature gate turns on. Each is made at
+	// its first use. Servers that run one after the other in a process can differ in the gate.
 	codecs, cborCodecs func() serializer.CodecFactory
 }
 
-// NewTable makes a table of groups. It returns an error for types that are registered twice and for versions without an
-// order.
+// NewTable makes a table of groups. It returns an error if a type is registered twice, or if a version has no place
+// in the order of versions.
 func NewTable(groups ...Group) (*Table, error) {
 	t := &Table{groups: groups, scheme: runtime.NewScheme()}
 	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
@@ -39,10 +39,10 @@ func NewTable(groups ...Group) (*Table, error) {
 	return t, nil
 }
 
-// Groups returns the table's groups in the order of NewTable. Callers must not change them.
+// Groups returns the groups, in the order in which NewTable got them. The caller must not change them.
 func (t *Table) Groups() []Group { return t.groups }
 
-// DefaultAPIs returns the group versions that are served by default. --runtime-config changes them.
+// DefaultAPIs returns the group versions that are served by default. The flag --runtime-config changes them.
 func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	config := serverstorage.NewResourceConfig()
 	for _, g := range t.groups {
@@ -58,8 +58,8 @@ func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	return config
 }
 
-// LegacyAPIs returns the resources of the key "api/legacy". It has each resource in the versions of k8s.io/api that a
-// kube-apiserver of the emulated version of Kubernetes no longer serves.
+// LegacyAPIs returns the resources for the key "api/legacy" of --runtime-config. These are the versions of
+// k8s.io/api that a kube-apiserver of the emulated version of Kubernetes no longer serves.
 func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -70,8 +70,8 @@ func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionRes
 	return legacy
 }
 
-// Prototypes returns objects of the enabled kinds that a version of Kubernetes hasn't removed, by resource. Their Go
-// types are those of the hub.
+// Prototypes returns an empty object of each enabled kind, by resource. Kinds that the version of Kubernetes has
+// removed are left out. The Go types are those of the hub.
 func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -83,7 +83,7 @@ func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubern
 	return prototypes
 }
 
-// HasResource tells whether the table has a resource in a version, even if it isn't served.
+// HasResource reports whether the table has a resource in a version, even if it isn't served.
 func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	g := t.group(gvr.Group)
 	if g == nil {
@@ -97,7 +97,7 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	return false
 }
 
-// Priority returns the priority of a group (see Group.Priority), or 0 for a group that isn't in the table.
+// Priority returns Group.Priority of the group with the name. It returns 0 if the table doesn't have the group.
 func (t *Table) Priority(group string) int32 {
 	if g := t.group(group); g != nil {
 		return g.Priority
@@ -105,7 +105,7 @@ func (t *Table) Priority(group string) int32 {
 	return 0
 }
 
-// StoragePrefixes returns the paths of resources below the etcd prefix.
+// StoragePrefixes returns the path of each resource in etcd, below the prefix of all objects.
 func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
 	prefixes := map[schema.GroupResource]string{}
 	for i := range t.groups {
@@ -117,7 +117,8 @@ func (t *Table) StoragePrefixes() map[schema.GroupResource]string {
 	return prefixes
 }
 
-// Cohabiting returns the resources that several groups serve from one store. The owning group comes first.
+// Cohabiting returns the resources that several groups serve from one store. The group that owns the kind comes
+// first.
 func (t *Table) Cohabiting() [][]schema.GroupResource {
 	var out [][]schema.GroupResource
 	for _, g := range t.groups {
@@ -128,7 +129,7 @@ func (t *Table) Cohabiting() [][]schema.GroupResource {
 	return out
 }
 
-// group returns the group of a name, or nil.
+// group returns the group with the name, or nil.
 func (t *Table) group(name string) *Group {
 	for i := range t.groups {
 		if t.groups[i].Name == name {
@@ -138,7 +139,7 @@ func (t *Table) group(name string) *Group {
 	return nil
 }
 
-// Row returns the row of a resource in the group that owns it, or nil.
+// Row returns the row of a resource, or nil. The resource has the group that owns the kind.
 func (t *Table) Row(resource schema.GroupResource) *Kind {
 	g := t.group(resource.Group)
 	if g == nil {
@@ -152,7 +153,7 @@ func (t *Table) Row(resource schema.GroupResource) *Kind {
 	return nil
 }
 
-// Rows returns a group's own kinds and the borrowed ones.
+// Rows returns the rows of the kinds that a group serves: its own and the borrowed ones.
 func (t *Table) Rows(g *Group) []*Kind {
 	var kinds []*Kind
 	for i := range g.Kinds {
@@ -166,7 +167,7 @@ func (t *Table) Rows(g *Group) []*Kind {
 	return kinds
 }
 
-// Versions returns the group versions that serve a row.
+// Versions returns the group versions that serve a kind.
 func (t *Table) Versions(k *Kind) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	t.each(func(gv schema.GroupVersion, row *Kind) {
@@ -177,7 +178,7 @@ func (t *Table) Versions(k *Kind) []schema.GroupVersion {
 	return versions
 }
 
-// Strategy returns the strategy of a row in this table.
+// Strategy returns the Strategy of a kind.
 func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	var versions []schema.GroupVersion
 	t.each(func(gv schema.GroupVersion, row *Kind) {
@@ -191,7 +192,7 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	}
 }
 
-// owner returns the group that owns a row.
+// owner returns the group that owns a kind.
 func (t *Table) owner(k *Kind) string {
 	for i := range t.groups {
 		for j := range t.groups[i].Kinds {
@@ -203,7 +204,7 @@ func (t *Table) owner(k *Kind) string {
 	return ""
 }
 
-// each calls f with each row of each version of the table, even if the version lacks the kind.
+// each calls f for each row in each version of the group, even if the version doesn't have the kind.
 func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	for i := range t.groups {
 		g := &t.groups[i]
@@ -215,8 +216,8 @@ func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	}
 }
 
-// removed tells whether a version of Kubernetes no longer serves a kind. The Go type of the kind has the version of its
-// removal.
+// removed reports whether a version of Kubernetes no longer serves a kind. The Go type of the kind declares the
+// version that removes it.
 func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	obj, err := t.scheme.New(gvk)
 	if err != nil {
@@ -226,7 +227,7 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		return strings.Contains(gvk.Version, "alpha") // the first kinds with a v1beta1 don't declare the removal of their alpha versions
+		return strings.Contains(gvk.Version, "alpha") // older kinds don't declare the removal of their alpha versions
 	}
 	major, minor := life.APILifecycleRemoved()
 	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))

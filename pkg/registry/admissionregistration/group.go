@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the webhooks and policies, which configure the admission chain.
+// Group is the API group admissionregistration.k8s.io. It has webhook configurations and policies, which configure
+// the admission chain.
 var Group = registry.Group{
 	Name: "admissionregistration.k8s.io",
 	Versions: []registry.Version{

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// mutatingAdmissionPolicyKind is the row of mutatingadmissionpolicies.
+// mutatingAdmissionPolicyKind is the row of mutatingadmissionpolicies in the server's table of kinds.
 var mutatingAdmissionPolicyKind = registry.Kind{
 	Resource:   "mutatingadmissionpolicies",
 	Categories: []string{"api-extensions"},
@@ -51,7 +51,7 @@ func ValidateMutatingAdmissionPolicy(o *admissionregistrationv1.MutatingAdmissio
 	return mutatingPolicy(o, storedPolicy{})
 }
 
-// validateMutatingAdmissionPolicyUpdate checks a policy that replaces another.
+// validateMutatingAdmissionPolicyUpdate checks an update of a policy.
 func validateMutatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
 	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions = sets.New[string]()
@@ -89,7 +89,7 @@ func mutatingPolicy(o *admissionregistrationv1.MutatingAdmissionPolicy, stored s
 	return f.Errs
 }
 
-// policyMutation checks that a mutation has the one member that its type names.
+// policyMutation checks that a mutation sets the field that its patchType names, and no other.
 func policyMutation(compiler plugincel.Compiler, m *admissionregistrationv1.Mutation,
 	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
 	var f validation.Findings

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// mutatingAdmissionPolicyBindingKind is the row of mutatingadmissionpolicybindings.
+// mutatingAdmissionPolicyBindingKind is the row of mutatingadmissionpolicybindings in the server's table of kinds.
 var mutatingAdmissionPolicyBindingKind = registry.Kind{
 	Resource:   "mutatingadmissionpolicybindings",
 	Categories: []string{"api-extensions"},
@@ -51,7 +51,7 @@ func ValidateMutatingAdmissionPolicyBinding(o *admissionregistrationv1.MutatingA
 	return f.Errs
 }
 
-// validateMutatingAdmissionPolicyBindingUpdate checks a binding that replaces another.
+// validateMutatingAdmissionPolicyBindingUpdate checks an update of a binding.
 func validateMutatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateMutatingAdmissionPolicyBinding(o)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// mutatingWebhookConfigurationKind is the row of mutatingwebhookconfigurations.
+// mutatingWebhookConfigurationKind is the row of mutatingwebhookconfigurations in the server's table of kinds.
 var mutatingWebhookConfigurationKind = registry.Kind{
 	Resource:   "mutatingwebhookconfigurations",
 	Categories: []string{"api-extensions"},

@@ -16,10 +16,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// A policy's refusals can reveal its parameters to the author of the policy or the binding. Therefore the author must
-// be allowed to read the parameters (KEP-3488).
+// The message with which a policy refuses a request can show the policy's parameter object. Therefore, the author
+// of the policy or the binding must be allowed to read the parameter object (KEP-3488).
 
-// readsParams returns the check of a policy's author when the kind of parameters changes.
+// readsParams returns the check for policies: if a write changes the paramKind, its author must be allowed to read
+// all objects of that kind.
 func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamKind) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
 	return func(ctx context.Context, deps registry.Dependencies, policy, old T) field.ErrorList {
 		var none T
@@ -30,8 +31,9 @@ func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamK
 	}
 }
 
-// readsParam returns the check of a binding's author when the policy or the parameters change. The argument
-// policies is the resource of the policy. The function paramsOf returns the policy and the parameters of a binding.
+// readsParam returns the check for bindings: if a write changes the policy or the parameters, its author must be
+// allowed to read the parameters. policies is the resource of the policy. paramsOf returns the policy and the
+// parameters of a binding.
 func readsParam[T configuration](policies string, paramsOf func(T) (policy string, ref *admissionregistrationv1.ParamRef)) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
 	return func(ctx context.Context, deps registry.Dependencies, binding, old T) field.ErrorList {
 		policy, ref := paramsOf(binding)
@@ -46,7 +48,7 @@ func readsParam[T configuration](policies string, paramsOf func(T) (policy strin
 	}
 }
 
-// forbidden makes an error, if there is one, the reason to refuse a field of the spec.
+// forbidden turns an error into the refusal of a field of the spec. It returns nothing if err is nil.
 func forbidden(name string, err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -54,7 +56,7 @@ func forbidden(name string, err error) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", name), err.Error())}
 }
 
-// mayReadParams tells whether the user may read every object of a kind of parameters.
+// mayReadParams returns an error unless the user may read every object of the paramKind.
 func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) error {
 	if kind == nil || deps.Authorizer == nil {
 		return nil
@@ -68,8 +70,8 @@ func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admiss
 	})
 }
 
-// mayReadParam tells whether the user may read the parameters of a binding. If the policy of the binding doesn't exist
-// yet, the parameters may be of any kind.
+// mayReadParam returns an error unless the user may read the parameters of a binding. If the binding's policy
+// doesn't exist yet, the paramKind is unknown, and the user must be allowed to read objects of every kind.
 func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, policy string, ref *admissionregistrationv1.ParamRef) error {
 	if ref == nil || deps.Authorizer == nil {
 		return nil
@@ -101,7 +103,7 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 	})
 }
 
-// authorizeRead asks the authorizer whether the request's user may read. Members of system:masters may do everything,
+// authorizeRead returns an error unless the request's user may read. Members of system:masters may do everything,
 // so the authorizer isn't asked about them.
 func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes authorizer.AttributesRecord, refused func(user.Info) error) error {
 	who, ok := genericapirequest.UserFrom(ctx)
@@ -122,8 +124,8 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 	return nil
 }
 
-// paramResource returns the resource of a kind of parameters. A kind that the server doesn't know yet stands for
-// every resource of its group version.
+// paramResource returns the resource of a paramKind. If the server doesn't know the kind yet, the result is "*",
+// which stands for every resource of the group version.
 func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {

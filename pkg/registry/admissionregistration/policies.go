@@ -38,22 +38,23 @@ func defaultMatchResources(m *admissionv1.MatchResources) {
 	}
 }
 
-// denyWithoutParameters denies requests whose parameters aren't found. That is the default of v1alpha1. In later
-// versions the client has to choose.
+// denyWithoutParameters sets parameterNotFoundAction to Deny: a request is denied if its parameters aren't found.
+// That is the default of v1alpha1. In later versions, the client must choose.
 func denyWithoutParameters(r *admissionv1.ParamRef) {
 	if r != nil {
 		defaults.Pointer(&r.ParameterNotFoundAction, admissionv1.DenyAction)
 	}
 }
 
-// storedPolicy has the parts of an old policy that an update may keep, even if they are invalid in a new one.
+// storedPolicy has the expressions of the stored policy. An update may keep them, even if they would be invalid in
+// a new policy.
 type storedPolicy struct {
 	sameConditions                                 bool
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-// storedMatching returns the match conditions of an old policy, and whether the update keeps them and the kind of
-// parameters.
+// storedMatching returns the match conditions of the stored policy, and whether the update changes neither these
+// nor the paramKind.
 func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),
@@ -65,7 +66,8 @@ func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldCon
 	return stored
 }
 
-// policyCompiler makes a compiler. If there are variables, the compiler remembers them.
+// policyCompiler returns a compiler for the expressions of one policy. If the policy has variables, the compiler is
+// a new one, because it keeps the variables.
 func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	if !variables {
 		return plainCompiler(), nil
@@ -73,7 +75,7 @@ func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	return plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 }
 
-// policyMatching checks the fields by which both kinds of policy select requests.
+// policyMatching checks the fields by which validating and mutating policies select requests.
 func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.ParamKind, match *admissionv1.MatchResources,
 	conditions []admissionv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
 	var f validation.Findings
@@ -87,7 +89,7 @@ func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.
 		f.Add(field.Required(path, ""))
 	} else {
 		f.Merge(matchResources(match, path))
-		// Without a rule there are no types to check expressions against.
+		// The expressions of a policy are checked against the types that its rules select, so there must be a rule.
 		f.AddIf(len(match.ResourceRules) == 0, field.Required(path.Child("resourceRules"), ""))
 	}
 	if !stored.sameConditions {
@@ -155,8 +157,8 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 	return f.Errs
 }
 
-// mutatedOperations checks that a mutating policy matches no deletions: a deletion has no object to change. In a
-// mutating policy, "*" stands for the other operations.
+// mutatedOperations checks that the rules of a mutating policy don't name the operation DELETE, which has no object
+// to change. In a mutating policy, "*" stands for all other operations.
 func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
@@ -229,12 +231,12 @@ func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// plainCompilers are the compilers of plainCompiler. The key is the version of Kubernetes whose features expressions
-// may use.
+// plainCompilers are the compilers of plainCompiler. The key is the version of Kubernetes that decides which CEL
+// features expressions may use.
 var plainCompilers sync.Map
 
-// plainCompiler compiles expressions that can't use variables. The compiler is shared because it is expensive to make
-// and has no state.
+// plainCompiler returns the compiler for expressions without variables. All policies and webhooks share it, because
+// it is expensive to make and has no state.
 func plainCompiler() plugincel.Compiler {
 	version := environment.DefaultCompatibilityVersion()
 	made, _ := plainCompilers.LoadOrStore(version.String(), sync.OnceValue(func() plugincel.Compiler {
@@ -243,10 +245,10 @@ func plainCompiler() plugincel.Compiler {
 	return made.(func() plugincel.Compiler)()
 }
 
-// maxMatchConditions is the most conditions that a webhook or a policy can have.
+// maxMatchConditions is the largest number of matchConditions in a webhook or a policy.
 const maxMatchConditions = 64
 
-// matchConditions checks the conditions of a webhook or a policy (KEP-3716).
+// matchConditions checks the matchConditions of a webhook or a policy (KEP-3716).
 func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
@@ -290,7 +292,8 @@ var paramKindColumn = printers.Text("ParamKind", "ParamKind specifies the kind o
 var bindingColumns = []printers.Column{
 	printers.NameColumn,
 	printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell // kube-apiserver's text
+	// Kube-apiserver's text.
+	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell
 	printers.AgeColumn,
 }
 
@@ -305,8 +308,8 @@ func paramKindCell(k *admissionv1.ParamKind) string {
 	return k.APIVersion + "/" + k.Kind
 }
 
-// paramRefCell shows the parameter by its name or its selector. Without a namespace in the reference, the cell shows
-// "*", because the kind of the parameter may or may not be namespaced.
+// paramRefCell shows the parameters of a binding in a table, by name or selector. If the reference has no
+// namespace, the cell shows "*" for it, because only the policy tells whether the kind is namespaced.
 func paramRefCell(r *admissionv1.ParamRef) string {
 	switch {
 	case r == nil:

@@ -7,13 +7,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// selectors makes missing selectors match everything.
+// selectors sets missing selectors to empty ones, which match everything.
 func selectors(namespaces, objects **metav1.LabelSelector) {
 	defaults.Pointer(namespaces, metav1.LabelSelector{})
 	defaults.Pointer(objects, metav1.LabelSelector{})
 }
 
-// rule makes a rule without a scope match all scopes.
+// rule sets the scope of a rule without one to "*", which matches all scopes.
 func rule(r *admissionv1.Rule) {
 	defaults.Pointer(&r.Scope, admissionv1.AllScopes)
 }

@@ -23,9 +23,9 @@ type configuration interface {
 	metav1.Object
 }
 
-// withoutStaticNames adds a rule to the hooks of a webhook configuration, a policy or a binding: its name must not end
-// like the names of static manifests (KEP-5793). The name then shows whether an object comes from the API or from a
-// manifest. On a server without static manifests the rule is a warning.
+// withoutStaticNames adds a check to the hooks of a webhook configuration, a policy or a binding: a new object must
+// not have a name with the suffix that is reserved for static manifests (KEP-5793). So a name shows whether its
+// object comes from the API or from a file. On a server without static manifests, the check only warns.
 func withoutStaticNames[T configuration](hooks registry.HooksOf[T]) registry.HooksOf[T] {
 	checked := func(validate func(T) field.ErrorList) func(T) field.ErrorList {
 		return func(obj T) field.ErrorList { return append(validate(obj), staticName(obj)...) }
@@ -45,8 +45,8 @@ func withoutStaticNames[T configuration](hooks registry.HooksOf[T]) registry.Hoo
 
 const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`
 
-// staticNameWarnings warns of names that end like those of static manifests. The server refuses such a name only on
-// create, and only if it has static manifests.
+// staticNameWarnings warns of names with the suffix that is reserved for static manifests. The server refuses such
+// a name only on create, and only if it has static manifests.
 func staticNameWarnings(name string, created, manifests bool) []string {
 	switch {
 	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:

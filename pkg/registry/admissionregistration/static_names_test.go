@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A test of the server shows that servers with static manifests refuse the creation.
+// This test is about the warnings. test/integration has a test that a server with static manifests refuses such
+// names.
 func TestStaticNameWarnings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatingAdmissionPolicyKind is the row of validatingadmissionpolicies.
+// validatingAdmissionPolicyKind is the row of validatingadmissionpolicies in the server's table of kinds.
 var validatingAdmissionPolicyKind = registry.Kind{
 	Resource:   "validatingadmissionpolicies",
 	Categories: []string{"api-extensions"},
@@ -58,7 +58,7 @@ func ValidateValidatingAdmissionPolicy(o *admissionregistrationv1.ValidatingAdmi
 	return validatingPolicy(o, storedPolicy{})
 }
 
-// validateValidatingAdmissionPolicyUpdate checks a policy that replaces another.
+// validateValidatingAdmissionPolicyUpdate checks an update of a policy.
 func validateValidatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions, stored.messages, stored.annotations = sets.New[string](), sets.New[string](), sets.New[string]()
@@ -72,7 +72,7 @@ func validateValidatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.Val
 	return validatingPolicy(o, stored)
 }
 
-// validateValidatingAdmissionPolicyStatusUpdate checks the result of type checking.
+// validateValidatingAdmissionPolicyStatusUpdate checks the status, which has the result of type checking.
 func validateValidatingAdmissionPolicyStatusUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	var f validation.Findings
 	status := field.NewPath("status")
@@ -94,8 +94,8 @@ func validateValidatingAdmissionPolicyStatusUpdate(o, _ *admissionregistrationv1
 
 const (
 	maxAuditAnnotations = 20
-	// maxAuditExpression is less than the limit of an annotation's value, because the value of an expression is often
-	// longer than the expression.
+	// maxAuditExpression bounds the length of an audit annotation's expression. It is less than the limit of the
+	// annotation's value, because the value is often longer than the expression.
 	maxAuditExpression = 5 * 1024
 )
 

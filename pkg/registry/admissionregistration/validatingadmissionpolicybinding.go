@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatingAdmissionPolicyBindingKind is the row of validatingadmissionpolicybindings.
+// validatingAdmissionPolicyBindingKind is the row of validatingadmissionpolicybindings in the server's table of
+// kinds.
 var validatingAdmissionPolicyBindingKind = registry.Kind{
 	Resource:   "validatingadmissionpolicybindings",
 	Categories: []string{"api-extensions"},
@@ -49,13 +50,13 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	// The misspelt path is the reference's.
+	// The path is misspelt in kube-apiserver too.
 	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
 	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
 	return f.Errs
 }
 
-// validateValidatingAdmissionPolicyBindingUpdate checks a binding that replaces another.
+// validateValidatingAdmissionPolicyBindingUpdate checks an update of a binding.
 func validateValidatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateValidatingAdmissionPolicyBinding(o)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// validatingWebhookConfigurationKind is the row of validatingwebhookconfigurations.
+// validatingWebhookConfigurationKind is the row of validatingwebhookconfigurations in the server's table of kinds.
 var validatingWebhookConfigurationKind = registry.Kind{
 	Resource:   "validatingwebhookconfigurations",
 	Categories: []string{"api-extensions"},
@@ -43,7 +43,8 @@ func defaultValidatingWebhookConfigurationV1beta1(c *admissionregistrationv1.Val
 	defaultValidatingWebhookConfiguration(c)
 }
 
-// validatingWebhooks converts the webhooks of a configuration to mutating ones.
+// validatingWebhooks returns the webhooks of a configuration as mutating ones, which have all fields of validating
+// ones. So one validation serves both kinds.
 func validatingWebhooks(c *admissionregistrationv1.ValidatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
 	hooks := make([]admissionregistrationv1.MutatingWebhook, len(c.Webhooks))
 	for i, w := range c.Webhooks {

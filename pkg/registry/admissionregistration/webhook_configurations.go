@@ -12,18 +12,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// servicePort is the default port of a webhook that is behind a service.
+// servicePort is the default port of a service in a webhook's clientConfig.
 const servicePort int32 = 443
 
-// webhookPolicies sets the defaults of v1 by which a webhook is called.
+// webhookPolicies sets the defaults of v1 for the fields that say how a webhook is called.
 func webhookPolicies(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, timeoutSeconds **int32) {
 	defaults.Pointer(failure, admissionv1.Fail)
 	defaults.Pointer(match, admissionv1.Equivalent)
 	defaults.Pointer(timeoutSeconds, 10)
 }
 
-// webhookPoliciesV1beta1 sets the defaults of v1beta1. They are more lenient than those of v1, and give a webhook more
-// time.
+// webhookPoliciesV1beta1 sets the defaults of v1beta1 for the fields that say how a webhook is called. They are
+// more lenient than those of v1, and the timeout is longer.
 func webhookPoliciesV1beta1(
 	failure **admissionv1.FailurePolicyType,
 	match **admissionv1.MatchPolicyType,
@@ -36,12 +36,12 @@ func webhookPoliciesV1beta1(
 	defaults.Pointer(effects, admissionv1.SideEffectClassUnknown)
 	defaults.Pointer(timeoutSeconds, 30)
 	if len(*reviewVersions) == 0 {
-		// Webhooks understood this version of AdmissionReview before the field was required.
+		// Webhooks from before this field existed understand the version v1beta1 of AdmissionReview.
 		*reviewVersions = []string{admissionv1beta1.SchemeGroupVersion.Version}
 	}
 }
 
-// webhookRequests sets the defaults of the fields that select requests, and of the service that the webhook is behind.
+// webhookRequests sets the defaults of the fields that select requests, and of the service in clientConfig.
 func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
 	selectors(namespaces, objects)
 	for i := range rules {
@@ -52,8 +52,8 @@ func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissi
 	}
 }
 
-// configurationHooks returns the hooks of a kind of webhook configurations. The function webhooksOf returns the
-// webhooks of an object as mutating ones, which have all the fields of validating ones.
+// configurationHooks returns the hooks of one of the two kinds of webhook configurations. webhooksOf returns the
+// webhooks of an object as mutating webhooks, which have all the fields of validating ones.
 func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Hooks {
 	v1 := configurationValidation(webhookRulesV1, webhooksOf)
 	return withoutStaticNames(registry.HooksOf[T]{
@@ -66,7 +66,7 @@ func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.Mutati
 	})
 }
 
-// configurationValidation checks webhook configurations by the rules of a version.
+// configurationValidation returns the validation of webhook configurations by the rules of one API version.
 func configurationValidation[T configuration](rules webhookRules, webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Validation[T] {
 	return registry.Validation[T]{
 		Create: func(o T) field.ErrorList { return webhooks(o, webhooksOf(o), rules) },

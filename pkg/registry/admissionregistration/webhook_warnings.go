@@ -14,26 +14,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// WebhookCalls is the part of the server that knows which webhooks it can call. Without it, webhook configurations get
-// no such warnings.
+// WebhookCalls is the part of the server that knows which webhooks the server can call. Without it, clients get no
+// warnings about webhooks that are never called.
 type WebhookCalls struct {
-	// Resources are the resources that are served now.
+	// Resources returns the resources that the server serves now.
 	Resources iter.Seq[ServedResource]
-	// ServiceWarning returns the reason why webhooks of a service can't be called, or "".
+	// ServiceWarning returns the reason why webhooks behind a service can't be called, or "" if they can.
 	ServiceWarning func(namespace, name string, port int32) string
 }
 
 // ServedResource is a resource or a subresource that the server serves.
 type ServedResource struct {
 	schema.GroupVersion
-	// Name is in the form of webhook rules: pods or pods/status. For unknown resources, Name is AnyResource.
+	// Name is written as in the rules of a webhook, such as pods or pods/status. If the resources of a group
+	// version are unknown, Name is AnyResource.
 	Name string
 }
 
-// AnyResource stands for all resources of another server.
+// AnyResource stands for all resources of a group version that another server serves.
 const AnyResource = "*"
 
-// webhooksWarnings warns of the webhooks of a configuration that the server never calls or can't call.
+// webhooksWarnings returns a warning for each webhook of a configuration that the server never calls or can't call.
 func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
 	var all []string
 	for i := range hooks {
@@ -42,7 +43,7 @@ func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv
 	return all
 }
 
-// webhookWarnings warns of a webhook that the server never calls or can't call.
+// webhookWarnings returns the warnings about one webhook.
 func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) []string {
 	var all []string
 	calls := registry.PartOf[WebhookCalls](deps)
@@ -58,9 +59,9 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 	return all
 }
 
-// webhookRulesWarnings warns of the groups and resources in a webhook's rules that aren't served: the server never
-// calls the webhook for them. The rule isn't an error, because the definition of a resource may come later. The texts
-// are miniapi's own.
+// webhookRulesWarnings warns of the groups and resources in the rules of a webhook that aren't served: the server
+// never calls the webhook for them. They are no error, because a CustomResourceDefinition may add the resource
+// later. kube-apiserver has no such warnings.
 func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[ServedResource]) []string {
 	unmet := make([]unmetRule, len(rules))
 	for i := range rules {
@@ -88,10 +89,10 @@ func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.Rule
 	return l
 }
 
-// unmetRule has the groups and resources of a rule that no served resource has matched yet.
+// unmetRule has the groups and resources of a rule for which no served resource has been found yet.
 type unmetRule struct {
 	*admissionregistrationv1.Rule
-	// groups and resources are indices into the rule.
+	// groups and resources are positions in the lists of the rule.
 	groups, resources []int
 }
 
@@ -108,7 +109,7 @@ func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
 	return u
 }
 
-// meet removes from the rule the group and the resource that a served resource matches.
+// meet removes the group and the resource that match a served resource.
 func (u *unmetRule) meet(s ServedResource) {
 	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
 	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {
@@ -120,8 +121,8 @@ func matches(patterns []string, value string) bool {
 	return slices.Contains(patterns, value) || slices.Contains(patterns, "*")
 }
 
-// matchesResource tells whether a served resource matches the resource of a rule. With a wildcard, its subresources
-// match too.
+// matchesResource reports whether a served resource matches a resource in a rule. A wildcard in a rule also matches
+// subresources.
 func matchesResource(pattern, served string) bool {
 	if pattern == served || served == AnyResource {
 		return true
@@ -137,7 +138,7 @@ func (u *unmetRule) warn(l *warnings.List, path *field.Path) {
 		l.At(path.Child("apiGroups").Index(i), "nothing serves group %q: the webhook isn't called for it", u.APIGroups[i])
 	}
 	if len(u.groups) == len(u.APIGroups) {
-		return // the group isn't served, so its resources aren't either
+		return // if the group isn't served, a warning about its resources would say nothing new
 	}
 	for _, i := range u.resources {
 		l.At(path.Child("resources").Index(i), "nothing serves %q in %s: the webhook isn't called for it", u.Resources[i], u.groupVersions())

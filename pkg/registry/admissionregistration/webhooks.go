@@ -19,7 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookRules are the rules that depend on the version of the request and on the stored object.
+// webhookRules says which of the optional rules apply. They depend on the API version of the request, and on the
+// stored object.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -31,8 +32,8 @@ var (
 	webhookRulesV1beta1 = webhookRules{knownReviewVersion: true}
 )
 
-// onUpdate drops the rules that the stored webhooks break too, so that a client can still change an object that is
-// older than a rule.
+// onUpdate turns off each rule that the stored webhooks break, so that a client can still change an object that was
+// stored before the rule existed.
 func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
 	names := sets.New[string]()
 	r.keepsMatchConditions = len(hooks) == len(old)
@@ -56,7 +57,7 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 	return r
 }
 
-// webhooks checks a configuration with the given webhooks.
+// webhooks checks a webhook configuration. hooks are its webhooks.
 func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaAccessor(configuration, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	names := sets.New[string]()
@@ -121,8 +122,8 @@ func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.E
 	case c.URL != nil:
 		return webhook.ValidateWebhookURL(path.Child("url"), *c.URL, true)
 	default:
-		// The reference passes the name for the namespace and the namespace for the name. Therefore a missing one is
-		// reported at the path of the other.
+		// kube-apiserver passes the name for the namespace and the namespace for the name. Therefore, an error
+		// about a missing name is at the path of the namespace, and the reverse.
 		return webhook.ValidateWebhookService(path.Child("service"), c.Service.Name, c.Service.Namespace,
 			c.Service.Path, ptr.Deref(c.Service.Port, 0))
 	}
@@ -150,7 +151,7 @@ func reviewVersions(path *field.Path, versions []string, oneKnown bool) field.Er
 	return f.Errs
 }
 
-// list writes values as a list in a sentence.
+// list formats values as a list in a sentence.
 func list[T ~string](values []T) string {
 	parts := make([]string, len(values))
 	for i, v := range values {
@@ -159,7 +160,7 @@ func list[T ~string](values []T) string {
 	return strings.Join(parts, ", ")
 }
 
-// admissionRule checks the requests that a webhook or a policy selects.
+// admissionRule checks a rule, by which a webhook or a policy selects requests.
 func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.Merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
@@ -168,7 +169,7 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	}
 	f.Merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
 	f.Merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
-	// A group may be empty, since that is the core group. A version may not.
+	// An empty group is valid: it is the core group. An empty version isn't.
 	for i, v := range r.APIVersions {
 		f.AddIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
 	}
@@ -177,7 +178,7 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	return f.Errs
 }
 
-// wildcardAlone checks that a list isn't empty, and that "*" is the only item of a list that has it.
+// wildcardAlone checks that a list isn't empty. If it contains "*", it must have no other item.
 func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(values) == 0, field.Required(path, ""))
@@ -186,7 +187,8 @@ func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.E
 	return f.Errs
 }
 
-// ruleResources checks resources and subresources: x, x/y, x/*, */y, * and */*. None of them may cover another one.
+// ruleResources checks the resources of a rule. Valid forms are x, x/y, x/*, */y, * and */*. No item may include
+// another one.
 func ruleResources(resources []string, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(resources) == 0, field.Required(path, ""))
@@ -199,7 +201,7 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
-			// As in the reference, the last of these resources decides.
+			// As in kube-apiserver, the last of these items decides.
 			plain = r != "*"
 			continue
 		}

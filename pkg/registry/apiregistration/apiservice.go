@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// apiServiceKind is the row of apiservices.
+// apiServiceKind is the row of apiservices in the server's table of kinds.
 var apiServiceKind = registry.Kind{
 	Resource:   "apiservices",
 	Categories: []string{"api-extensions"},
@@ -42,12 +42,12 @@ func validateAPIService(s *apiregistrationv1.APIService) field.ErrorList {
 	return validation.ValidateAPIService(context.Background(), internal)
 }
 
-// validateAPIServiceUpdate checks a changed APIService.
+// validateAPIServiceUpdate checks an update of an APIService.
 func validateAPIServiceUpdate(s, old *apiregistrationv1.APIService) field.ErrorList {
 	return updateOfAPIService(s, old, validation.ValidateAPIServiceUpdate)
 }
 
-// validateAPIServiceStatusUpdate checks a changed status.
+// validateAPIServiceStatusUpdate checks an update of the status.
 func validateAPIServiceStatusUpdate(s, old *apiregistrationv1.APIService) field.ErrorList {
 	return updateOfAPIService(s, old, validation.ValidateAPIServiceStatusUpdate)
 }
@@ -65,8 +65,8 @@ func updateOfAPIService(s, old *apiregistrationv1.APIService,
 	return check(context.Background(), internal, oldInternal)
 }
 
-// internalAPIService converts an APIService to the type of kube-aggregator's rules. The rules get a copy, because
-// conversion shares pointers with the original.
+// internalAPIService converts an APIService to the internal type, for kube-aggregator's validation. It converts a
+// copy, because the result shares pointers with its original.
 func internalAPIService(s *apiregistrationv1.APIService) (*apiregistration.APIService, *field.Error) {
 	internal := &apiregistration.APIService{}
 	if err := apiregistrationv1.Convert_v1_APIService_To_apiregistration_APIService(s.DeepCopy(), internal, nil); err != nil {
@@ -75,15 +75,15 @@ func internalAPIService(s *apiregistrationv1.APIService) (*apiregistration.APISe
 	return internal, nil
 }
 
-// prepareAPIService marks an APIService without a service as available. This server itself serves such a group version,
-// so no controller checks it.
+// prepareAPIService marks an APIService without a service as available. This server serves the group version
+// itself, so no controller would set the condition.
 func prepareAPIService(_ context.Context, s *apiregistrationv1.APIService) {
 	if s.Spec.Service == nil {
 		helper.SetAPIServiceCondition(s, helper.NewLocalAvailableAPIServiceCondition())
 	}
 }
 
-// apiServiceColumns shows the service behind the group version.
+// apiServiceColumns makes the rows of kubectl get. They show the service behind the group version.
 var apiServiceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

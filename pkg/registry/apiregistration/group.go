@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group lists the group versions and the servers that serve them.
+// Group is the API group apiregistration.k8s.io. It lists the group versions and the servers that serve them.
 var Group = registry.Group{
 	Name: apiregistrationv1.GroupName,
 	Versions: []registry.Version{

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// controllerRevisionKind is the row of controllerrevisions.
+// controllerRevisionKind is the row of controllerrevisions in the server's table of kinds.
 var controllerRevisionKind = registry.Kind{
 	Resource:   "controllerrevisions",
 	Namespaced: true,
@@ -36,7 +36,7 @@ func validateControllerRevision(o *appsv1.ControllerRevision) field.ErrorList {
 	return f.Errs
 }
 
-// validateControllerRevisionUpdate checks a controller revision that replaces another.
+// validateControllerRevisionUpdate checks an update of a controller revision.
 func validateControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validateControllerRevision(o), validation.Unchanged(field.NewPath("data"), o.Data, old.Data))
@@ -45,7 +45,7 @@ func validateControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.E
 
 func isNoData(data *runtime.RawExtension) bool { return data.Object == nil && len(data.Raw) == 0 }
 
-// controllerRevisionColumns shows the revision's owner and number.
+// controllerRevisionColumns makes the rows of kubectl get. They show the revision's owner and number.
 var controllerRevisionColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

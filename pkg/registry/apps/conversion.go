@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert kinds with fields that apps/v1 lacks. The revision to roll back to and a daemon set's
-// template generation are annotations in apps/v1.
+// conversions convert kinds with fields that don't exist in apps/v1: the revision to which a Deployment is rolled
+// back, and the template generation of a DaemonSet. In apps/v1, both are annotations.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
@@ -71,7 +71,7 @@ func annotate(annotations *map[string]string, name string, number *int64) {
 	(*annotations)[name] = strconv.FormatInt(*number, 10)
 }
 
-// takeNumber removes an annotation and returns the number that it was, if any.
+// takeNumber removes an annotation, and returns its value if that is a number.
 func takeNumber(annotations map[string]string, name string) (*int64, error) {
 	value := annotations[name]
 	delete(annotations, name)

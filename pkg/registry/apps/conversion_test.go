@@ -67,8 +67,8 @@ func TestConversions(t *testing.T) {
 	})
 }
 
-// TestConvertOverwrites checks that a conversion sets every field of its result, even if the result was not empty. The
-// admission chain converts a webhook's object back into the object that it already has.
+// TestConvertOverwrites checks that a conversion sets every field of its result, even if the result isn't empty.
+// The admission chain converts an object that a webhook has patched into the existing object of the request.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group, extensions.Group).Scheme()

@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// daemonSetKind is the row of daemonsets.
+// daemonSetKind is the row of daemonsets in the server's table of kinds.
 var daemonSetKind = registry.Kind{
 	Resource:   "daemonsets",
 	ShortNames: []string{"ds"},
@@ -53,8 +53,8 @@ var daemonSetKind = registry.Kind{
 	},
 }
 
-// defaultDaemonSet sets the defaults of a DaemonSet. An annotation has the generation of the template, which the server
-// counts.
+// defaultDaemonSet sets the defaults of a DaemonSet. The generation of its template isn't a field of apps/v1: the
+// server keeps it in an annotation.
 func defaultDaemonSet(d *appsv1.DaemonSet) {
 	if _, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; !ok {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, appsv1.DeprecatedTemplateGeneration, "0")
@@ -70,8 +70,8 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// defaultDaemonSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 DaemonSet. By default its controller
-// doesn't replace pods when the template changes.
+// defaultDaemonSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 DaemonSet. By default, the
+// controller doesn't replace pods when the template changes.
 func defaultDaemonSetExtensionsV1beta1(d *extensionsv1beta1.DaemonSet) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
@@ -92,7 +92,7 @@ func validateDaemonSet(o *appsv1.DaemonSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateDaemonSetUpdate checks a daemon set that replaces another.
+// validateDaemonSetUpdate checks an update of a daemon set.
 func validateDaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
 	f := validation.Findings{Errs: validateDaemonSet(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, daemonSetSpec(validation.SpecPath, &o.Spec),
@@ -156,13 +156,13 @@ func rollingDaemonSet(path *field.Path, r *appsv1.RollingUpdateDaemonSet) field.
 	return f.Errs
 }
 
-// startTemplateGeneration begins to count the changes of the template in an annotation, which is a field in
-// extensions/v1beta1.
+// startTemplateGeneration begins to count the changes of the pod template. The count is a field in
+// extensions/v1beta1, and an annotation in later versions.
 func startTemplateGeneration(_ context.Context, d *appsv1.DaemonSet) {
 	setTemplateGeneration(d, max(1, templateGeneration(d)))
 }
 
-// countTemplateGeneration counts a change of the template. Clients can't set the count.
+// countTemplateGeneration increments the count if the pod template has changed. Clients can't set the count.
 func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	generation := templateGeneration(old)
 	if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {
@@ -171,13 +171,13 @@ func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	setTemplateGeneration(d, generation)
 }
 
-// keepTemplateGeneration keeps the count of the template's changes.
+// keepTemplateGeneration keeps the count of the changes of the pod template.
 func keepTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	setTemplateGeneration(d, templateGeneration(old))
 }
 
 func templateGeneration(d *appsv1.DaemonSet) int64 {
-	// An annotation that isn't a number counts as zero.
+	// An annotation that isn't a number counts as 0.
 	n, _ := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
 	return n
 }

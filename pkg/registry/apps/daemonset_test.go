@@ -58,7 +58,7 @@ func TestDaemonSetCreation(t *testing.T) {
 	})
 }
 
-// TestDaemonSetTemplateGeneration checks the generation of the template, which the server counts in an annotation.
+// TestDaemonSetTemplateGeneration checks that the server counts the changes of the pod template in an annotation.
 func TestDaemonSetTemplateGeneration(t *testing.T) {
 	t.Parallel()
 	build := func(image, annotation string) *appsv1.DaemonSet {
@@ -99,8 +99,8 @@ func TestDaemonSetTemplateGeneration(t *testing.T) {
 	}
 }
 
-// TestTemplateGenerationAnnotation checks the versions of DaemonSets that have no field for the generation of the
-// template. In kube-apiserver, the conversion to these versions sets the annotation.
+// TestTemplateGenerationAnnotation checks the versions of DaemonSet that have no field for the template's
+// generation. In these versions, the annotation is set, as by kube-apiserver's conversions.
 func TestTemplateGenerationAnnotation(t *testing.T) {
 	t.Parallel()
 	table := registrytest.Table(t, Group)

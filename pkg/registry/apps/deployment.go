@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// deploymentKind is the row of deployments.
+// deploymentKind is the row of deployments in the server's table of kinds.
 var deploymentKind = registry.Kind{
 	Resource:   "deployments",
 	ShortNames: []string{"deploy"},
@@ -58,7 +58,8 @@ var deploymentKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
-// quarter is the number of pods that a Deployment may have above and below its replicas in a rollout.
+// quarter is the default of maxSurge and maxUnavailable: the number of pods that a rollout may have above and below
+// the replicas.
 func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
 // defaultDeployment sets the defaults of a Deployment.
@@ -118,7 +119,7 @@ func validateDeployment(o *appsv1.Deployment) field.ErrorList {
 	return f.Errs
 }
 
-// validateDeploymentUpdate checks a deployment that replaces another.
+// validateDeploymentUpdate checks an update of a deployment.
 func validateDeploymentUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deploymentSpec(validation.SpecPath, &o.Spec), validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
@@ -188,8 +189,8 @@ func rollingDeployment(path *field.Path, r *appsv1.RollingUpdateDeployment) fiel
 	return f.Errs
 }
 
-// deploymentChanged tells whether the generation of a deployment increases. A change of annotations counts, because the
-// controller copies them to ReplicaSets.
+// deploymentChanged reports whether the generation of a Deployment increases. A change of annotations counts too,
+// because the deployment controller copies annotations to ReplicaSets.
 func deploymentChanged(d, old *appsv1.Deployment) bool {
 	return !apiequality.Semantic.DeepEqual(d.Spec, old.Spec) || !apiequality.Semantic.DeepEqual(d.Annotations, old.Annotations)
 }
@@ -207,7 +208,7 @@ var deploymentColumns = printers.Of(
 	},
 	func(d *appsv1.Deployment) []any {
 		containers := d.Spec.Template.Spec.Containers
-		// An empty selector is shown as an empty text here, unlike in the columns of other workloads.
+		// An empty selector is shown as an empty text, unlike in the tables of other workloads.
 		selector := "<invalid>"
 		if s, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil {
 			selector = s.String()

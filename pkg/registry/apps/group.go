@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the workloads that keep pods running.
+// Group is the API group apps. It has the workloads that keep pods running.
 var Group = registry.Group{
 	Name: "apps",
 	Versions: []registry.Version{

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// replicaSetKind is the row of replicasets.
+// replicaSetKind is the row of replicasets in the server's table of kinds.
 var replicaSetKind = registry.Kind{
 	Resource:   "replicasets",
 	ShortNames: []string{"rs"},
@@ -66,7 +66,7 @@ func validateReplicaSet(o *appsv1.ReplicaSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateReplicaSetUpdate checks a replica set that replaces another.
+// validateReplicaSetUpdate checks an update of a replica set.
 func validateReplicaSetUpdate(o, old *appsv1.ReplicaSet) field.ErrorList {
 	f := validation.Findings{Errs: validateReplicaSet(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicaSetSpec(validation.SpecPath, &o.Spec),
@@ -87,7 +87,8 @@ func replicaSetSpec(path *field.Path, s *appsv1.ReplicaSetSpec) field.ErrorList 
 	f.Merge(
 		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
-		requiredSelector(path.Child("selector"), s.Selector, "deployment"), // the text says deployment, as in kube-apiserver
+		// Kube-apiserver's message says "deployment" here too.
+		requiredSelector(path.Child("selector"), s.Selector, "deployment"),
 		replicaTemplate(path, s.Selector, &s.Template))
 	return f.Errs
 }

@@ -18,8 +18,8 @@ const (
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf makes a workload without a selector select the labels of its pod template. Versions before apps/v1beta2
-// have this default.
+// selectorOf returns the selector of a workload. If it is missing, it becomes the labels of the pod template. Only
+// versions before apps/v1beta2 have this default.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})
@@ -27,7 +27,7 @@ func selectorOf(template map[string]string, selector **metav1.LabelSelector, obj
 	defaults.LabelsOf(template, object)
 }
 
-// requiredSelector checks that a selector is there and isn't empty.
+// requiredSelector checks that a selector exists and isn't empty.
 func requiredSelector(path *field.Path, s *metav1.LabelSelector, kind string) field.ErrorList {
 	if s == nil {
 		return field.ErrorList{field.Required(path, "")}

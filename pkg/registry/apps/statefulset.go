@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// statefulSetKind is the row of statefulsets.
+// statefulSetKind is the row of statefulsets in the server's table of kinds.
 var statefulSetKind = registry.Kind{
 	Resource:   "statefulsets",
 	ShortNames: []string{"sts"},
@@ -75,7 +75,8 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
-// claimTemplates sets the defaults of a StatefulSet's claims. The claims are whole objects, with kind and version.
+// claimTemplates sets the defaults of the claims in a StatefulSet. Each claim is a whole object, with apiVersion
+// and kind.
 func claimTemplates(claims []corev1.PersistentVolumeClaim) {
 	for i := range claims {
 		claims[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
@@ -83,8 +84,8 @@ func claimTemplates(claims []corev1.PersistentVolumeClaim) {
 	}
 }
 
-// defaultStatefulSetV1beta1 sets the defaults of an apps/v1beta1 StatefulSet. By default its controller doesn't replace
-// pods when the template changes.
+// defaultStatefulSetV1beta1 sets the defaults of an apps/v1beta1 StatefulSet. By default, the controller doesn't
+// replace pods when the template changes.
 func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	selectorOf(s.Spec.Template.Labels, &s.Spec.Selector, &s.Labels)
 	defaults.Pointer(&s.Spec.Replicas, 1)
@@ -103,14 +104,14 @@ func defaultStatefulSetV1beta1(s *appsv1beta1.StatefulSet) {
 	claimTemplates(s.Spec.VolumeClaimTemplates)
 }
 
-// validateStatefulSet checks a new stateful set. The names of its pods begin with its name.
+// validateStatefulSet checks a new StatefulSet. Its name must be a valid prefix of the names of its pods.
 func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
 	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, true))
 	return f.Errs
 }
 
-// validateStatefulSetUpdate checks a stateful set that replaces another.
+// validateStatefulSetUpdate checks an update of a stateful set.
 func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, false))
@@ -179,7 +180,8 @@ func statefulSetSpec(path *field.Path, s *appsv1.StatefulSetSpec, isNew bool) fi
 	return f.Errs
 }
 
-// withClaims returns the template with a volume for each claim. A claim replaces the volume of the same name.
+// withClaims returns the pod template with a volume for each claim of the StatefulSet. If the template has a volume
+// of the same name, the claim replaces it.
 func withClaims(s *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
 	if len(s.VolumeClaimTemplates) == 0 {
 		return &s.Template
@@ -236,7 +238,7 @@ func rollingStatefulSet(path *field.Path, r *appsv1.RollingUpdateStatefulSetStra
 	return f.Errs
 }
 
-// claimRetention checks the policy that decides when claims are deleted (KEP-1847).
+// claimRetention checks persistentVolumeClaimRetentionPolicy, which decides when the claims are deleted (KEP-1847).
 func claimRetention(path *field.Path, p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy) field.ErrorList {
 	if p == nil {
 		return nil
@@ -271,7 +273,7 @@ func statefulSetWarnings(_ context.Context, s, old *appsv1.StatefulSet) []string
 	for i := range s.Spec.VolumeClaimTemplates {
 		path := warnings.SpecPath.Child("volumeClaimTemplates").Index(i)
 		if old != nil {
-			// The two paths are kube-apiserver's, capital letter included.
+			// Both paths are written as in kube-apiserver, with a capital letter.
 			path = path.Child("Spec")
 		}
 		l.Claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)

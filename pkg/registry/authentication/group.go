@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group answers questions about users. None of its kinds is stored.
+// Group is the API group authentication.k8s.io. It answers questions about users. None of its kinds is stored.
 var Group = registry.Group{
 	Name: "authentication.k8s.io",
 	Versions: []registry.Version{

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// selfSubjectReviewKind is the row of selfsubjectreviews.
+// selfSubjectReviewKind is the row of selfsubjectreviews in the server's table of kinds.
 var selfSubjectReviewKind = registry.Kind{
 	Resource: "selfsubjectreviews",
 	Object:   &authenticationv1.SelfSubjectReview{},

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// tokenReviewKind is the row of tokenreviews.
+// tokenReviewKind is the row of tokenreviews in the server's table of kinds.
 var tokenReviewKind = registry.Kind{
 	Resource: "tokenreviews",
 	Object:   &authenticationv1.TokenReview{},
@@ -22,7 +22,7 @@ var tokenReviewKind = registry.Kind{
 // Tokens is the part of the server that checks the tokens of TokenReviews.
 type Tokens struct {
 	Authenticator authenticator.Request
-	// Audiences are those of this server.
+	// Audiences are the audiences of this server.
 	Audiences authenticator.Audiences
 }
 
@@ -59,7 +59,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 			return review, nil
 		}
 		review.Status.User = userInfo(response.User)
-		// The result of an authenticator that doesn't know audiences is valid for the audiences of the API server.
+		// If the authenticator doesn't know audiences, the token is valid for the audiences of the API server.
 		answered := response.Audiences
 		if len(answered) == 0 && ok {
 			answered = tokens.Audiences

@@ -30,7 +30,7 @@ func accessReviewSpec(spec *authorizationv1.SubjectAccessReviewSpec) field.Error
 	return f.Errs
 }
 
-// accessAttributes checks that a question is about a resource or a path.
+// accessAttributes checks that a review asks about either a resource or a URL path.
 func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) field.ErrorList {
 	var f validation.Findings
 	spec := field.NewPath("spec")
@@ -41,7 +41,8 @@ func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.
 	return f.Errs
 }
 
-// resourceSelectors checks selectors (KEP-4601). An unknown operator is valid: the client may be newer than the server.
+// resourceSelectors checks the field selector and the label selector of a review (KEP-4601). An unknown operator is
+// valid, because the client may be newer than the server.
 func resourceSelectors(r *authorizationv1.ResourceAttributes) field.ErrorList {
 	if r == nil {
 		return nil
@@ -125,7 +126,7 @@ func attributesOf(spec authorizationv1.SubjectAccessReviewSpec) authorizer.Attri
 	return record
 }
 
-// matchAll is the version in the question of a review without a version.
+// matchAll is the version with which the authorizer is asked if the review has no version.
 func matchAll(version string) string {
 	if version == "" {
 		return "*"
@@ -133,8 +134,9 @@ func matchAll(version string) string {
 	return version
 }
 
-// fieldRequirements returns the parts of a field selector that an authorizer understands. The other parts are reported
-// and left out, which can only widen the question.
+// fieldRequirements returns the requirements of a field selector that an authorizer understands. Other requirements
+// are left out, and reported in the error. Without them, the review asks for a wider permission, never for a
+// narrower one.
 func fieldRequirements(s *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	if s.RawSelector != "" {
 		parsed, err := fields.ParseSelector(s.RawSelector)

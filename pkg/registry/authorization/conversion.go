@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert reviews about a subject. In v1beta1 the field for the subject's groups is "group".
+// conversions convert the reviews that name a user. In v1beta1, the field with the user's groups is called "group".
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *authorizationv1beta1.SubjectAccessReview, out *authorizationv1.SubjectAccessReview) error {

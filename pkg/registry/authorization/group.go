@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group answers questions about permissions. None of its kinds is stored.
+// Group is the API group authorization.k8s.io. It answers questions about permissions. None of its kinds is stored.
 var Group = registry.Group{
 	Name: "authorization.k8s.io",
 	Versions: []registry.Version{

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// localSubjectAccessReviewKind is the row of localsubjectaccessreviews.
+// localSubjectAccessReviewKind is the row of localsubjectaccessreviews in the server's table of kinds.
 var localSubjectAccessReviewKind = registry.Kind{
 	Resource:   "localsubjectaccessreviews",
 	Namespaced: true,
@@ -22,7 +22,7 @@ var localSubjectAccessReviewKind = registry.Kind{
 	Answer:     reviewLocalAccess,
 }
 
-// validateLocalSubjectAccessReview checks a question about a user in one namespace.
+// validateLocalSubjectAccessReview checks a review of a user's permission in one namespace.
 func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessReview) field.ErrorList {
 	f := validation.Findings{Errs: accessReviewSpec(&o.Spec)}
 	f.Merge(noMetadata(&o.ObjectMeta, true))
@@ -36,7 +36,8 @@ func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessRevie
 	return f.Errs
 }
 
-// reviewLocalAccess does the same as reviewAccess, in the namespace of the request.
+// reviewLocalAccess answers a LocalSubjectAccessReview: whether the given user may do something in the namespace of
+// the request.
 func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.LocalSubjectAccessReview)

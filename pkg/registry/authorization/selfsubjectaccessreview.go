@@ -13,21 +13,21 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// selfSubjectAccessReviewKind is the row of selfsubjectaccessreviews.
+// selfSubjectAccessReviewKind is the row of selfsubjectaccessreviews in the server's table of kinds.
 var selfSubjectAccessReviewKind = registry.Kind{
 	Resource: "selfsubjectaccessreviews",
 	Object:   &authorizationv1.SelfSubjectAccessReview{},
 	Answer:   reviewSelfAccess,
 }
 
-// validateSelfSubjectAccessReview checks a question about the caller's permission.
+// validateSelfSubjectAccessReview checks a review of the caller's permission.
 func validateSelfSubjectAccessReview(o *authorizationv1.SelfSubjectAccessReview) field.ErrorList {
 	f := validation.Findings{Errs: accessAttributes(o.Spec.ResourceAttributes, o.Spec.NonResourceAttributes)}
 	f.Merge(resourceSelectors(o.Spec.ResourceAttributes), noMetadata(&o.ObjectMeta, false))
 	return f.Errs
 }
 
-// reviewSelfAccess answers whether the caller may do something.
+// reviewSelfAccess answers a SelfSubjectAccessReview: whether the caller may do something.
 func reviewSelfAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectAccessReview)

@@ -12,17 +12,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// selfSubjectRulesReviewKind is the row of selfsubjectrulesreviews.
+// selfSubjectRulesReviewKind is the row of selfsubjectrulesreviews in the server's table of kinds.
 var selfSubjectRulesReviewKind = registry.Kind{
 	Resource: "selfsubjectrulesreviews",
 	Object:   &authorizationv1.SelfSubjectRulesReview{},
 	Answer:   reviewSelfRules,
 }
 
-// Rules is the part of the server that lists the rules that apply to a user.
+// Rules is the part of the server that lists the RBAC rules of a user.
 type Rules struct{ authorizer.RuleResolver }
 
-// reviewSelfRules lists what the caller may do in a namespace.
+// reviewSelfRules answers a SelfSubjectRulesReview: what the caller may do in a namespace.
 func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 	rules := registry.PartOf[Rules](deps)
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// subjectAccessReviewKind is the row of subjectaccessreviews.
+// subjectAccessReviewKind is the row of subjectaccessreviews in the server's table of kinds.
 var subjectAccessReviewKind = registry.Kind{
 	Resource: "subjectaccessreviews",
 	Object:   &authorizationv1.SubjectAccessReview{},
 	Answer:   reviewAccess,
 }
 
-// validateSubjectAccessReview checks a question about a user's permission.
+// validateSubjectAccessReview checks a review of a user's permission.
 func validateSubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.ErrorList {
 	f := validation.Findings{Errs: accessReviewSpec(&o.Spec)}
 	f.Merge(noMetadata(&o.ObjectMeta, false))

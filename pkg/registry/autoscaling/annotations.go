@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// cpuUtilizationTarget is the target of an autoscaler without metrics, in percent.
+// cpuUtilizationTarget is the target CPU utilization, in percent, of an autoscaler without metrics.
 const cpuUtilizationTarget = 80
 
 // cpuUtilization is a metric: the average CPU utilization of the pods, in percent of their requests.
@@ -22,7 +22,7 @@ func cpuUtilization(percent int32) autoscalingv2.MetricSpec {
 	}
 }
 
-// These annotations of autoscaling/v1 carry the fields that only autoscaling/v2 has.
+// These are the annotations of autoscaling/v1 with the fields that only autoscaling/v2 has.
 const (
 	metricsAnnotation        = "autoscaling.alpha.kubernetes.io/metrics"
 	currentMetricsAnnotation = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -30,8 +30,8 @@ const (
 	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// dropAutoscalerAnnotations removes the annotations that stand for fields. Next to the fields themselves they would be
-// outdated copies.
+// dropAutoscalerAnnotations removes these annotations from an object of v2. There, the fields have the values, and
+// the annotations would be outdated copies.
 func dropAutoscalerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		metricsAnnotation,

@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert autoscalers. In v1 only the pods' average CPU utilization has a field. The other fields of v2 are
-// annotations in v1.
+// conversions convert autoscalers. v1 has a field only for the average CPU utilization of the pods. The other
+// fields of v2 are annotations in v1.
 func conversions() []conversion.Function {
 	return []conversion.Function{conversion.Renamed(autoscalerFromV1), conversion.Renamed(autoscalerToV1)}
 }
@@ -30,7 +30,7 @@ func autoscalerFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalin
 	if len(out.Spec.Metrics) == 0 {
 		out.Spec.Metrics = []autoscalingv2.MetricSpec{cpuUtilization(cpuUtilizationTarget)}
 	}
-	// The names in the annotation are those of Go. They differ from v2's JSON names only in case.
+	// The annotation has the names of Go fields. They differ from the JSON names of v2 only in their case.
 	var behavior autoscalingv2.HorizontalPodAutoscalerBehavior
 	if decodeAnnotation(in.Annotations, behaviorAnnotation, &behavior) && behavior != (autoscalingv2.HorizontalPodAutoscalerBehavior{}) {
 		out.Spec.Behavior = &behavior
@@ -102,7 +102,7 @@ func autoscalerToV1(in *autoscalingv2.HorizontalPodAutoscaler, out *autoscalingv
 	return nil
 }
 
-// decodeAnnotation tells whether the annotation is there and well-formed.
+// decodeAnnotation decodes the JSON in an annotation. It returns false if the annotation is missing or malformed.
 func decodeAnnotation(annotations map[string]string, name string, into any) bool {
 	value, found := annotations[name]
 	return found && json.Unmarshal([]byte(value), into) == nil
@@ -116,7 +116,7 @@ func mapped[In, Out any](in []In, convert func(In) Out) []Out {
 	return out
 }
 
-// The annotation of the behavior uses the field names of kube-apiserver's internal type.
+// The annotation has the field names of kube-apiserver's internal type.
 type (
 	goBehavior struct {
 		ScaleUp, ScaleDown *goScalingRules

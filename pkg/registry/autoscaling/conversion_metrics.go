@@ -13,7 +13,7 @@ func metricFromV1(in autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 		if m.AverageValue != nil {
 			target.Type = autoscalingv2.AverageValueMetricType
 		}
-		// v1 always writes a value. A zero value together with an average stands for a missing value.
+		// v1 always has a value. If there is an average, a value of 0 means that the value isn't set.
 		if m.AverageValue == nil || !m.TargetValue.IsZero() {
 			target.Value = &m.TargetValue
 		}
@@ -168,7 +168,7 @@ func metricStatusToV1(in autoscalingv2.MetricStatus) autoscalingv1.MetricStatus 
 	return out
 }
 
-// orZero returns a quantity that v1 always writes, or zero if it is missing.
+// orZero returns a quantity, or 0 if it is nil. v1 has no way to leave the quantity out.
 func orZero(q *resource.Quantity) resource.Quantity {
 	if q == nil {
 		return resource.Quantity{}

@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is stored as v2. In v1, annotations carry the fields that only v2 has.
+// Group is the API group autoscaling. Its objects are stored as v2. In v1, annotations hold the fields that only v2
+// has.
 var Group = registry.Group{
 	Name: "autoscaling",
 	Versions: []registry.Version{

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// horizontalPodAutoscalerKind is the row of horizontalpodautoscalers.
+// horizontalPodAutoscalerKind is the row of horizontalpodautoscalers in the server's table of kinds.
 var horizontalPodAutoscalerKind = registry.Kind{
 	Resource:   "horizontalpodautoscalers",
 	ShortNames: []string{"hpa"},
@@ -64,7 +64,7 @@ func defaultHorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	}
 }
 
-// defaultScalingRules sets the missing rules of one direction.
+// defaultScalingRules sets the defaults of the rules for one direction, up or down.
 func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscalingv2.HPAScalingRules) *autoscalingv2.HPAScalingRules {
 	if rules == nil {
 		rules = &autoscalingv2.HPAScalingRules{}
@@ -79,8 +79,8 @@ func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscaling
 	return rules
 }
 
-// defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1 HorizontalPodAutoscaler. The conversion sets
-// the defaults of its metrics, because they may be in an annotation.
+// defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1 HorizontalPodAutoscaler. It doesn't set
+// those of metrics, which may be in an annotation: the conversion to v2 sets them.
 func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) {
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
 }
@@ -92,7 +92,7 @@ func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) f
 	return f.Errs
 }
 
-// validateHorizontalPodAutoscalerUpdate checks an autoscaler that replaces another.
+// validateHorizontalPodAutoscalerUpdate checks an update of an autoscaler.
 func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(autoscalerSpec(&o.Spec, &old.Spec))
@@ -107,7 +107,7 @@ func validateHorizontalPodAutoscalerStatusUpdate(o, old *autoscalingv2.Horizonta
 	return f.Errs
 }
 
-// autoscalerSpec checks a spec that replaces an old one, or none.
+// autoscalerSpec checks a spec. old is the stored spec, or nil on create.
 func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
@@ -128,13 +128,13 @@ func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.
 	return f.Errs
 }
 
-// measuredWithoutPods tells whether a metric has a value while there are no pods. Only such a metric can scale from
-// zero pods (KEP-2021).
+// measuredWithoutPods reports whether a metric has a value when there are no pods. Only such a metric can scale a
+// workload up from zero pods (KEP-2021).
 func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }
 
-// checkVersion returns an error for an invalid apiVersion of a reference.
+// checkVersion returns an error if the apiVersion in a reference is invalid.
 type checkVersion func(apiVersion string) error
 
 func anyVersion(string) error { return nil }
@@ -152,8 +152,9 @@ func versionWithGroup(apiVersion string) error {
 	return err
 }
 
-// scaleTargetVersion returns the check of the scale target's apiVersion. A target that keeps its kind may keep an
-// invalid apiVersion. In the core group only one kind can be scaled.
+// scaleTargetVersion returns the check of the apiVersion in scaleTargetRef. If an update changes neither kind nor
+// apiVersion, an invalid apiVersion stays valid. A ReplicationController is in the core group; every other target
+// must have a group.
 func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	switch target := spec.ScaleTargetRef; {
 	case old != nil && old.ScaleTargetRef.APIVersion == target.APIVersion && old.ScaleTargetRef.Kind == target.Kind:
@@ -164,8 +165,8 @@ func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) ch
 	return versionWithGroup
 }
 
-// describedObjectVersion returns the check of the apiVersion of a metric's object. If the old spec has an invalid
-// apiVersion, the new one may have invalid ones too.
+// describedObjectVersion returns the check of the apiVersion in a metric's describedObject. If the stored spec has
+// an invalid apiVersion, an update may have invalid ones.
 func describedObjectVersion(old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	if old != nil && slices.ContainsFunc(old.Metrics, func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && wellFormedVersion(m.Object.DescribedObject.APIVersion) != nil
@@ -184,12 +185,12 @@ func reference(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference,
 	return f.Errs
 }
 
-// metricSource is one of the five members of a metric.
+// metricSource is one of the five fields of a metric that name its source.
 type metricSource struct {
 	is   autoscalingv2.MetricSourceType
 	name string
 	set  bool
-	// check checks the source, if it is the metric's first one.
+	// check checks the source. It is called for the first source of a metric only.
 	check func(*field.Path) field.ErrorList
 }
 
@@ -235,7 +236,7 @@ func metricSources(m *autoscalingv2.MetricSpec, version checkVersion) []metricSo
 	}
 }
 
-// metricSpec checks that a metric has the source of its type, and no other.
+// metricSpec checks that a metric has exactly one source, the one that its type names.
 func metricSpec(path *field.Path, m *autoscalingv2.MetricSpec, version checkVersion) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(m.Type == "", field.Required(path.Child("type"), "must specify a metric source type"))
@@ -293,7 +294,7 @@ func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.Error
 	return f.Errs
 }
 
-// These are the longest times, in seconds, that a scaling rule can look back.
+// The longest times, in seconds, that a scaling rule may look back.
 const (
 	maxScalingPeriod       = 1800
 	maxStabilizationWindow = 3600
@@ -330,7 +331,7 @@ func between(path *field.Path, value, least, most int32, tooLow string) field.Er
 	return f.Errs
 }
 
-// horizontalPodAutoscalerColumns shows the target and the metrics.
+// horizontalPodAutoscalerColumns makes the rows of kubectl get. They show the target and the metrics.
 var horizontalPodAutoscalerColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -352,7 +353,8 @@ var horizontalPodAutoscalerColumns = printers.Of(
 		}
 	})
 
-// metrics shows the value and the target of the first metrics. Metrics and their statuses are in the same order.
+// metrics shows the current value and the target of the first metrics. The status has the metrics in the same order
+// as the spec.
 func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	if len(h.Spec.Metrics) == 0 {
 		return printers.None
@@ -368,7 +370,7 @@ func metrics(h *autoscalingv2.HorizontalPodAutoscaler) string {
 	return printers.First(2, shown, ", ")
 }
 
-// metric shows the source of a metric.
+// metric shows the current value and the target of one metric.
 func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) string {
 	switch {
 	case spec.External != nil:
@@ -405,7 +407,7 @@ func metric(spec *autoscalingv2.MetricSpec, status *autoscalingv2.MetricStatus) 
 	return "<unknown type>"
 }
 
-// valueMetric is a metric with an average or a total as its target.
+// valueMetric shows a metric whose target is an average value or a total value.
 func valueMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	value, suffix, wanted := printers.Unknown, "", target.Value
 	if target.AverageValue != nil {
@@ -421,7 +423,7 @@ func valueMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.Metr
 	return value + "/" + wanted.String() + suffix
 }
 
-// utilizationMetric is a metric with an average, or a percentage of the request, as its target.
+// utilizationMetric shows a metric whose target is an average value, or a percentage of the request.
 func utilizationMetric(target *autoscalingv2.MetricTarget, current *autoscalingv2.MetricValueStatus) string {
 	percent := func(p *int32, otherwise string) string {
 		if p == nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// scaleConversions convert the Scale of autoscaling/v1 and those of older groups. The selector is a string in
-// autoscaling/v1. Older groups have the selector as labels too.
+// scaleConversions convert between the Scale of autoscaling/v1 and the Scale of older groups. In autoscaling/v1,
+// the selector is a string. The older groups also have the selector as a set of labels.
 func scaleConversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Different(scaleFromExtensions),
 		conversion.Different(scaleToExtensions),
-		// The Scales of the other two versions are the same types under other names.
+		// The Scale of the other two versions has the same fields, but another Go type.
 		conversion.Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
 			var scale extensionsv1beta1.Scale
 			if err := conversion.CopyFields(in, &scale); err != nil {

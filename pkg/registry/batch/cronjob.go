@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// cronJobKind is the row of cronjobs.
+// cronJobKind is the row of cronjobs in the server's table of kinds.
 var cronJobKind = registry.Kind{
 	Resource:   "cronjobs",
 	ShortNames: []string{"cj"},
@@ -52,7 +52,7 @@ func defaultCronJob(c *batchv1.CronJob) {
 	defaultJobSpec(&c.Spec.JobTemplate.Spec)
 }
 
-// maxCronJobName leaves room for the suffix of 11 characters in the names of its jobs.
+// maxCronJobName bounds the name of a CronJob. The names of its jobs have a suffix of 11 characters.
 const maxCronJobName = utilvalidation.DNS1035LabelMaxLength - 11
 
 // validateCronJob checks a new cron job.
@@ -63,7 +63,7 @@ func validateCronJob(o *batchv1.CronJob) field.ErrorList {
 	return f.Errs
 }
 
-// validateCronJobUpdate checks a cron job that replaces another.
+// validateCronJobUpdate checks an update of a cron job.
 func validateCronJobUpdate(o, old *batchv1.CronJob) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(cronJobSpec(validation.SpecPath, &o.Spec, &old.Spec))
@@ -99,7 +99,8 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 	return f.Errs
 }
 
-// schedule checks a schedule. The time zone belongs in its own field, but an update may keep one in the schedule.
+// schedule checks a schedule. A new schedule must not contain a time zone, which has a field of its own. An update
+// may keep one.
 func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
 	if err := cronSyntax(s.Schedule); err != nil {
@@ -114,7 +115,7 @@ func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// timeZonePart is the form of each part of a time zone's name, with the digits and signs of old names. See
+// timeZonePart is the form of each part of a time zone's name. Old names have digits and signs. See
 // https://data.iana.org/time-zones/theory.html#naming.
 var timeZonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
 
@@ -139,7 +140,7 @@ func timeZone(path *field.Path, zone *string) field.ErrorList {
 	return f.Errs
 }
 
-// cronJobColumns shows the schedule and the last run.
+// cronJobColumns makes the rows of kubectl get. They show the schedule and the last run.
 var cronJobColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -186,7 +187,8 @@ func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
 	if old == nil || warnings.Changed(c, old) {
 		jobSpecWarnings(&l, warnings.SpecPath.Child("jobTemplate", "spec"), &c.Spec.JobTemplate.Spec)
 	}
-	// A new cron job with such a schedule is invalid, so only an update gets the warning. The path is kube-apiserver's.
+	// A new CronJob with a time zone in its schedule is invalid, so only updates get the warning. The path is the
+	// same as in kube-apiserver.
 	if old != nil && strings.Contains(c.Spec.Schedule, "TZ") {
 		l.Add("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, " +
 			"see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details")

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has jobs, and cron jobs that create jobs on a schedule.
+// Group is the API group batch. It has jobs, and cron jobs, which create jobs on a schedule.
 var Group = registry.Group{
 	Name: "batch",
 	Versions: []registry.Version{

@@ -32,7 +32,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// jobKind is the row of jobs.
+// jobKind is the row of jobs in the server's table of kinds.
 var jobKind = registry.Kind{
 	Resource:   "jobs",
 	Categories: []string{"all"},
@@ -79,12 +79,13 @@ func defaultJob(j *batchv1.Job) {
 	defaultJobSpec(spec)
 }
 
-// validateJob checks a new job. The server has generated the selector before.
+// validateJob checks a new job. By then, the server has generated the selector.
 func validateJob(o *batchv1.Job) field.ErrorList {
 	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }
 
-// job checks a job that may be older than the labels with a domain.
+// job checks a job. domainLabels is false for a job whose pod template has only the labels without a domain, which
+// older servers generated.
 func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(generatedSelector(o, domainLabels), jobSpec(validation.SpecPath, &o.Spec))
@@ -96,7 +97,7 @@ func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// generatedSelector checks a job that doesn't bring its own selector: the selector must be the generated one, and the
+// generatedSelector checks a job with a generated selector. The selector must be the generated one, and the pod
 // template must have its labels.
 func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
@@ -147,7 +148,7 @@ func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// validateJobUpdate checks a job that replaces another.
+// validateJobUpdate checks an update of a job.
 func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
 	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]
@@ -168,7 +169,7 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// completionsUpdate checks that completions change only for an indexed job, and only together with parallelism
+// completionsUpdate checks that completions changes only for an indexed job, and only together with parallelism
 // (KEP-3715).
 func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorList {
 	switch {
@@ -180,8 +181,8 @@ func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorLis
 	return field.ErrorList{field.Invalid(path, s.Completions, "can only be modified in tandem with spec.parallelism")}
 }
 
-// jobTemplateUpdate checks that a job's pod template doesn't change. While a suspended job has no running pods, its
-// node selection (KEP-2926), its resources (KEP-5440) and its metadata may change.
+// jobTemplateUpdate checks that the pod template of a job doesn't change. If the job is suspended and has no
+// running pods, its node selection (KEP-2926), its resources (KEP-5440) and the template's metadata may change.
 func jobTemplateUpdate(path *field.Path, t *corev1.PodTemplateSpec, old *batchv1.Job) field.ErrorList {
 	was := old.Spec.Template.DeepCopy()
 	suspended := ptr.Deref(old.Spec.Suspend, false)
@@ -220,7 +221,7 @@ func takeResources(containers, from []corev1.Container) {
 	}
 }
 
-// internalTemplate is a pod template in the form in which messages of kube-apiserver show it.
+// internalTemplate is a pod template in the form in which kube-apiserver's messages show it.
 type internalTemplate struct {
 	metav1.ObjectMeta
 	Spec podvalidation.InternalPodSpec
@@ -230,8 +231,8 @@ func internalTemplateOf(t *corev1.PodTemplateSpec) internalTemplate {
 	return internalTemplate{t.ObjectMeta, podvalidation.InternalPodSpecOf(&t.Spec)}
 }
 
-// jobStorage warns of deletions that leave pods behind. Through batch/v1 a deletion orphans the pods by default, which
-// few users expect.
+// jobStorage is the storage of jobs. It warns of deletions that leave pods behind: through batch/v1, a deletion
+// orphans the pods by default, which few users expect.
 type jobStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &jobStorage{}
@@ -260,17 +261,18 @@ func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.Validat
 	return j.Storage.DeleteCollection(ctx, validate, options, list)
 }
 
-// These labels of pods name their job. They are older than the labels with a prefix.
+// The labels by which the pods of a job name the job. They are older than the labels with the prefix
+// batch.kubernetes.io/.
 const (
 	legacyJobNameLabel       = "job-name"
 	legacyControllerUIDLabel = "controller-uid"
 )
 
-// selectOwnPods adds the job's name and uid to the labels of the template, and makes the selector match the uid. Labels
-// that are already there stay, and validation checks them.
+// selectOwnPods adds the job's name and UID to the labels of the pod template, and makes the selector match the
+// UID. Labels that the client has set stay, and validation checks them.
 //
-// The labels of the template are changed in place. By default (see defaultJob) they are also the job's own labels, so
-// the job gets the new labels too.
+// The labels of the template are changed in place. By default (see defaultJob), the job has the same map of labels,
+// so the job gets the new labels too.
 func selectOwnPods(_ context.Context, j *batchv1.Job) {
 	if ptr.Deref(j.Spec.ManualSelector, false) {
 		return
@@ -295,7 +297,7 @@ func setIfAbsent(labels *map[string]string, key, value string) {
 	}
 }
 
-// jobColumns shows the progress.
+// jobColumns makes the rows of kubectl get. They show the progress.
 var jobColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -341,7 +343,8 @@ func jobStatus(j *batchv1.Job) string {
 	return "Running"
 }
 
-// completions shows the reached and the requested completions. A work queue needs one pod that succeeds.
+// completions shows how many completions the job has reached, and how many it needs. A job that works through a
+// queue needs one pod that succeeds.
 func completions(j *batchv1.Job) string {
 	switch {
 	case j.Spec.Completions != nil:
@@ -363,7 +366,7 @@ func jobDuration(j *batchv1.Job) string {
 	}
 }
 
-// jobDeletionWarnings warns that the deletion orphans the job's pods, which is the default of batch/v1.
+// jobDeletionWarnings warns of a deletion that orphans the job's pods.
 const jobDeletionWarnings = "child pods are preserved by default when jobs are deleted; " +
 	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 

@@ -29,7 +29,8 @@ var (
 	conditionStatuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
-// chosenOneOf does the same as requiredOneOf. If the value is missing, the message lists the known values.
+// chosenOneOf checks a required value that must be one of a list, like requiredOneOf. If the value is missing, its
+// message lists the known values.
 func chosenOneOf[T ~string](path *field.Path, value T, allowed []T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("valid values: %q", allowed))}
@@ -44,7 +45,7 @@ func tooMany(path *field.Path, n, most int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path, n, most)}
 }
 
-// failurePolicy checks the rules for failed pods (KEP-3329).
+// failurePolicy checks podFailurePolicy, the rules for pods that fail (KEP-3329).
 func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.PodFailurePolicy == nil {
 		return nil
@@ -99,7 +100,7 @@ func failureExitCodes(path *field.Path, r *batchv1.PodFailurePolicyOnExitCodesRe
 	return f.Errs
 }
 
-// successPolicy checks the rules by which an indexed job succeeds early (KEP-3998).
+// successPolicy checks the rules by which an indexed job succeeds before all its indexes do (KEP-3998).
 func successPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.SuccessPolicy == nil || s.Completions == nil {
 		return nil
@@ -141,10 +142,10 @@ func successRule(path *field.Path, r *batchv1.SuccessPolicyRule, completions int
 	return f.Errs
 }
 
-// interval is a range of indexes, both ends included.
+// interval is a range of indexes, from first to last, both included.
 type interval struct{ first, last int32 }
 
-// parseIndexes reads a list of indexes such as 1,3-5, all of them below completions.
+// parseIndexes parses a list of indexes, such as "1,3-5". All indexes must be below completions.
 func parseIndexes(list string, completions int32) ([]interval, error) {
 	var all []interval
 	if list == "" {

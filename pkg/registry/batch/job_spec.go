@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// defaultJobSpec sets the defaults of a job's spec, including that of a CronJob's template.
+// defaultJobSpec sets the defaults of a job's spec. A CronJob has such a spec in its template.
 func defaultJobSpec(s *batchv1.JobSpec) {
 	if s.PodFailurePolicy != nil {
 		for i := range s.PodFailurePolicy.Rules {
@@ -29,10 +29,10 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 }
 
 const (
-	// maxIndexedParallelism and maxFailedIndexes bound the lists of indexes in status.
+	// maxIndexedParallelism and maxFailedIndexes bound the length of the lists of indexes in the status.
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
-	// Above manyCompletions, a job with a backoff limit per index has the following lower limits.
+	// Above manyCompletions, a job with a backoff limit per index has the lower limits that follow.
 	manyCompletions                = 100_000
 	maxParallelismManyCompletions  = 10_000
 	maxFailedIndexesManyCompletion = 10_000
@@ -40,7 +40,8 @@ const (
 	maxManagedBy = 63
 )
 
-// jobScheduling refuses gang scheduling for a job's pods, because the feature gate WorkloadWithJob is off.
+// jobScheduling refuses the field for gang scheduling of a job's pods, because the feature gate WorkloadWithJob is
+// off.
 func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
 	return validation.GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
 }
@@ -93,7 +94,7 @@ func optionalCount[T ~int32 | ~int64](path *field.Path, n *T) field.ErrorList {
 	return validation.Nonnegative(path, *n)
 }
 
-// indexes checks the fields about the indexes of a job's pods (KEP-2214, KEP-3850).
+// indexes checks the fields about the indexes of an indexed job's pods (KEP-2214, KEP-3850).
 func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	var f validation.Findings
 	parallelism, failed, completions := ptr.Deref(s.Parallelism, 0), ptr.Deref(s.MaxFailedIndexes, 0), ptr.Deref(s.Completions, 0)
@@ -122,8 +123,8 @@ func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// jobRestartPolicy checks that pods end. Always is the default of a missing policy, so the error for Always is that of
-// a missing one.
+// jobRestartPolicy checks that the containers of a job's pods aren't restarted forever. The policy Always is the
+// default of pods, so it may mean that the user has set none: its error is the one for a missing policy.
 func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyAlways, "":
@@ -140,7 +141,7 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 }
 
-// jobSpecWarnings warns of the spec of a job or of a job template.
+// jobSpecWarnings returns the warnings about the spec of a job or a job template.
 func jobSpecWarnings(l *warnings.List, path *field.Path, spec *batchv1.JobSpec) {
 	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion &&
 		ptr.Deref(spec.Completions, 0) > 100_000 && ptr.Deref(spec.Parallelism, 0) > 10_000 {

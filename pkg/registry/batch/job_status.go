@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validateJobStatusUpdate checks a change of a job's status (KEP-4368). An invalid status from an older server stays
-// valid until it changes.
+// validateJobStatusUpdate checks an update of a job's status (KEP-4368). If an older server has stored an invalid
+// status, the invalid parts stay valid until they change.
 func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(jobCounts(&o.Status))
@@ -27,7 +27,7 @@ func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// jobCounts checks each number and list of a status.
+// jobCounts checks the numbers and lists of a status, each by itself.
 func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 	var f validation.Findings
 	f.Merge(
@@ -54,7 +54,7 @@ func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 	return f.Errs
 }
 
-// jobConditions are the conditions that end a job, or announce its end.
+// jobConditions are the types of conditions that end a job, or announce its end.
 type jobConditions struct{ complete, failed, successMet, failureTarget, suspended bool }
 
 func jobConditionsOf(s *batchv1.JobStatus) jobConditions {
@@ -69,7 +69,7 @@ func jobConditionIs(conditions []batchv1.JobCondition, t batchv1.JobConditionTyp
 
 func (c jobConditions) finished() bool { return c.complete || c.failed }
 
-// jobStatusUpdate is a status and the status that it replaces.
+// jobStatusUpdate is a new status, with the status that it replaces.
 type jobStatusUpdate struct {
 	spec   *batchv1.JobSpec
 	s, old *batchv1.JobStatus
@@ -81,8 +81,8 @@ func newJobStatusUpdate(o, old *batchv1.Job) jobStatusUpdate {
 	return jobStatusUpdate{&o.Spec, &o.Status, &old.Status, jobConditionsOf(&o.Status), jobConditionsOf(&old.Status)}
 }
 
-// jobStatusCheck is one check of a status update. The error is reported if the changed fields make the check apply and
-// the status is bad.
+// jobStatusCheck is one check of an update of the status. It reports an error only if the update changes the fields
+// that the check is about, and the new status is bad.
 type jobStatusCheck struct {
 	applies, bad bool
 	err          *field.Error
@@ -166,7 +166,7 @@ func (u jobStatusUpdate) indexList(name string, applies bool, list string) jobSt
 	return jobStatusCheck{applies, err != nil, field.Invalid(validation.StatusPath.Child(name), list, fmt.Sprintf("error parsing %s: %v", name, err))}
 }
 
-// overlap checks that no index is both failed and completed.
+// overlap checks that no index is both in failedIndexes and in completedIndexes.
 func (u jobStatusUpdate) overlap(applies bool, failed string) jobStatusCheck {
 	check := jobStatusCheck{applies: applies}
 	n := ptr.Deref(u.spec.Completions, 0)

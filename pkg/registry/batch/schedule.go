@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// cronField is a field of a crontab line, see crontab(5).
+// cronField is one of the five fields of a schedule, see crontab(5).
 type cronField struct {
 	min, max int
-	names    []string // names of the values, beginning with that of min
+	names    []string // names of the values, from min on
 }
 
 var cronFields = []cronField{
@@ -25,8 +25,8 @@ var cronFields = []cronField{
 
 var cronNicknames = []string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 
-// cronSyntax checks a schedule by the grammar of the CronJob controller: five fields or a nickname, after an optional
-// time zone.
+// cronSyntax checks a schedule by the grammar of the CronJob controller: five fields, or a nickname such as @daily.
+// A time zone may come first.
 func cronSyntax(line string) error {
 	if strings.HasPrefix(line, "TZ=") || strings.HasPrefix(line, "CRON_TZ=") {
 		zone, rest, found := strings.Cut(line, " ")
@@ -72,7 +72,7 @@ func cronNickname(s string) error {
 	return nil
 }
 
-// check reads a range with a step, such as 1-5/2.
+// check checks one range of a field. A range may have a step, such as 1-5/2.
 func (f cronField) check(part string) error {
 	bounds := strings.Split(part, "/")
 	ends := strings.Split(bounds[0], "-")

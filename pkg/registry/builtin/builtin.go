@@ -1,4 +1,4 @@
-// Package builtin is the table of the kinds that kube-apiserver serves. A server takes its
+// Package builtin has the table of all kinds that kube-apiserver serves and miniapi serves too. A server takes its
 // scheme, its codecs and its storages from this table.
 //
 // The table has no custom resources. A server with other groups makes a registry.Table of its own.
@@ -34,7 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/storagemigration"
 )
 
-// Table returns the table, which the first call in a process makes.
+// Table returns the table. The first call in a process makes it.
 func Table() *registry.Table { return table() }
 
 var table = sync.OnceValue(func() *registry.Table {

@@ -1,7 +1,7 @@
 package builtin_test
 
 import (
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand" //nolint:depguard // randfill takes a Source of this package
 	"path"
 	"reflect"
 	"testing"
@@ -31,7 +31,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// pairs returns the kinds whose Go types differ between the hub and another version.
+// pairs returns each kind that has different Go types in the hub and in another version. The hub is the version to
+// which all other versions convert.
 func pairs() []conversion.Pair {
 	var all []conversion.Pair
 	scheme := builtin.Table().Scheme()
@@ -48,8 +49,8 @@ func pairs() []conversion.Pair {
 	return all
 }
 
-// TestRoundTripThroughHub checks that the hub keeps all fields of every version, because storage has the version of the
-// hub.
+// TestRoundTripThroughHub checks that no field of any version is lost by a conversion to the hub and back, because
+// objects are stored as the hub.
 func TestRoundTripThroughHub(t *testing.T) {
 	t.Parallel()
 	s := builtin.Table().Scheme()
@@ -78,7 +79,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 	}
 }
 
-// validValues are fillers for types in which not every random value is valid.
+// validValues fill those types in which not every random value is valid.
 func validValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {
@@ -104,7 +105,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *appsv1beta2.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
-		// The node's name is also in the topology, with the same value.
+		// v1beta1 has the node's name in two places, with the same value.
 		func(e *discoveryv1beta1.Endpoint, c randfill.Continue) {
 			c.FillNoCustom(e)
 			e.NodeName = nil
@@ -114,25 +115,25 @@ func validValues(serializer.CodecFactory) []any {
 				e.Topology["topology.kubernetes.io/zone"] = c.String(0)
 			}
 		},
-		// The test sets a target, because a default would replace a missing one. The test sets no current
-		// utilization, because the conversion keeps it in an annotation.
+		// The test sets a target, because the default would replace a missing one. It sets no current utilization,
+		// because the conversion stores it in an annotation.
 		func(h *autoscalingv1.HorizontalPodAutoscaler, c randfill.Continue) {
 			c.FillNoCustom(h)
 			percent := c.Int31n(100)
 			h.Spec.TargetCPUUtilizationPercentage, h.Status.CurrentCPUUtilizationPercentage = &percent, nil
 		},
-		// Every request has a signer.
+		// A request in v1beta1 without a signer gets one by default.
 		func(r *certificatesv1beta1.CertificateSigningRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			signer := c.String(0)
 			r.SignerName = &signer
 		},
-		// v1 has no fields for the key outside of the request.
+		// In v1, the key is only in the certificate request.
 		func(r *certificatesv1beta1.PodCertificateRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			r.PKIXPublicKey, r.ProofOfPossession = nil, nil
 		},
-		// A device has exactly one kind of content.
+		// A device in v1beta1 has its fields in "basic". It must be set.
 		func(d *resourcev1beta1.Device, c randfill.Continue) {
 			c.Fill(&d.Name)
 			d.Basic = &resourcev1beta1.BasicDevice{}
@@ -141,7 +142,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *rbacv1alpha1.Subject, c randfill.Continue) {
 			s.Kind, s.APIVersion, s.Name = "User", rbacv1alpha1.SchemeGroupVersion.String(), c.String(0)
 		},
-		// Zero shares need an annotation, which this function can't set.
+		// A priority level with zero shares has an annotation, which this function can't set.
 		func(l *flowcontrolv1beta3.LimitedPriorityLevelConfiguration, c randfill.Continue) {
 			c.FillNoCustom(l)
 			l.NominalConcurrencyShares = 1 + c.Int31n(100)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand" //nolint:depguard // randfill takes a Source of this package
 	"runtime/debug"
 	"testing"
 
@@ -27,8 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// FuzzObjects sends unlikely objects through all steps of a request, in every version of every row. Invalid objects may
-// cause errors, but no panic.
+// FuzzObjects sends random objects through all steps of a request, in every version of every kind. An invalid
+// object may cause an error, but no panic.
 func FuzzObjects(f *testing.F) {
 	for seed, unset := range []float64{0.2, 0.5, 0.5, 0.8} {
 		f.Add(int64(seed), unset)
@@ -55,7 +55,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// send creates, updates and shows objects of a kind. A panic becomes its error.
+// send creates, updates and prints objects of a kind. It returns a panic as an error.
 func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *randfill.Filler) (err error) {
 	t.Helper()
 	object := func() runtime.Object {
@@ -81,7 +81,8 @@ func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *ran
 		}
 		return hub
 	}
-	ctx := klog.NewContext(through(gvk.GroupVersion()), logr.Discard()) // validation logs each error that it finds twice
+	// Some validation logs its errors a second time.
+	ctx := klog.NewContext(through(gvk.GroupVersion()), logr.Discard())
 	table := printers.TableConvertor(printers.Default)
 	if k.Printer != nil {
 		table = printers.TableConvertor(*k.Printer)
@@ -134,7 +135,7 @@ func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *ran
 	return nil
 }
 
-// anyValues are fillers for types that are decoded from text, so that not every value is possible.
+// anyValues fill types that are decoded from text, for which not every random value exists.
 func anyValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {
@@ -149,7 +150,7 @@ func anyValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, c randfill.Continue) {
 			e.Raw = []byte([]string{"null", "{}", "[]", "1", `{"apiVersion":"v1","kind":"Pod"}`}[c.Intn(5)])
 		},
-		// These texts have a meaning in some fields, so that the code behind the meaning runs.
+		// Some texts have a meaning in some fields. The test includes them, so that the code for that meaning runs.
 		func(s *string, c randfill.Continue) {
 			texts := []string{"", "a", "-", "a/b", "example.com/a", "*", "10.0.0.1", "::1", "10.0.0.0/8", "::/0", "* * * * *",
 				"TZ=UTC * * * * *", "Europe/Berlin", "1Gi", "self", "a == b", "(", "[", "https://a/b?c#d", "a:b@sha256:c",

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDecodedWithoutKind checks that decoded objects of the hub have no kind, from every version and in every media
-// type.
+// TestDecodedWithoutKind checks that objects have no apiVersion and kind after they are decoded and converted to
+// the hub, from every version and in every media type. The hub is the version to which all other versions convert.
 func TestDecodedWithoutKind(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -69,8 +69,8 @@ func TestDecodedWithoutKind(t *testing.T) {
 	}
 }
 
-// TestUnsafeConversionKeepsOriginal checks that the conversion of an object to a version doesn't change the object,
-// which other goroutines may read.
+// TestUnsafeConversionKeepsOriginal checks that a conversion doesn't change its original, which other goroutines
+// may read.
 func TestUnsafeConversionKeepsOriginal(t *testing.T) {
 	t.Parallel()
 	original := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Data: map[string]string{"key": "value"}}

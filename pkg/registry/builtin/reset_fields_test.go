@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand" //nolint:depguard // randfill takes its Source
+	"math/rand" //nolint:depguard // randfill takes a Source of this package
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +22,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// endpoints returns the endpoints of a row by their paths below the resource.
+// endpoints returns the endpoints of a kind, by their path below the resource.
 func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	all := map[string]registry.UpdateStrategy{"": main}
 	if main.Kind.Status {
 		all["/status"] = registry.StatusStrategy{Strategy: main}
 	}
 	for _, s := range main.Kind.Subresources {
-		// TestPodPartsOwnTheirFields checks the subresources of pods.
+		// TestPodPartsOwnTheirFields checks these subresources of pods.
 		if s.Update != nil && main.Kind.Resource != "pods" {
 			all["/"+s.Name] = s.Update(main)
 		}
@@ -37,21 +37,22 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// ownedButFixed are fields that an endpoint doesn't change although an apply on it owns them, as in kube-apiserver.
+// ownedButFixed are fields that an apply owns, although its endpoint doesn't change them. kube-apiserver does the
+// same.
 var ownedButFixed = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
 
-// changedButNeverOwned are fields that an endpoint can change although an apply on it never owns them, as in
-// kube-apiserver.
+// changedButNeverOwned are fields that an endpoint can change, although an apply never owns them. kube-apiserver
+// does the same.
 var changedButNeverOwned = map[string]string{
 	"certificatesigningrequests/status status.conditions": "the endpoint keeps approvals and denials, and signers update the other conditions",
 	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",
 }
 
-// TestResetFields checks two lists of fields for every endpoint of every row: those that an update doesn't change, and
-// those that an apply never owns. Both must be the same. If an apply owned a field that can't change, the response
-// would claim that the apply has set the field, and other applies would conflict.
+// TestResetFields compares two lists of fields for every endpoint of every kind: the fields that an update doesn't
+// change, and the fields that an apply never owns. They must be the same. If an apply owned a field that it can't
+// change, other applies of the field would conflict without a reason.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
 	table := builtin.Table().Groups()
@@ -93,14 +94,14 @@ func TestResetFields(t *testing.T) {
 	}
 }
 
-// userMetadata are the fields of metadata that a client may change.
+// userMetadata are the fields of metadata that a client can change.
 var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferences"}
 
-// fieldChanges updates objects at random. The function returns the fields of metadata, spec and status that never
-// change, and those that change at least once.
+// fieldChanges updates objects at random. It returns the fields that never change, and the fields that change at
+// least once.
 func fieldChanges(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (fixed, changed []string) {
 	t.Helper()
-	seen := map[string]bool{} // whether the field has changed
+	seen := map[string]bool{} // true if the field has changed
 	for seed := range int64(12) {
 		old, sent := filled(t, k, 2*seed), filled(t, k, 2*seed+1)
 		updated := sent.DeepCopyObject()
@@ -137,7 +138,7 @@ func filled(t *testing.T, k *registry.Kind, seed int64) runtime.Object {
 	return object
 }
 
-// fieldsOf returns the fields of an object's metadata, spec and status by their dotted paths.
+// fieldsOf returns the fields of an object's metadata, spec and status, by their dotted paths.
 func fieldsOf(t *testing.T, object runtime.Object) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -156,7 +157,7 @@ func fieldsOf(t *testing.T, object runtime.Object) map[string]any {
 	return fields
 }
 
-// covers tells whether a set has a field or a parent of the field.
+// covers reports whether a set contains a field, or a parent of the field.
 func covers(set *fieldpath.Set, field string) bool {
 	if set == nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// row returns a row of the table.
+// row returns the row of a resource.
 func row(t *testing.T, group, resource string) *registry.Kind {
 	t.Helper()
 	if k := builtin.Table().Row(schema.GroupResource{Group: group, Resource: resource}); k != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestScaleAsTable checks the columns of kubectl get --subresource=scale: the desired and the present number of
+// TestScaleAsTable checks the columns of kubectl get --subresource=scale: the desired and the current number of
 // replicas.
 func TestScaleAsTable(t *testing.T) {
 	t.Parallel()
@@ -51,8 +51,8 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// TestScaleManagedFields checks the managed fields of a scale. An update sees the managers of the number of
-// replicas, and a response has none.
+// TestScaleManagedFields checks the managed fields of a Scale. During an update, they have the managers of the
+// number of replicas. In a response, there are none.
 func TestScaleManagedFields(t *testing.T) {
 	t.Parallel()
 	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestListItems checks that the items of a list have no kind of their own, as in kube-apiserver.
+// TestListItems checks that the items of a list have no apiVersion and kind, as in kube-apiserver.
 func TestListItems(t *testing.T) {
 	t.Parallel()
 	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})

@@ -10,14 +10,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDefaultsAreOfTheKind proves that each default of a row is for the row's kind, in a version that serves the
-// row. Any other default would have no effect.
+// TestDefaultsAreOfTheKind checks that each function in Kind.Defaults is for the Go type of that kind, in a version
+// that serves the kind. Otherwise, the function would never be called.
 func TestDefaultsAreOfTheKind(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		kinds := served(k)
 		if k.Resource == "serviceaccounts" {
-			// The subresource token takes this kind, which no row has.
+			// A client creates a TokenRequest at serviceaccounts/token. The kind has no row of its own.
 			kinds = append(kinds, schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"})
 		}
 		for _, d := range k.Defaults {

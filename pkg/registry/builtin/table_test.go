@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// served returns the kinds of a row in the group versions that serve it.
+// served returns the kinds of a row, one for each group version that serves it.
 func served(k *registry.Kind) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	table := builtin.Table().Groups()
@@ -49,7 +49,7 @@ func eachRow(t *testing.T, test func(*testing.T, *registry.Group, *registry.Kind
 	}
 }
 
-// through returns the context of a request through a group version.
+// through returns the context of a request that came through a group version.
 func through(gv schema.GroupVersion) context.Context {
 	ctx := genericapirequest.WithNamespace(context.Background(), "ns")
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, APIGroup: gv.Group, APIVersion: gv.Version})
@@ -87,7 +87,7 @@ func TestTableTypes(t *testing.T) {
 	})
 }
 
-// TestTableNames proves that no two rows share a name, a short name or a storage prefix.
+// TestTableNames checks that no two kinds share a name, a short name or a storage prefix.
 func TestTableNames(t *testing.T) {
 	t.Parallel()
 	owners := map[string]map[string]string{}
@@ -138,8 +138,8 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestTableVersions proves that each version of each row converts to the hub and back. The test also proves that
-// every version that a row names serves the row.
+// TestTableVersions checks that each version of each kind converts to the hub and back, and that every version that
+// a row names serves the kind. The hub is the version to which all other versions convert.
 func TestTableVersions(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
@@ -170,8 +170,8 @@ func TestTableVersions(t *testing.T) {
 	})
 }
 
-// TestTableHooks proves that each row's hooks and fields are for the row's type, and that they don't panic on an object
-// that has only defaults.
+// TestTableHooks checks that the hooks and the fields of each row are for the row's Go type, and that they don't
+// panic for an object that has only defaults.
 func TestTableHooks(t *testing.T) {
 	t.Parallel()
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {

@@ -31,7 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// certificateSigningRequestKind is the row of certificatesigningrequests.
+// certificateSigningRequestKind is the row of certificatesigningrequests in the server's table of kinds.
 var certificateSigningRequestKind = registry.Kind{
 	Resource:   "certificatesigningrequests",
 	ShortNames: []string{"csr"},
@@ -58,8 +58,8 @@ var certificateSigningRequestKind = registry.Kind{
 	Subresources: []registry.Subresource{{Name: "approval", Update: updateApproval}},
 }
 
-// defaultCertificateSigningRequestV1beta1 sets the defaults of a certificates.k8s.io/v1beta1 CertificateSigningRequest.
-// A request in the form of a kubelet's gets a signer for kubelets by default.
+// defaultCertificateSigningRequestV1beta1 sets the defaults of a certificates.k8s.io/v1beta1
+// CertificateSigningRequest. The default signer of a request that looks like a kubelet's is one for kubelets.
 func defaultCertificateSigningRequestV1beta1(r *certificatesv1beta1.CertificateSigningRequest) {
 	if r.Spec.Usages == nil {
 		r.Spec.Usages = []certificatesv1beta1.KeyUsage{
@@ -95,15 +95,15 @@ func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {
 	}
 }
 
-// isNode tells whether a request is for the identity of a node, and nothing else.
+// isNode reports whether the requested certificate has only the identity of a node.
 func isNode(csr *x509.CertificateRequest) bool {
 	return slices.Equal(csr.Subject.Organization, []string{"system:nodes"}) &&
 		strings.HasPrefix(csr.Subject.CommonName, "system:node:") &&
 		len(csr.EmailAddresses) == 0 && len(csr.URIs) == 0
 }
 
-// areUsages tells whether the usages are the given one and those of every TLS key. Keys of elliptic curves don't have
-// the usage "key encipherment".
+// areUsages reports whether the usages are those of a TLS key, with the given purpose. The usage "key encipherment"
+// is optional, because elliptic curve keys can't have it.
 func areUsages(usages []certificatesv1beta1.KeyUsage, auth certificatesv1beta1.KeyUsage) bool {
 	wanted := map[certificatesv1beta1.KeyUsage]bool{
 		auth: true,
@@ -123,19 +123,19 @@ func validateCertificateSigningRequest(o *certificatesv1.CertificateSigningReque
 	return signingRequest(o, nil, false)
 }
 
-// validateCertificateSigningRequestV1beta1 checks a new request sent as v1beta1. Early versions of v1beta1 have no
-// signers: a request without one gets the legacy signer, and its usages aren't checked.
+// validateCertificateSigningRequestV1beta1 checks a new request that was sent as v1beta1. Early clients of v1beta1
+// send no signer. Such a request gets the legacy signer, and its usages aren't checked.
 func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks a request that replaces another. Approval and certificate can't change
-// here: both have subresources.
+// validateCertificateSigningRequestUpdate checks an update of a request. The approval and the certificate can't
+// change here, because both have subresources.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }
 
-// validateCertificateSigningRequestApprovalUpdate checks an update through the approval subresource.
+// validateCertificateSigningRequestApprovalUpdate checks an update of certificatesigningrequests/approval.
 func validateCertificateSigningRequestApprovalUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, true)
 }
@@ -161,7 +161,7 @@ var keyUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageSMIME, certificatesv1.UsageServerAuth, certificatesv1.UsageSigning, certificatesv1.UsageTimestamping,
 }
 
-// signingRequest checks a request. Invalid parts that the old request has too stay valid.
+// signingRequest checks a request. If the stored request has the same invalid parts, they stay valid.
 func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")
@@ -220,7 +220,7 @@ func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, appr
 	return f.Errs
 }
 
-// requestConditions returns pointers to a request's conditions of a type. Changing the result changes the request.
+// requestConditions returns pointers to the conditions of the given type, so that the caller can change them.
 func requestConditions(o *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
 	var found []*certificatesv1.CertificateSigningRequestCondition
 	for i := range o.Status.Conditions {
@@ -299,7 +299,7 @@ func parseCertificates(data []byte) error {
 	return nil
 }
 
-// approvalStrategy is the strategy of certificatesigningrequests/approval. An update through it changes only the
+// approvalStrategy is the update strategy of certificatesigningrequests/approval. Such an update changes only the
 // conditions.
 type approvalStrategy struct{ registry.Strategy }
 
@@ -324,7 +324,8 @@ func (s approvalStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.S
 	return s.ResetFields([]string{"spec", "status.certificate"})
 }
 
-// setRequestAuthor sets the author of a new request to the user. The author that the client sends is ignored.
+// setRequestAuthor sets the author of a new request to the user who creates it. An author that the client has sent
+// is ignored.
 func setRequestAuthor(ctx context.Context, r *certificatesv1.CertificateSigningRequest) {
 	r.Spec.Username, r.Spec.UID, r.Spec.Groups, r.Spec.Extra = "", "", nil, nil
 	if user, ok := genericapirequest.UserFrom(ctx); ok {
@@ -338,15 +339,15 @@ func setRequestAuthor(ctx context.Context, r *certificatesv1.CertificateSigningR
 	}
 }
 
-// keepApproval keeps the conditions of approval and denial, which only the approval subresource changes.
+// keepApproval keeps the conditions Approved and Denied, which only the approval subresource changes.
 func keepApproval(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
 	keepRequestConditions(r, old, certificatesv1.CertificateApproved)
 	keepRequestConditions(r, old, certificatesv1.CertificateDenied)
 	setRequestConditionTimes(r, old)
 }
 
-// keepRequestConditions keeps the old conditions of a type. If their number has changed, the function keeps nothing,
-// and validation refuses the change.
+// keepRequestConditions keeps the stored conditions of a type. If the number of these conditions has changed, it
+// keeps nothing, and validation refuses the update.
 func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) {
 	now, was := requestConditions(r, t), requestConditions(old, t)
 	if len(now) != len(was) {
@@ -357,7 +358,7 @@ func keepRequestConditions(r, old *certificatesv1.CertificateSigningRequest, t c
 	}
 }
 
-// setRequestConditionTimes sets the missing times of conditions. The last transition comes from the old condition of
+// setRequestConditionTimes sets missing times of conditions. lastTransitionTime comes from the stored condition of
 // the same type and status, if there is one.
 func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) {
 	now := metav1.Now()
@@ -379,7 +380,7 @@ func setRequestConditionTimes(r, old *certificatesv1.CertificateSigningRequest) 
 	}
 }
 
-// certificateSigningRequestColumns shows the author, the signer and the state.
+// certificateSigningRequestColumns makes the rows of kubectl get. They show the author, the signer and the state.
 var certificateSigningRequestColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -399,7 +400,8 @@ var certificateSigningRequestColumns = printers.Of(
 		}
 	})
 
-// requestStatus shows the decision and its result.
+// requestStatus shows whether the request is approved or denied, and whether its certificate is issued or has
+// failed.
 func requestStatus(r *certificatesv1.CertificateSigningRequest) string {
 	has := map[certificatesv1.RequestConditionType]bool{}
 	for _, condition := range r.Status.Conditions {

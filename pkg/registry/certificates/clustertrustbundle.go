@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// clusterTrustBundleKind is the row of clustertrustbundles.
+// clusterTrustBundleKind is the row of clustertrustbundles in the server's table of kinds.
 var clusterTrustBundleKind = registry.Kind{
 	Resource: "clustertrustbundles",
 	Object:   &certificatesv1.ClusterTrustBundle{}, List: &certificatesv1.ClusterTrustBundleList{},
@@ -35,8 +35,8 @@ func validateClusterTrustBundle(o *certificatesv1.ClusterTrustBundle) field.Erro
 	return trustBundle(o, nil)
 }
 
-// validateClusterTrustBundleUpdate checks a bundle that replaces another. The signer never changes. Unchanged
-// certificates aren't parsed again.
+// validateClusterTrustBundleUpdate checks an update of a bundle. The signer can't change. Certificates that don't
+// change aren't parsed again.
 func validateClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	f := validation.Findings{Errs: trustBundle(o, old)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,
@@ -56,8 +56,8 @@ func trustBundle(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	return f.Errs
 }
 
-// trustBundleName returns the rule for the names of a signer's bundles. If the signer is "", the rule is that for
-// bundles without a signer.
+// trustBundleName returns the rule for names of bundles of a signer. An empty signer stands for bundles without a
+// signer.
 func trustBundleName(signer string) apivalidation.ValidateNameFunc {
 	if signer == "" {
 		return func(name string, prefix bool) []string {
@@ -79,7 +79,7 @@ func trustBundleName(signer string) apivalidation.ValidateNameFunc {
 
 const maxTrustBundle = 1024 * 1024
 
-// trustAnchors checks that a bundle has only certificates of authorities, and no certificate twice.
+// trustAnchors checks that a bundle has only certificates of certificate authorities, and no certificate twice.
 func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 	var f validation.Findings
 	if len(bundle) > maxTrustBundle {
@@ -114,7 +114,7 @@ func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 	return f.Errs
 }
 
-// notAnAnchor tells why a block isn't the certificate of an authority.
+// notAnAnchor says why a PEM block isn't the certificate of a certificate authority. It returns "" if it is one.
 func notAnAnchor(block *pem.Block) string {
 	switch {
 	case block.Type != "CERTIFICATE":
@@ -132,7 +132,7 @@ func notAnAnchor(block *pem.Block) string {
 	return ""
 }
 
-// clusterTrustBundleColumns shows the signer.
+// clusterTrustBundleColumns makes the rows of kubectl get. They show the signer.
 var clusterTrustBundleColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("SignerName", printers.Doc(certificatesv1.ClusterTrustBundleSpec{}, "signerName"))},
 	func(b *certificatesv1.ClusterTrustBundle) []any {

@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has requests for certificates, by users and by pods, and bundles of trusted certificates.
+// Group is the API group certificates.k8s.io. It has requests for certificates, by users and by pods, and bundles
+// of trusted certificates.
 var Group = registry.Group{
 	Name: "certificates.k8s.io",
 	Versions: []registry.Version{

@@ -37,11 +37,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podCertificateRequestKind is the row of podcertificaterequests.
+// podCertificateRequestKind is the row of podcertificaterequests in the server's table of kinds.
 var podCertificateRequestKind = registry.Kind{
 	Resource:   "podcertificaterequests",
 	Namespaced: true,
-	// The hub is v1beta1, because v1 has no field for the separate key of a v1beta1 request.
+	// Objects are handled as v1beta1, because v1 has no field for the key that a v1beta1 request has outside of the
+	// certificate request.
 	Object: &certificatesv1beta1.PodCertificateRequest{}, List: &certificatesv1beta1.PodCertificateRequestList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultPodCertificateRequest),
@@ -59,7 +60,7 @@ var podCertificateRequestKind = registry.Kind{
 	Fields: podCertificateRequestFields,
 }
 
-// podCertificateSeconds is the longest validity of a pod's certificate, one day, if the request gives none.
+// podCertificateSeconds is the longest validity of a pod's certificate, one day, if the request doesn't set one.
 const podCertificateSeconds int32 = 24 * 60 * 60
 
 // defaultPodCertificateRequest sets the defaults of a PodCertificateRequest.
@@ -78,12 +79,12 @@ const (
 	maxProofOfPossession = 10 * 1024
 	maxStubRequest       = 10 * 1024
 	maxObjectUID         = 128
-	// maxKubernetesSeconds is the longest validity of a certificate of Kubernetes' own signers.
+	// maxKubernetesSeconds is the longest validity of a certificate by a signer of Kubernetes itself.
 	maxKubernetesSeconds = 24 * 60 * 60
 )
 
-// validatePodCertificateRequest checks a new request of a pod for a certificate (KEP-4317), and that the request's
-// author has the private key.
+// validatePodCertificateRequest checks a new request of a pod for a certificate (KEP-4317). It also checks that the
+// author of the request has the private key.
 func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec, s := field.NewPath("spec"), &o.Spec
@@ -97,13 +98,13 @@ func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest)
 		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
 		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
-	if s.MaxExpirationSeconds != nil { // nil only in an object that was never decoded
+	if s.MaxExpirationSeconds != nil { // nil only if the object was never decoded
 		f.Merge(podKey(spec, s))
 	}
 	return f.Errs
 }
 
-// validatePodCertificateRequestUpdate checks a request that replaces another. The spec of a request never changes.
+// validatePodCertificateRequestUpdate checks an update of a request. The spec can't change.
 func validatePodCertificateRequestUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
@@ -134,8 +135,9 @@ func certificateSeconds(path *field.Path, s *certificatesv1beta1.PodCertificateR
 	return nil
 }
 
-// podKey checks the key, and that the request's author has its private half. The key is in a certificate request,
-// signed with that key. In v1beta1 the key may instead be a field, next to a signature of the pod's UID.
+// podKey checks the public key, and that the author of the request has the private key. The public key is in a
+// certificate request that is signed with the private key. In v1beta1, it may instead be in a field, next to a
+// signature of the pod's UID.
 func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
 	switch stub, key, proof := len(s.StubPKCS10Request) > 0, len(s.PKIXPublicKey) > 0, len(s.ProofOfPossession) > 0; {
 	case stub && !key && !proof:
@@ -147,7 +149,7 @@ func podKey(spec *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) 
 		"exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set")}
 }
 
-// provenKey checks a key with a separate signature.
+// provenKey checks a public key in a field, and the signature that proves the possession of its private key.
 func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateRequestSpec) field.ErrorList {
 	switch {
 	case len(s.PKIXPublicKey) > maxPublicKey:
@@ -168,7 +170,7 @@ func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateReq
 	return nil
 }
 
-// stubRequest checks a certificate request that only carries a key and its signature.
+// stubRequest checks a certificate request whose only content is a public key and its signature.
 func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	if len(der) > maxStubRequest {
 		return field.ErrorList{field.TooLong(path, "", maxStubRequest)}
@@ -186,8 +188,8 @@ func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	return nil
 }
 
-// publicKey checks the type of a key. The error about a curve lists supported curves. The error about an unknown type
-// shows a value.
+// publicKey checks the type of a public key. The error about a curve lists the supported curves. The error about an
+// unknown type shows the key.
 func publicKey(path *field.Path, key any, curves string, value any) field.ErrorList {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -205,8 +207,8 @@ func publicKey(path *field.Path, key any, curves string, value any) field.ErrorL
 	return nil
 }
 
-// signedBy tells whether a signature is by the key, in one of the ways that the API's description of proofOfPossession
-// lists.
+// signedBy reports whether a signature was made with the private key. It accepts the signature schemes that the API
+// documents for proofOfPossession.
 func signedBy(key any, message, signature []byte) bool {
 	digest := sha256.Sum256(message)
 	switch key := key.(type) {
@@ -221,16 +223,17 @@ func signedBy(key any, message, signature []byte) bool {
 }
 
 const (
-	// clockSkew is the largest allowed difference between a signer's clock and this server's.
+	// clockSkew is the largest accepted difference between the clocks of a signer and this server.
 	clockSkew = 5 * time.Minute
-	// refreshMargin is the shortest time between the refresh of a certificate and either end of its validity.
+	// refreshMargin is the shortest accepted time from the begin of a certificate's validity to its refresh, and
+	// from its refresh to the end.
 	refreshMargin = 10 * time.Minute
-	// maxCertificateChain is the largest size of a chain, in bytes.
+	// maxCertificateChain bounds the length of a certificate chain, in bytes.
 	maxCertificateChain = 100 * 1024
 )
 
-// validatePodCertificateRequestStatusUpdate checks a signer's answer. The answer is a refusal, a failure or a
-// certificate for the key of the request. An answer can't change.
+// validatePodCertificateRequestStatusUpdate checks the answer of a signer in the status. The answer is a denial, a
+// failure, or a certificate for the key of the request. An answer can't change.
 func validatePodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	if f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta); len(f.Errs) > 0 {
 		return f.Errs
@@ -256,14 +259,14 @@ func validatePodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCe
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, otherwise)}
 }
 
-// podRequestAnswers are the types of conditions. Each condition is an answer.
+// podRequestAnswers are the types of conditions. Each stands for an answer of the signer.
 var podRequestAnswers = []string{
 	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,
 	certificatesv1beta1.PodCertificateRequestConditionTypeFailed,
 }
 
-// podRequestAnswer returns the answer to a request, or "" before there is one.
+// podRequestAnswer returns the type of the condition that answers a request, or "" if there is none.
 func podRequestAnswer(s *certificatesv1beta1.PodCertificateRequestStatus) string {
 	for _, c := range s.Conditions {
 		if slices.Contains(podRequestAnswers, c.Type) && c.Status == metav1.ConditionTrue {
@@ -277,7 +280,7 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 	var f validation.Findings
 	answers := 0
 	for i, c := range conditions {
-		condition := path.Child(fmt.Sprintf("[%d]", i)) // with a dot before the bracket, as in the reference
+		condition := path.Child(fmt.Sprintf("[%d]", i)) // kube-apiserver's path has a dot before the bracket too
 		if !slices.Contains(podRequestAnswers, c.Type) {
 			f.Add(field.NotSupported(condition.Child("type"), c.Type, podRequestAnswers))
 			continue
@@ -290,8 +293,8 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 	return f.Errs
 }
 
-// issuedCertificate checks a chain of certificates, and the times that the status gives for its first one. Only the
-// first error is reported, because the others may be its consequences.
+// issuedCertificate checks a certificate chain, and the times in the status, which must be those of the first
+// certificate. It returns only the first error, because the others may be consequences.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	s, chain := &o.Status, path.Child("certificateChain")
 	if len(s.CertificateChain) > maxCertificateChain {
@@ -353,7 +356,7 @@ func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte,
 	return leaf, rest, nil
 }
 
-// leafNames checks names that different parsers read differently.
+// leafNames refuses a certificate with names that different parsers read differently.
 func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
 	var f validation.Findings
 	for _, name := range leaf.DNSNames {
@@ -368,8 +371,8 @@ func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
 	return f.Errs
 }
 
-// intermediates checks the certificates after the first one. The check doesn't verify the chain, because that depends
-// on the trusted roots.
+// intermediates checks the certificates after the first one. It doesn't verify the chain, because the result
+// depends on the roots that a client trusts.
 func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList {
 	for {
 		var block *pem.Block
@@ -385,7 +388,7 @@ func intermediates(path *field.Path, chain string, rest []byte) field.ErrorList 
 	}
 }
 
-// requestedKey returns the key of a valid request.
+// requestedKey returns the public key of a valid request.
 func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.PublicKey {
 	if request, err := x509.ParseCertificateRequest(s.StubPKCS10Request); err == nil {
 		return request.PublicKey
@@ -397,7 +400,7 @@ func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.Publi
 	return key
 }
 
-// maySign refuses a changed answer by a user without permission to sign for the signer (KEP-4317).
+// maySign refuses an update of the answer if its author has no permission to sign for the signer (KEP-4317).
 func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(r.Status, old.Status) {
 		return nil
@@ -409,7 +412,7 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	}
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
-		// If the authorizer fails, there is no permission.
+		// If the authorizer fails, the decision isn't to allow, so the update is refused.
 		decision, _, _ := deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 			User: user, Verb: "sign", APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
 			Name: name, ResourceRequest: true,
@@ -421,7 +424,7 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", user.GetName(), signer))}
 }
 
-// podCertificateRequestColumns shows the pod, the signer and the state.
+// podCertificateRequestColumns makes the rows of kubectl get. They show the pod, the signer and the state.
 var podCertificateRequestColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// TestMaySign checks that only an answer requires the permission to sign.
+// TestMaySign checks that an update needs the permission to sign only if it sets the signer's answer.
 func TestMaySign(t *testing.T) {
 	t.Parallel()
 	request := func(reason string) *certificatesv1beta1.PodCertificateRequest {

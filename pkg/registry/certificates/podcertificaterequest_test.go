@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// certificatePEM returns a self-signed certificate of the template as a PEM block.
+// certificatePEM returns a self-signed certificate, made from the template, as a PEM block.
 func certificatePEM(t *testing.T, key crypto.Signer, template x509.Certificate) string {
 	t.Helper()
 	template.SerialNumber = big.NewInt(1)
@@ -54,10 +54,10 @@ func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
 	return key
 }
 
-// brokenCertificate is a PEM block without a valid certificate.
+// brokenCertificate is a PEM block whose content isn't a certificate.
 const brokenCertificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
-// podRequest is a valid request without a key.
+// podRequest is a request that is valid except that it has no key.
 func podRequest(change func(*certificatesv1beta1.PodCertificateRequest)) *certificatesv1beta1.PodCertificateRequest {
 	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: registrytest.Stored("request"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
 		SignerName: "e.com/s", PodName: "pod", PodUID: "1", ServiceAccountName: "account", ServiceAccountUID: "2",
@@ -85,7 +85,7 @@ func subjectPublicKey(t *testing.T, key crypto.Signer) []byte {
 	return der
 }
 
-// proof returns a signature that proves possession of the key to a server that trusts the pod's UID.
+// proof returns a signature that proves the possession of the private key.
 func proof(t *testing.T, key crypto.Signer, uid string) []byte {
 	t.Helper()
 	digest := sha256.Sum256([]byte(uid))
@@ -303,7 +303,7 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 				})
 			}
 			errs := validatePodCertificateRequestStatusUpdate(request(tc.status), request(tc.old))
-			for _, err := range errs { // the values in the errors are chains of certificates and times
+			for _, err := range errs { // the errors show chains of certificates and times, which differ in each run
 				err.BadValue = field.OmitValueType{}
 			}
 			registrytest.WantErrors(t, tc.reason, errs, tc.want...)
@@ -326,8 +326,8 @@ func TestPodCertificateRequestColumns(t *testing.T) {
 	})
 }
 
-// TestConversionKeepsFieldsOfHub checks that a conversion keeps the fields that the source version lacks. The
-// admission chain depends on that.
+// TestConversionKeepsFieldsOfHub checks that a conversion keeps those fields of its result that don't exist in the
+// version of its source. The admission chain relies on it.
 func TestConversionKeepsFieldsOfHub(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group).Scheme()

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CopyFields copies the fields with the same JSON names, and keeps the other fields of out.
+// CopyFields copies the fields that have the same JSON names in both structs. Other fields of out keep their
+// values.
 func CopyFields(in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -24,8 +25,8 @@ func CopyFields(in, out any) error {
 	return nil
 }
 
-// fieldsWithout returns the fields of a struct, and of its struct-valued fields, that another struct lacks. Fields
-// correspond by their JSON names.
+// fieldsWithout returns the fields of a struct that don't exist in another struct. It looks into nested structs
+// too. Fields are compared by their JSON names.
 func fieldsWithout(t, other reflect.Type) [][]int {
 	if t == other {
 		return nil
@@ -49,14 +50,14 @@ func fieldsWithout(t, other reflect.Type) [][]int {
 	return without
 }
 
-// jsonName returns a field's name in JSON. Fields of an embedded struct without a JSON name go by their Go names.
+// jsonName returns the JSON name of a field. For an embedded struct without a JSON name, it returns the Go name.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return cmp.Or(name, f.Name)
 }
 
-// assign makes out a shallow copy of in, of the same type. The group, version and kind of out stay: the caller of the
-// conversion sets them.
+// assign sets out to a shallow copy of in. Both have the same type. out keeps its apiVersion and kind, which the
+// caller of the conversion sets.
 func assign(out, in any) {
 	obj, isObject := out.(runtime.Object)
 	if !isObject {
@@ -68,7 +69,7 @@ func assign(out, in any) {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
-// convertList converts a list, and each of its items by the function for the item's type.
+// convertList converts a list. It converts each item by the conversion function for the item's type.
 func convertList(in, out any, scope conversion.Scope) error {
 	from, to := reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem()
 	to.FieldByName("ListMeta").Set(from.FieldByName("ListMeta"))

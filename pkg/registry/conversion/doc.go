@@ -1,9 +1,9 @@
 // Package conversion converts between the versions of the kinds of k8s.io/api.
 //
-// Each kind has one version whose Go types are the hub. All other versions convert to the hub and from it. Between two
-// versions with the same JSON, conversion copies the fields by their JSON names. Where the JSON differs, the group has
-// a function, which Renamed or Different makes (apps/conversion.go). Annotations carry fields that a version lacks.
-// They are the same annotations as in kube-apiserver.
+// Each kind has one version that is called the hub. All other versions convert to the hub and from it. Between two
+// versions with the same JSON, conversion copies the fields by their JSON names. Where the JSON differs, the group
+// has a conversion function, which Renamed or Different makes (for example in apps/conversion.go). If a version
+// doesn't have a field, an annotation holds its value, the same as in kube-apiserver.
 //
 // A converted object may share memory with the original, as in kube-apiserver. Don't use the package for custom
 // resources: k8s.io/apiextensions-apiserver converts them.

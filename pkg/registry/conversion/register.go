@@ -8,26 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Function converts from one Go type to another. Renamed and Different make one.
+// Function is a conversion from one Go type to another. Renamed and Different make it.
 type Function struct {
-	from, to any // pointers, which are nil
+	from, to any // nil pointers of the two types
 	convert  conversion.ConversionFunc
 }
 
-// Pair has the hub's Go type of a kind, and the Go type in another version.
+// Pair is the Go type of a kind in the hub, and in another version. The hub is the version to which all others
+// convert.
 type Pair struct {
 	Hub, Version reflect.Type
 }
 
-// Register adds conversions to the scheme: both directions for each pair, and lists item by item. Fields are copied by
-// JSON names unless there is a function for the two types. Types that the scheme knows already get a conversion that
-// copies: a type of the hub stands for two versions, and admission converts between all versions.
+// Register adds conversions to the scheme, in both directions for each pair. Fields are copied by their JSON names,
+// unless functions has a conversion for the two types.
+//
+// All types that the scheme knows also get a conversion to themselves, which copies. It is needed because the Go
+// types of the hub stand for two versions, and admission converts between all versions.
 func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	var all []Function
 	for _, p := range pairs {
 		all = append(all, same(p.Version, p.Hub), same(p.Hub, p.Version))
 	}
-	all = append(all, functions...) // of several functions for the same types, the last one counts
+	all = append(all, functions...) // if several functions are for the same types, the last one counts
 	for _, t := range s.AllKnownTypes() {
 		all = append(all, identity(t))
 	}
@@ -39,9 +42,9 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	return nil
 }
 
-// same converts between types with the same JSON, and lists item by item. Fields of out that in lacks keep their
-// values, as in Kubernetes' generated conversions. Therefore a webhook that changes a v1 object doesn't clear fields
-// that only v1beta1 has.
+// same converts between types with the same JSON. Lists are converted item by item. A field of out that doesn't
+// exist in the other type keeps its value, as in Kubernetes' generated conversions. So if a webhook changes a v1
+// object, it doesn't clear fields that only v1beta1 has.
 func same(from, to reflect.Type) Function {
 	f := Function{from: reflect.Zero(reflect.PointerTo(from)).Interface(), to: reflect.Zero(reflect.PointerTo(to)).Interface()}
 	if _, isList := from.FieldByName("Items"); isList {
@@ -72,8 +75,8 @@ func identity(t reflect.Type) Function {
 	}}
 }
 
-// Renamed makes a function for types whose JSON differs in a few places. It copies the fields with the same names, and
-// adjust sets the others. The fields that adjust sets may share memory with in.
+// Renamed makes a conversion for types whose JSON differs in a few places. It copies the fields with the same
+// names. adjust sets the others; they may share memory with in.
 func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	return Different(func(in *In, out *Out) error {
 		if err := CopyFields(in, out); err != nil {
@@ -83,7 +86,8 @@ func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	})
 }
 
-// Different makes a function for types that have little in common: convert sets every field of an empty out.
+// Different makes a conversion for types that have little in common. convert gets an empty out, and sets all its
+// fields.
 func Different[In, Out any](convert func(in *In, out *Out) error) Function {
 	return Function{from: (*In)(nil), to: (*Out)(nil), convert: func(in, out any, _ conversion.Scope) error {
 		var fresh Out

@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// Hub, Old and Plain are versions of a kind. Old has another name for Size, and lacks Color. Plain has the JSON of the hub without Color.
+// Hub, Old and Plain are the versions v1, v1beta1 and v1beta2 of a kind. Old has another name for Size, and no
+// Color. Plain has the same JSON as Hub, but no Color.
 type (
 	Hub struct {
 		metav1.TypeMeta `json:""`

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the kinds for leader election and heartbeats.
+// Group is the API group coordination.k8s.io. It has the kinds for leader election and heartbeats.
 var Group = registry.Group{
 	Name: "coordination.k8s.io",
 	Versions: []registry.Version{

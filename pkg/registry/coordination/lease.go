@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// leaseKind is the row of leases.
+// leaseKind is the row of leases in the server's table of kinds.
 var leaseKind = registry.Kind{
 	Resource:   "leases",
 	Namespaced: true,
@@ -38,7 +38,7 @@ func validateLease(o *coordinationv1.Lease) field.ErrorList {
 	return f.Errs
 }
 
-// validateLeaseUpdate checks a lease that replaces another.
+// validateLeaseUpdate checks an update of a lease.
 func validateLeaseUpdate(o, old *coordinationv1.Lease) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(leaseSpec(&o.Spec))
@@ -62,8 +62,8 @@ func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
 	return f.Errs
 }
 
-// dropCoordination drops the fields of coordinated leader election (KEP-4355) if the server doesn't have that feature
-// and the old lease doesn't use them.
+// dropCoordination drops the fields of coordinated leader election (KEP-4355), if that feature is off and the
+// stored lease doesn't use it.
 func dropCoordination(l, old *coordinationv1.Lease) {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CoordinatedLeaderElection) {
 		return
@@ -76,7 +76,7 @@ func dropCoordination(l, old *coordinationv1.Lease) {
 	}
 }
 
-// leaseColumns shows the holder.
+// leaseColumns makes the rows of kubectl get. They show the holder.
 var leaseColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Holder", printers.Doc(coordinationv1.LeaseSpec{}, "holderIdentity")), printers.AgeColumn},
 	func(l *coordinationv1.Lease) []any {

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// leaseCandidateKind is the row of leasecandidates.
+// leaseCandidateKind is the row of leasecandidates in the server's table of kinds.
 var leaseCandidateKind = registry.Kind{
 	Resource:   "leasecandidates",
 	Namespaced: true,
@@ -26,14 +26,14 @@ var leaseCandidateKind = registry.Kind{
 	},
 }
 
-// validateLeaseCandidate checks a new candidate for a lease (KEP-4355).
+// validateLeaseCandidate checks a new LeaseCandidate (KEP-4355).
 func validateLeaseCandidate(o *coordinationv1beta1.LeaseCandidate) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(candidateSpec(&o.Spec))
 	return f.Errs
 }
 
-// validateLeaseCandidateUpdate checks a candidate that replaces another. The lease of a candidate never changes.
+// validateLeaseCandidateUpdate checks an update of a LeaseCandidate. The lease of a candidate can't change.
 func validateLeaseCandidateUpdate(o, old *coordinationv1beta1.LeaseCandidate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(candidateSpec(&o.Spec), validation.Unchanged(field.NewPath("spec", "leaseName"), o.Spec.LeaseName, old.Spec.LeaseName))
@@ -67,7 +67,7 @@ func candidateSpec(spec *coordinationv1beta1.LeaseCandidateSpec) field.ErrorList
 	return f.Errs
 }
 
-// leaseCandidateColumns shows the lease and the versions.
+// leaseCandidateColumns makes the rows of kubectl get. They show the lease and the versions.
 var leaseCandidateColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// leaseStrategy checks the strategy of a coordinated election (KEP-4355). A custom strategy has a name with a domain.
+// leaseStrategy checks the strategy of a coordinated leader election (KEP-4355). The name of a custom strategy must
+// have a domain.
 func leaseStrategy(path *field.Path, strategy coordinationv1.CoordinatedLeaseStrategy) field.ErrorList {
 	if strings.Contains(string(strategy), "/") {
 		return validation.Qualified(path, string(strategy))

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// componentStatusKind is the row of componentstatuses.
+// componentStatusKind is the row of componentstatuses in the server's table of kinds.
 var componentStatusKind = registry.Kind{
 	Resource:   "componentstatuses",
 	ShortNames: []string{"cs"},
@@ -22,8 +22,8 @@ var componentStatusKind = registry.Kind{
 	Storage:    newComponentStatuses,
 }
 
-// componentStatuses lists the other components of the control plane. miniapi has none. The API is deprecated since
-// v1.19.
+// componentStatuses is the storage of ComponentStatus, which lists the other components of the control plane.
+// miniapi has none. The kind is deprecated since v1.19.
 type componentStatuses struct{ rest.TableConvertor }
 
 var (
@@ -57,7 +57,7 @@ func (componentStatuses) Get(_ context.Context, name string, _ *metav1.GetOption
 	return nil, apierrors.NewNotFound(corev1.Resource("componentstatus"), name)
 }
 
-// componentStatusColumns shows the only condition.
+// componentStatusColumns makes the rows of kubectl get. They show the only condition.
 var componentStatusColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

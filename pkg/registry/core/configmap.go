@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// configMapKind is the row of configmaps.
+// configMapKind is the row of configmaps in the server's table of kinds.
 var configMapKind = registry.Kind{
 	Resource:   "configmaps",
 	ShortNames: []string{"cm"},
@@ -39,12 +39,12 @@ func validateConfigMap(o *corev1.ConfigMap) field.ErrorList {
 		f.Merge(validation.Follows(utilvalidation.IsConfigMapKey, field.NewPath("binaryData").Key(key), key))
 		size += len(value)
 	}
-	// The path is empty because the limit is for the object as a whole.
+	// The limit is for the whole object, so the path is empty.
 	f.AddIf(size > corev1.MaxSecretSize, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
 	return f.Errs
 }
 
-// validateConfigMapUpdate checks a ConfigMap that replaces another.
+// validateConfigMapUpdate checks an update of a ConfigMap.
 func validateConfigMapUpdate(o, old *corev1.ConfigMap) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(sealed(o.Immutable, old.Immutable,

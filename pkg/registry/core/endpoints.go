@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// endpointsKind is the row of endpoints.
+// endpointsKind is the row of endpoints in the server's table of kinds.
 var endpointsKind = registry.Kind{
 	Resource:   "endpoints",
 	ShortNames: []string{"ep"},
@@ -51,7 +51,7 @@ func validateEndpoints(o *corev1.Endpoints) field.ErrorList {
 	return f.Errs
 }
 
-// validateEndpointsUpdate checks endpoints that replace others.
+// validateEndpointsUpdate checks an update of endpoints.
 func validateEndpointsUpdate(o, old *corev1.Endpoints) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, endpointSubsets(o, old))
@@ -107,7 +107,7 @@ func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []strin
 	return f.Errs
 }
 
-// endpointsColumns shows the first ready addresses.
+// endpointsColumns makes the rows of kubectl get. They show the first ready addresses.
 var endpointsColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Endpoints", printers.Doc(corev1.Endpoints{}, "subsets")), printers.AgeColumn},
 	func(e *corev1.Endpoints) []any {
@@ -118,7 +118,8 @@ var endpointsColumns = printers.Of(
 		return []any{e.Name, addresses, printers.Since(e.CreationTimestamp)}
 	})
 
-// endpointAddresses returns the ready addresses, each with all its ports. A headless service may have no port.
+// endpointAddresses returns each ready address with each of its ports. An address of a headless service may have no
+// port.
 func endpointAddresses(subsets []corev1.EndpointSubset) []string {
 	var addresses []string
 	for _, subset := range subsets {
@@ -136,8 +137,8 @@ func endpointAddresses(subsets []corev1.EndpointSubset) []string {
 	return addresses
 }
 
-// endpointsWarnings returns the warnings of endpoints. Those of the endpoints controller aren't checked, because their
-// addresses are well-formed.
+// endpointsWarnings returns the warnings of endpoints. Endpoints of the endpoints controller get none, because
+// their addresses are always well-formed.
 func endpointsWarnings(_ context.Context, e, _ *corev1.Endpoints) []string {
 	if e.Labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller" {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// EventTTL is the part of the server with the time after which events expire (--event-ttl).
+// EventTTL is the part of the server that knows how long events are kept (--event-ttl).
 type EventTTL time.Duration
 
-// eventKind is the row of events.
+// eventKind is the row of events in the server's table of kinds.
 var eventKind = registry.Kind{
 	Resource:   "events",
 	ShortNames: []string{"ev"},
@@ -46,7 +46,7 @@ var eventKind = registry.Kind{
 	Fields: eventFields,
 }
 
-// These are the limits of an event's fields, in characters.
+// The limits of an event's fields, in characters.
 const (
 	maxEventField = 128
 	maxEventNote  = 1024
@@ -55,10 +55,10 @@ const (
 // validateEvent checks a new event sent as core v1.
 func validateEvent(o *corev1.Event) field.ErrorList { return event(o, "reportingComponent") }
 
-// validateEventUpdate checks an event, sent as core v1, that replaces another.
+// validateEventUpdate checks an update of an event that was sent as core v1.
 func validateEventUpdate(o, _ *corev1.Event) field.ErrorList { return validateEvent(o) }
 
-// validateEventsEvent checks a new event sent as events.k8s.io/v1, which is stricter (KEP-383).
+// validateEventsEvent checks a new event that was sent as events.k8s.io/v1, which has stricter rules (KEP-383).
 func validateEventsEvent(o *corev1.Event) field.ErrorList {
 	f := validation.Findings{Errs: event(o, "reportingController")}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, eventSeries(o))
@@ -79,7 +79,7 @@ func validateEventsEvent(o *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// validateEventsEventUpdate checks an event, sent as events.k8s.io/v1, that replaces another. Only the series can
+// validateEventsEventUpdate checks an update of an event that was sent as events.k8s.io/v1. Only the series can
 // change.
 func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	f := validation.Findings{Errs: event(o, "reportingController")}
@@ -107,14 +107,14 @@ func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// event checks the rules of every version. The argument controller is the version's name of the field
+// event checks the rules of all versions. controller is the name that the request's version has for the field
 // reportingController.
 func event(o *corev1.Event, controller string) field.ErrorList {
 	var f validation.Findings
 	about := o.InvolvedObject.Namespace
 	mismatch := field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")
 	if o.EventTime.IsZero() {
-		// An event about an object without namespace has no namespace, or the default one.
+		// An event about an object without a namespace is in no namespace, or in "default".
 		f.AddIf(about == "" && o.Namespace != metav1.NamespaceNone && o.Namespace != metav1.NamespaceDefault, mismatch)
 		f.AddIf(about != "" && about != o.Namespace, mismatch)
 	} else {
@@ -150,7 +150,8 @@ func eventSeries(o *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// eventColumns shows the object, the reason and the message, the latest event first.
+// eventColumns makes the rows of kubectl get. They show the object, the reason and the message. The latest event
+// comes first.
 var eventColumns = printers.Of(
 	[]printers.Column{
 		printers.Text("Last Seen", printers.Doc(corev1.Event{}, "lastTimestamp")),
@@ -180,8 +181,8 @@ var eventColumns = printers.Of(
 		}
 	})
 
-// occurrences returns the first time, the last time and the count of an event. The fields of events.k8s.io differ from
-// those of the core group.
+// occurrences returns the first time, the last time and the count of an event. An event of events.k8s.io has them
+// in other fields than an event of the core group.
 func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	microsSince := func(t metav1.MicroTime) string { return printers.Since(metav1.Time(t)) }
 
@@ -196,12 +197,12 @@ func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	if !e.LastTimestamp.IsZero() {
 		lastSeen = printers.Since(e.LastTimestamp)
 	}
-	// In events.k8s.io, an event that happened once has no count.
+	// An event of events.k8s.io that happened once has no count.
 	return firstSeen, lastSeen, cmp.Or(int64(e.Count), 1)
 }
 
-// eventFields use the names of core v1, in which events are stored. In events.k8s.io the fields have other names
-// (KEP-383).
+// eventFields are the field selectors of events. They have the names of core v1. events.k8s.io has other names for
+// some fields (KEP-383).
 var eventFields = registry.FieldsOf[*corev1.Event]{
 	Values: func(e *corev1.Event) fields.Set {
 		source := e.Source.Component

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
 )
 
-// Group is the legacy group, served below /api.
+// Group is the core group, whose name is "". It is served below /api.
 var Group = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: corev1.AddToScheme},

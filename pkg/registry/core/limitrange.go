@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// limitRangeKind is the row of limitranges.
+// limitRangeKind is the row of limitranges in the server's table of kinds.
 var limitRangeKind = registry.Kind{
 	Resource:   "limitranges",
 	ShortNames: []string{"limits"},
@@ -33,8 +33,8 @@ var limitRangeKind = registry.Kind{
 	},
 }
 
-// defaultLimitRange sets the defaults of a LimitRange. For containers, the default limit is the maximum. The default
-// request is the default limit, or else the minimum.
+// defaultLimitRange sets the defaults of a LimitRange. For containers, the default limit is max. The default
+// request is the default limit, or min if there is no default limit.
 func defaultLimitRange(l *corev1.LimitRange) {
 	all := func(corev1.ResourceName) bool { return true }
 	for i := range l.Spec.Limits {
@@ -71,7 +71,7 @@ func validateLimitRange(o *corev1.LimitRange) field.ErrorList {
 	return f.Errs
 }
 
-// validateLimitRangeUpdate checks a limit range that replaces another.
+// validateLimitRangeUpdate checks an update of a limit range.
 func validateLimitRangeUpdate(o, _ *corev1.LimitRange) field.ErrorList { return validateLimitRange(o) }
 
 func limitType(path *field.Path, t corev1.LimitType) field.ErrorList {
@@ -119,8 +119,8 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	}
 	check("maxLimitRequestRatio", item.MaxLimitRequestRatio)
 
-	// ordered checks that one amount isn't greater than another, if both are given. The error is about the list of the
-	// given name, and shows the given amount.
+	// ordered checks that a quantity isn't greater than another, if both are set. Its error shows the quantity, at
+	// the path of the given field.
 	ordered := func(resource corev1.ResourceName, less, more corev1.ResourceList, what, than, name string, shown corev1.ResourceList) {
 		a, hasA := less[resource]
 		b, hasB := more[resource]
@@ -145,7 +145,7 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	return f.Errs
 }
 
-// limitRatio checks that the limits allow the ratio of limits to requests.
+// limitRatio checks maxLimitRequestRatio against min and max.
 func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRangeItem) field.ErrorList {
 	ratio, ok := item.MaxLimitRequestRatio[name]
 	if !ok {
@@ -167,7 +167,7 @@ func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRa
 	return f.Errs
 }
 
-// nameLimitRange gives a name to a range without one.
+// nameLimitRange gives a name to a LimitRange without one.
 func nameLimitRange(_ context.Context, r *corev1.LimitRange) {
 	if r.Name == "" {
 		r.Name = string(uuid.NewUUID())

@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// namespaceKind is the row of namespaces.
+// namespaceKind is the row of namespaces in the server's table of kinds.
 var namespaceKind = registry.Kind{
 	Resource:   "namespaces",
 	ShortNames: []string{"ns"},
@@ -35,7 +35,8 @@ var namespaceKind = registry.Kind{
 	Hooks: registry.HooksOf[*corev1.Namespace]{
 		PrepareForCreate: activateNamespace,
 		PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
-		// Defaulting sets the label too, but runs before a name is generated.
+		// Defaulting sets the label kubernetes.io/metadata.name too. It runs before a name is generated, so it
+		// can't set the label of such a namespace.
 		Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
 		Validate:             validateNamespace,
 		ValidateUpdate:       validateNamespaceUpdate,
@@ -47,8 +48,8 @@ var namespaceKind = registry.Kind{
 	Fields:       namespaceFields,
 }
 
-// defaultNamespace sets the defaults of a Namespace. If the name is still to be generated, Canonicalize sets the label
-// later.
+// defaultNamespace sets the defaults of a Namespace, among them the label with its name. If the name isn't
+// generated yet, the hook Canonicalize sets the label later.
 func defaultNamespace(n *corev1.Namespace) {
 	defaults.Zero(&n.Status.Phase, corev1.NamespaceActive)
 	if n.Name == "" {
@@ -69,12 +70,13 @@ func validateNamespace(o *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// validateNamespaceUpdate checks a namespace that replaces another.
+// validateNamespaceUpdate checks an update of a namespace.
 func validateNamespaceUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return append(validateNamespace(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }
 
-// validateNamespaceStatusUpdate checks that a namespace is terminating if, and only if, it is being deleted.
+// validateNamespaceStatusUpdate checks that a namespace has the phase Terminating if, and only if, it is being
+// deleted.
 func validateNamespaceStatusUpdate(o, old *corev1.Namespace) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	phase, msg := corev1.NamespaceActive, "may only be 'Active' if `deletionTimestamp` is empty"
@@ -85,7 +87,7 @@ func validateNamespaceStatusUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// validateNamespaceFinalizeUpdate checks an update through the finalize subresource of a namespace.
+// validateNamespaceFinalizeUpdate checks an update of namespaces/finalize.
 func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	for i, name := range o.Spec.Finalizers {
@@ -94,25 +96,26 @@ func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// finalizer checks that a finalizer's name is well-formed and known.
+// finalizer checks the name of a finalizer: it must be well-formed, and must have a domain or be known.
 func finalizer(path *field.Path, name string) field.ErrorList {
 	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
 }
 
-// NamespaceController tells whether the server empties namespaces that are deleted. If it doesn't, such a namespace has
-// a condition that says so.
+// NamespaceController says whether this server runs the controller that deletes the content of a deleted namespace.
+// If it doesn't, a deleted namespace gets a condition that says so.
 type NamespaceController bool
 
-// namespaceStorage deletes in two steps. A deletion marks the namespace as terminating. The namespace is removed once
-// its content and then its spec.finalizers are gone. Namespaces have no deletecollection.
+// namespaceStorage is the storage of namespaces. A namespace is deleted in two steps. The deletion gives it the
+// phase Terminating. When its content and then its spec.finalizers are gone, it is removed. Namespaces have no
+// deletecollection.
 type namespaceStorage struct {
 	namespaceVerbs
 	store *genericregistry.Store
-	// controlled is true if the server has a controller that empties namespaces.
+	// controlled is true if this server runs the namespace controller.
 	controlled bool
 }
 
-// namespaceVerbs are the verbs that namespaces share with every kind.
+// namespaceVerbs are the usual verbs that namespaces have.
 type namespaceVerbs interface {
 	rest.Getter
 	rest.Lister
@@ -140,7 +143,7 @@ func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (re
 // DeleteReturnsDeletedObject makes a successful deletion return the namespace.
 func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
 
-// Delete marks the namespace as terminating. Without finalizers it removes the namespace.
+// Delete gives a namespace the phase Terminating. If it has no finalizers, Delete removes it.
 func (r *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -154,7 +157,7 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 		options.Preconditions = &metav1.Preconditions{}
 	}
 	if options.Preconditions.UID == nil {
-		// The precondition keeps a new namespace of the same name from being deleted.
+		// With the precondition, a new namespace of the same name isn't deleted by mistake.
 		options.Preconditions.UID = &namespace.UID
 	}
 	preconditions := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
@@ -171,8 +174,8 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 	return r.store.Delete(ctx, name, validate, options)
 }
 
-// terminate sets the deletion timestamp, the phase, and the finalizers of the garbage collector that the options ask
-// for.
+// terminate sets the deletion timestamp, the phase, and the finalizers of the garbage collector that the delete
+// options ask for.
 func (r *namespaceStorage) terminate(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, preconditions *storage.Preconditions) (runtime.Object, error) {
 	key, err := r.store.KeyFunc(ctx, name)
 	if err != nil {
@@ -202,7 +205,8 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 	if err != nil {
 		err = storeerr.InterpretGetError(err, resource, name)
 		err = storeerr.InterpretUpdateError(err, resource, name)
-		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // the library's own errors are never wrapped
+		// K8s.io/apiserver never wraps these errors.
+		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint
 			err = apierrors.NewInternalError(err)
 		}
 		return nil, err
@@ -213,8 +217,8 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 	return out, nil
 }
 
-// uncontrolled is the condition of a namespace that is being deleted where no controller of the server empties it. It says
-// what the namespace waits for.
+// uncontrolled is the condition of a deleted namespace on a server without the namespace controller. It says what
+// the deletion waits for.
 func uncontrolled(namespace *corev1.Namespace) corev1.NamespaceCondition {
 	return corev1.NamespaceCondition{
 		Type: "NamespaceDeletionWaiting", Status: corev1.ConditionTrue, LastTransitionTime: *namespace.DeletionTimestamp,
@@ -237,15 +241,16 @@ func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Precond
 	return nil
 }
 
-// propagationFinalizers returns the finalizers of an object that is deleted. The options determine those of the garbage
-// collector, by propagationPolicy or by the deprecated orphanDependents. A namespace whose dependents aren't orphaned
-// is deleted in the foreground.
+// propagationFinalizers returns the finalizers of a namespace that is being deleted. The options determine those of
+// the garbage collector, by propagationPolicy or by the deprecated orphanDependents. If the dependents aren't
+// orphaned, the policy is Foreground.
 func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	want := map[string]bool{}
 	for _, f := range finalizers {
 		want[f] = true
 	}
-	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // old clients still send the field
+	// Old clients still send orphanDependents.
+	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck
 		want[metav1.FinalizerOrphanDependents], want[metav1.FinalizerDeleteDependents] = *orphan, !*orphan
 	} else if policy := options.PropagationPolicy; policy != nil {
 		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan
@@ -266,7 +271,7 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	return kept
 }
 
-// finalizeStrategy is the strategy of namespaces/finalize. An update through it changes only spec.finalizers.
+// finalizeStrategy is the update strategy of namespaces/finalize. Such an update changes only spec.finalizers.
 type finalizeStrategy struct{ registry.Strategy }
 
 func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
@@ -279,12 +284,12 @@ func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Obj
 
 func updateFinalizers(s registry.Strategy) registry.UpdateStrategy { return finalizeStrategy{s} }
 
-// newFinalize returns the storage of namespaces/finalize, which supports only updates.
+// newFinalize returns the storage of namespaces/finalize. It supports only updates.
 func newFinalize(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
 	return onlyUpdate{main.Part(updateFinalizers(main.Strategy))}, nil
 }
 
-// onlyUpdate hides all operations of a subresource but update.
+// onlyUpdate is a storage with the single verb update.
 type onlyUpdate struct{ s registry.ObjectPart }
 
 var _ rest.Updater = onlyUpdate{}
@@ -299,7 +304,8 @@ func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.Update
 	return o.s.Update(ctx, name, objInfo, createValidation, updateValidation, force, options)
 }
 
-// activateNamespace makes a new namespace active. Its finalizer keeps a deleted namespace until its objects are gone.
+// activateNamespace gives a new namespace the phase Active, and the finalizer that keeps the namespace until its
+// content is gone.
 func activateNamespace(_ context.Context, n *corev1.Namespace) {
 	n.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
 	if !slices.Contains(n.Spec.Finalizers, corev1.FinalizerKubernetes) {

@@ -27,7 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// nodeKind is the row of nodes.
+// nodeKind is the row of nodes in the server's table of kinds.
 var nodeKind = registry.Kind{
 	Resource:   "nodes",
 	ShortNames: []string{"no"},
@@ -56,7 +56,7 @@ var nodeKind = registry.Kind{
 	},
 }
 
-// defaultNode sets the defaults of a Node. By default the whole capacity is allocatable.
+// defaultNode sets the defaults of a Node. The default of allocatable is the whole capacity.
 func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
@@ -64,7 +64,7 @@ func defaultNode(n *corev1.Node) {
 	defaults.ResourceList(n.Status.Capacity)
 	defaults.ResourceList(n.Status.Allocatable)
 
-	// podCIDR is the first of podCIDRs. If a client changes only podCIDR, podCIDRs follows.
+	// podCIDR is always the first of podCIDRs. If a client sets only podCIDR, podCIDRs follows.
 	switch s := &n.Spec; {
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
 		s.PodCIDRs = []string{s.PodCIDR}
@@ -79,12 +79,12 @@ func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{
 func node(o, old *corev1.Node) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
-	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off.
+	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so the field is refused.
 	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.Errs
 }
 
-// nodeCIDRs checks the networks of a node's pods.
+// nodeCIDRs checks podCIDRs, the networks of a node's pods.
 func nodeCIDRs(o *corev1.Node) field.ErrorList {
 	var f validation.Findings
 	path := validation.SpecPath.Child("podCIDRs")
@@ -106,7 +106,7 @@ func nodeCIDRs(o *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// validateNodeUpdate checks a node that replaces another.
+// validateNodeUpdate checks an update of a node.
 func validateNodeUpdate(o, old *corev1.Node) field.ErrorList {
 	return append(node(o, old), nodeChange(o, old)...)
 }
@@ -132,8 +132,8 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// avoidedPods checks the annotation that lists controllers whose pods should avoid the node. Schedulers ignore the
-// annotation since 1.24.
+// avoidedPods checks an annotation of nodes. It lists controllers whose pods should not run on the node. Schedulers
+// ignore it since 1.24.
 func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
 	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
 	if err != nil {
@@ -149,7 +149,7 @@ func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorLis
 	return f.Errs
 }
 
-// podCIDRs returns a node's networks. podCIDR is the first of podCIDRs.
+// podCIDRs returns the networks of a node's pods. podCIDR is the first of them.
 func podCIDRs(o *corev1.Node) []string {
 	if len(o.Spec.PodCIDRs) == 0 && o.Spec.PodCIDR != "" {
 		return []string{o.Spec.PodCIDR}
@@ -195,22 +195,23 @@ func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 	return f.Errs
 }
 
-// dropConfigSource drops the source of the kubelet's configuration, unless the old node has one. Kubelets no longer
-// read the field (KEP-281).
+// dropConfigSource drops the field for the source of the kubelet's configuration, unless the stored node has it.
+// Kubelets no longer read the field (KEP-281).
 func dropConfigSource(n, old *corev1.Node) {
 	if old.Spec.ConfigSource == nil {
 		n.Spec.ConfigSource = nil
 	}
 }
 
-// dropConfigStatus does the same for the status of that configuration.
+// dropConfigStatus drops the status of the kubelet's configuration, unless the stored node has it.
 func dropConfigStatus(n, old *corev1.Node) {
 	if old.Status.Config == nil {
 		n.Status.Config = nil
 	}
 }
 
-// nodeColumns shows the readiness, the roles and, if wide, the system.
+// nodeColumns makes the rows of kubectl get. They show whether the node is ready, its roles and, with -o wide, its
+// system.
 var nodeColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -251,8 +252,8 @@ func nodeStatus(n *corev1.Node) string {
 	return status
 }
 
-// nodeRoles returns the roles in a node's labels: node-role.kubernetes.io/ROLE with any value, or kubernetes.io/role
-// with the role as the value.
+// nodeRoles returns the roles of a node. A label node-role.kubernetes.io/ROLE, with any value, stands for a role.
+// The label kubernetes.io/role has the role as its value.
 func nodeRoles(n *corev1.Node) []string {
 	var roles []string
 	for key, value := range n.Labels {
@@ -268,7 +269,7 @@ func nodeRoles(n *corev1.Node) []string {
 	return slices.Compact(roles)
 }
 
-// nodeAddress returns the node's first address of a type.
+// nodeAddress returns the first address of a node that has the given type.
 func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 	for _, address := range n.Status.Addresses {
 		if address.Type == t {

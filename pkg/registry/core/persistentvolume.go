@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// persistentVolumeKind is the row of persistentvolumes.
+// persistentVolumeKind is the row of persistentvolumes in the server's table of kinds.
 var persistentVolumeKind = registry.Kind{
 	Resource:   "persistentvolumes",
 	ShortNames: []string{"pv"},
@@ -54,14 +54,14 @@ func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 	return f.Errs
 }
 
-// validatePersistentVolumeUpdate checks a volume that replaces another. The source of a volume never changes.
+// validatePersistentVolumeUpdate checks an update of a volume. The source of a volume can't change.
 func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolume(o)}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
 		podvalidation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
 	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
 	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
-		// An update may add the secret for expansion.
+		// An update may set the secret for expansion, although it is in the source.
 		now.CSI = now.CSI.DeepCopy()
 		now.CSI.ControllerExpandSecretRef = nil
 	}
@@ -85,7 +85,7 @@ func validatePersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field
 	return f.Errs
 }
 
-// newLabels are the present names of beta labels of nodes.
+// newLabels maps the beta names of some node labels to their current names.
 var newLabels = map[string]string{
 	corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
 	corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
@@ -94,7 +94,7 @@ var newLabels = map[string]string{
 	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 }
 
-// sameAffinity compares node affinities. Old and new names of a label are equal.
+// sameAffinity compares two node affinities. The old and the new name of a label count as equal.
 func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
 	if now == nil || now.Required == nil || was.Required == nil ||
 		len(now.Required.NodeSelectorTerms) != len(was.Required.NodeSelectorTerms) {
@@ -112,7 +112,7 @@ func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
 	return apiequality.Semantic.DeepEqual(now, was)
 }
 
-// mountOptions checks that the source supports the annotation with mount options, if there is one.
+// mountOptions checks the annotation with mount options: the source of the volume must support them.
 func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
 	if _, ok := o.Annotations[corev1.MountOptionAnnotation]; !ok {
 		return nil
@@ -127,13 +127,13 @@ func mountOptions(o *corev1.PersistentVolume) field.ErrorList {
 		"may not specify mount options for this volume type")}
 }
 
-// startVolumePhase makes a new volume pending.
+// startVolumePhase gives a new volume the phase Pending.
 func startVolumePhase(_ context.Context, v *corev1.PersistentVolume) {
 	now := metav1.Now()
 	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 }
 
-// timeVolumePhase sets the time of the last change of the phase.
+// timeVolumePhase sets the time of the last phase transition to now, if the phase changes.
 func timeVolumePhase(_ context.Context, v, old *corev1.PersistentVolume) {
 	given, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime
 	switch samePhase := v.Status.Phase == old.Status.Phase; {
@@ -145,7 +145,7 @@ func timeVolumePhase(_ context.Context, v, old *corev1.PersistentVolume) {
 	}
 }
 
-// persistentVolumeColumns shows the properties of a volume and its claim.
+// persistentVolumeColumns makes the rows of kubectl get. They show the properties of a volume and its claim.
 var persistentVolumeColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestPhaseTransitionTime checks the time of the last change of a volume's phase (KEP-3762).
+// TestPhaseTransitionTime checks status.lastPhaseTransitionTime (KEP-3762).
 func TestPhaseTransitionTime(t *testing.T) {
 	t.Parallel()
 	before, given := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
@@ -24,7 +24,7 @@ func TestPhaseTransitionTime(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		v            *corev1.PersistentVolume
-		want         *metav1.Time // nil stands for the present time
+		want         *metav1.Time // nil stands for the time of the update
 	}{
 		{"same phase, no time", "a controller of an older version does not send the time", status(corev1.VolumePending, nil), &before},
 		{"same phase, another time", "the controller sets the time itself", status(corev1.VolumePending, &given), &given},
@@ -43,7 +43,7 @@ func TestPhaseTransitionTime(t *testing.T) {
 	}
 }
 
-// TestPersistentVolumeDifference checks that an error shows the changed lines of a volume's source.
+// TestPersistentVolumeDifference checks that the error about a changed source shows the changed lines.
 func TestPersistentVolumeDifference(t *testing.T) {
 	t.Parallel()
 	volume := func(handle string) *corev1.PersistentVolume {
@@ -112,7 +112,8 @@ func TestPersistentVolumeWarnings(t *testing.T) {
 	})
 }
 
-// TestPersistentVolumePhase checks the phase of a new volume, and the time of each change of the phase.
+// TestPersistentVolumePhase checks the phase of a new volume, and status.lastPhaseTransitionTime after each change
+// of the phase.
 func TestPersistentVolumePhase(t *testing.T) {
 	t.Parallel()
 	volume := &corev1.PersistentVolume{Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}

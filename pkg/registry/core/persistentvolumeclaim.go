@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// persistentVolumeClaimKind is the row of persistentvolumeclaims.
+// persistentVolumeClaimKind is the row of persistentvolumeclaims in the server's table of kinds.
 var persistentVolumeClaimKind = registry.Kind{
 	Resource:   "persistentvolumeclaims",
 	ShortNames: []string{"pvc"},
@@ -49,8 +49,8 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 	return f.Errs
 }
 
-// validatePersistentVolumeClaimUpdate checks a claim that replaces another. The spec changes only when the claim is
-// bound, is expanded, or gets another class of volume attributes.
+// validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only when the claim is
+// bound, is expanded, or gets another volume attributes class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
@@ -110,14 +110,14 @@ func validatePersistentVolumeClaimStatusUpdate(o, old *corev1.PersistentVolumeCl
 	return f.Errs
 }
 
-// resizeStatuses are the states of a volume's expansion (KEP-1790).
+// resizeStatuses are the known states of a volume expansion (KEP-1790).
 var resizeStatuses = []corev1.ClaimResourceStatus{
 	corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible,
 	corev1.PersistentVolumeClaimNodeResizePending,
 }
 
-// claimResource checks a resource in a claim's status: storage or a driver's resource.
+// claimResource checks the name of a resource in a claim's status: storage, or a name with a driver's domain.
 func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := validation.Qualified(path, string(name)); len(errs) > 0 {
 		return errs
@@ -128,8 +128,8 @@ func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	return nil
 }
 
-// takesOverClass tells whether the update gives a class to a claim without one (KEP-3333). If the claim has the old
-// annotation, the class must be that of the annotation.
+// takesOverClass reports whether the update sets the storage class of a claim that has none (KEP-3333). If the
+// claim has the deprecated annotation, the class must be the one in the annotation.
 func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	class := o.Spec.StorageClassName
 	if class == nil || old.Spec.StorageClassName != nil {
@@ -139,14 +139,16 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	return !annotated || annotation == *class
 }
 
-// prepareDataSources drops unknown data sources of a new claim, and gives its two fields the same one.
+// prepareDataSources drops a data source of an unknown kind from a new claim. It then copies dataSource to
+// dataSourceRef, or the reverse.
 func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
 	dropUnknownDataSource(&c.Spec)
 	dropOtherNamespace(&c.Spec)
 	sameDataSources(&c.Spec)
 }
 
-// prepareUpdatedDataSources does the same for an update, but drops no data source if the old claim has one.
+// prepareUpdatedDataSources is prepareDataSources for an update. If the stored claim has a data source, it drops
+// none.
 func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
 	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 		dropUnknownDataSource(&c.Spec)
@@ -155,12 +157,12 @@ func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolum
 		dropOtherNamespace(&c.Spec)
 	}
 	sameDataSources(&c.Spec)
-	// The old claim may be older than dataSourceRef.
+	// The claim may have been stored before dataSourceRef existed.
 	sameDataSources(&old.Spec)
 }
 
-// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot. Other sources have no effect in
-// dataSource, only in dataSourceRef (KEP-1495).
+// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot. Only dataSourceRef can refer to
+// other kinds (KEP-1495).
 func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	source := spec.DataSource
 	if source == nil || spec.DataSourceRef != nil {
@@ -177,15 +179,15 @@ func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// dropOtherNamespace drops a dataSourceRef with a namespace, because the feature is alpha and off (KEP-3294).
+// dropOtherNamespace drops a dataSourceRef with a namespace, because the feature gate for it is off (KEP-3294).
 func dropOtherNamespace(spec *corev1.PersistentVolumeClaimSpec) {
 	if ref := spec.DataSourceRef; ref != nil && ref.Namespace != nil && *ref.Namespace != "" {
 		spec.DataSourceRef = nil
 	}
 }
 
-// sameDataSources copies dataSource and dataSourceRef to each other. If dataSourceRef has a namespace, it copies
-// nothing, because dataSource has no field for that.
+// sameDataSources copies dataSource to dataSourceRef, or the reverse, if only one of them is set. A dataSourceRef
+// with a namespace isn't copied, because dataSource has no such field.
 func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	source, ref := spec.DataSource, spec.DataSourceRef
 	switch {
@@ -196,7 +198,7 @@ func sameDataSources(spec *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// persistentVolumeClaimColumns shows the volume that the claim is bound to.
+// persistentVolumeClaimColumns makes the rows of kubectl get. They show the volume that the claim is bound to.
 var persistentVolumeClaimColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

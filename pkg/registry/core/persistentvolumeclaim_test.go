@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// claimOf returns a claim that requests an amount of storage.
+// claimOf returns a claim that requests the given amount of storage.
 func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	o := &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -22,14 +22,14 @@ func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.Pe
 	return o
 }
 
-// boundClaim has a volume with 2 GiB.
+// boundClaim returns a claim that is bound to a volume of 2 GiB.
 func boundClaim(o *corev1.PersistentVolumeClaim) {
 	o.Status.Phase = corev1.ClaimBound
 	o.Status.Capacity = registrytest.Quantities("storage", "2Gi")
 }
 
-// TestPersistentVolumeClaimDifference checks that an error shows the changed lines by the names of kube-apiserver's
-// internal types.
+// TestPersistentVolumeClaimDifference checks that the error about a changed spec shows the changed lines, with the
+// field names of kube-apiserver's internal types.
 func TestPersistentVolumeClaimDifference(t *testing.T) {
 	t.Parallel()
 	claim := func(mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {

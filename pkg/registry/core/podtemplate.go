@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// podTemplateKind is the row of podtemplates.
+// podTemplateKind is the row of podtemplates in the server's table of kinds.
 var podTemplateKind = registry.Kind{
 	Resource:   "podtemplates",
 	Namespaced: true,
@@ -45,14 +45,14 @@ func validatePodTemplate(o *corev1.PodTemplate) field.ErrorList {
 	return f.Errs
 }
 
-// validatePodTemplateUpdate checks a pod template that replaces another.
+// validatePodTemplateUpdate checks an update of a pod template.
 func validatePodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podvalidation.PodTemplateSpec(field.NewPath("template"), &o.Template))
 	return f.Errs
 }
 
-// podTemplateColumns shows the containers.
+// podTemplateColumns makes the rows of kubectl get. They show the containers.
 var podTemplateColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// replicationControllerKind is the row of replicationcontrollers.
+// replicationControllerKind is the row of replicationcontrollers in the server's table of kinds.
 var replicationControllerKind = registry.Kind{
 	Resource:   "replicationcontrollers",
 	ShortNames: []string{"rc"},
@@ -51,8 +51,8 @@ var replicationControllerKind = registry.Kind{
 	Fields: replicationControllerFields,
 }
 
-// defaultReplicationController sets the defaults of a ReplicationController. The defaults of selector and labels are
-// the labels of the template.
+// defaultReplicationController sets the defaults of a ReplicationController. The default of the selector and of the
+// labels is the labels of the template.
 func defaultReplicationController(rc *corev1.ReplicationController) {
 	defaults.Pointer(&rc.Spec.Replicas, 1)
 	if t := rc.Spec.Template; t != nil {
@@ -71,7 +71,7 @@ func validateReplicationController(o *corev1.ReplicationController) field.ErrorL
 	return f.Errs
 }
 
-// validateReplicationControllerUpdate checks a replication controller that replaces another.
+// validateReplicationControllerUpdate checks an update of a replication controller.
 func validateReplicationControllerUpdate(o, old *corev1.ReplicationController) field.ErrorList {
 	f := validation.Findings{Errs: validateReplicationController(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicationControllerSpec(validation.SpecPath, &o.Spec))

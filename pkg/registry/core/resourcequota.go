@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// resourceQuotaKind is the row of resourcequotas.
+// resourceQuotaKind is the row of resourcequotas in the server's table of kinds.
 var resourceQuotaKind = registry.Kind{
 	Resource:   "resourcequotas",
 	ShortNames: []string{"quota"},
@@ -48,7 +48,7 @@ func validateResourceQuota(o *corev1.ResourceQuota) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceQuotaUpdate checks a quota that replaces another.
+// validateResourceQuotaUpdate checks an update of a quota.
 func validateResourceQuotaUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	f := validation.Findings{Errs: validateResourceQuota(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, quotaSpec(&o.Spec))
@@ -57,7 +57,7 @@ func validateResourceQuotaUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceQuotaStatusUpdate checks the usage in a quota's status.
+// validateResourceQuotaStatusUpdate checks the status of a quota, which has the usage.
 func validateResourceQuotaStatusUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
@@ -86,7 +86,7 @@ var (
 	quotaOfCompute = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory)
 	quotaOfClaims = sets.New(corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage)
-	// quotaOfOthers are the other resources with unqualified names that a quota can limit.
+	// quotaOfOthers are the resources besides those of containers that a quota can limit and that have no domain.
 	quotaOfOthers = validation.CountedResources.Union(sets.New(corev1.ResourceEphemeralStorage, corev1.ResourceRequestsStorage,
 		corev1.ResourceRequestsEphemeralStorage, corev1.ResourceLimitsEphemeralStorage))
 )
@@ -96,7 +96,7 @@ func isQuotaResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// quotaScopes are the scopes, with the resources that each can limit.
+// quotaScopes maps each scope to the resources that a quota with the scope can limit.
 var quotaScopes = map[corev1.ResourceQuotaScope]sets.Set[corev1.ResourceName]{
 	corev1.ResourceQuotaScopeTerminating:               quotaOfPods.Union(quotaOfCompute),
 	corev1.ResourceQuotaScopeNotTerminating:            quotaOfPods.Union(quotaOfCompute),
@@ -171,7 +171,8 @@ func quotaRequirement(at *field.Path, r *corev1.ScopedResourceSelectorRequiremen
 	return f.Errs
 }
 
-// resourceQuotaColumns shows the usage and the allowed amounts. Limits have a separate column.
+// resourceQuotaColumns makes the rows of kubectl get. They show the used and the allowed amounts. Limits are in a
+// column of their own.
 var resourceQuotaColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

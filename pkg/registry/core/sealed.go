@@ -14,7 +14,7 @@ type sealedField struct {
 	now, was any
 }
 
-// sealed checks that nothing changes after the field immutable has become true (KEP-1412).
+// sealed checks that a ConfigMap or Secret doesn't change after its field immutable has become true (KEP-1412).
 func sealed(now, was *bool, contents ...sealedField) field.ErrorList {
 	if !ptr.Deref(was, false) {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// secretKind is the row of secrets.
+// secretKind is the row of secrets in the server's table of kinds.
 var secretKind = registry.Kind{
 	Resource:   "secrets",
 	Namespaced: true,
@@ -32,8 +32,8 @@ var secretKind = registry.Kind{
 	Fields: secretFields,
 }
 
-// defaultSecret sets the defaults of a Secret. It moves stringData, which is never stored, to data. On equal keys,
-// stringData wins.
+// defaultSecret sets the defaults of a Secret. It moves stringData to data, because stringData is never stored. If
+// both have a key, the value in stringData counts.
 func defaultSecret(s *corev1.Secret) {
 	defaults.Zero(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {
@@ -45,7 +45,7 @@ func defaultSecret(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// validateSecret checks a new Secret, and that the Secret has the keys that its type requires.
+// validateSecret checks a new Secret. Its data must have the keys that its type requires.
 func validateSecret(o *corev1.Secret) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	data := field.NewPath("data")
@@ -91,7 +91,7 @@ func validateSecret(o *corev1.Secret) field.ErrorList {
 	return f.Errs
 }
 
-// validateSecretUpdate checks a Secret that replaces another.
+// validateSecretUpdate checks an update of a Secret.
 func validateSecretUpdate(o, old *corev1.Secret) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("type"), o.Type, old.Type),
@@ -110,7 +110,7 @@ var secretColumns = printers.Of(
 		return []any{s.Name, string(s.Type), int64(len(s.Data)), printers.Since(s.CreationTimestamp)}
 	})
 
-// secretWarnings warns of invalid TLS certificates and keys of a secret.
+// secretWarnings returns the warnings about invalid TLS certificates and keys in a Secret.
 func secretWarnings(_ context.Context, s, _ *corev1.Secret) []string {
 	if s.Type != corev1.SecretTypeTLS {
 		return nil

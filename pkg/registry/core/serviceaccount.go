@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// serviceAccountKind is the row of serviceaccounts.
+// serviceAccountKind is the row of serviceaccounts in the server's table of kinds.
 var serviceAccountKind = registry.Kind{
 	Resource:   "serviceaccounts",
 	ShortNames: []string{"sa"},
@@ -52,7 +52,7 @@ func validateServiceAccount(o *corev1.ServiceAccount) field.ErrorList {
 	return validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.ValidateServiceAccountName).Errs
 }
 
-// validateServiceAccountUpdate checks a service account that replaces another.
+// validateServiceAccountUpdate checks an update of a service account.
 func validateServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList {
 	return append(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validateServiceAccount(o)...)
 }
@@ -68,18 +68,18 @@ func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 // ServiceAccountTokens is the part of the server that issues tokens.
 type ServiceAccountTokens struct {
 	Issuer TokenIssuer
-	// Audiences are those of a token that is requested without any.
+	// Audiences are the audiences of a token whose request names none.
 	Audiences []string
 }
 
 // TokenIssuer signs service account tokens.
 type TokenIssuer interface {
-	// IssueToken sets the defaults of the request's spec, and its status. The token is invalid when one of the bound
-	// objects is deleted.
+	// IssueToken sets the defaults of the request's spec, and writes the token into its status. The token is valid
+	// only as long as the objects to which it is bound exist.
 	IssueToken(ctx context.Context, account *corev1.ServiceAccount, request *authenticationv1.TokenRequest, bound ...runtime.Object) error
 }
 
-// tokenREST serves serviceaccounts/token (KEP-1205, bound service account tokens).
+// tokenREST serves serviceaccounts/token, by which clients request bound tokens (KEP-1205).
 type tokenREST struct {
 	accounts, pods, secrets, nodes rest.Getter
 	issuer                         TokenIssuer
@@ -92,7 +92,7 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
 )
 
-// tokenRequestKind is the kind that clients create. Its group isn't that of service accounts.
+// tokenRequestKind is the kind of the requests. It is in another group than service accounts.
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
@@ -113,16 +113,16 @@ func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest
 // Destroy does nothing, because the rows of the stores destroy them.
 func (r *tokenREST) Destroy() {}
 
-// GroupVersionKind returns the kind TokenRequest for every version.
+// GroupVersionKind returns the kind TokenRequest.
 func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return tokenRequestKind
 }
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid of a request. The uid is a precondition on the
-// account.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate makes k8s.io/apiserver keep the uid in a request. It is
+// a precondition on the service account.
 func (r *tokenREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-// Create issues a token for the service account of the given name.
+// Create issues a token for the service account with the given name.
 func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	request := obj.(*authenticationv1.TokenRequest)
 	if errs := validateTokenMeta(ctx, request, name); len(errs) > 0 {
@@ -142,7 +142,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if len(request.Spec.Audiences) == 0 {
 		request.Spec.Audiences = slices.Clone(r.audiences)
 	}
-	// The status in the request is ignored, and admission doesn't see it.
+	// A status in the request is ignored, and admission must not see it.
 	request.Status = authenticationv1.TokenRequestStatus{}
 	if errs := tokenRequest(request); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)
@@ -162,7 +162,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	return request, nil
 }
 
-// validateTokenMeta checks that the metadata of a request is that of the account in its path.
+// validateTokenMeta checks that the metadata of a request is that of the service account in its path.
 func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenRequest, name string) field.ErrorList {
 	path, namespace := field.NewPath("metadata"), genericapirequest.NamespaceValue(ctx)
 	if request.Name != "" && request.Name != name {
@@ -174,7 +174,7 @@ func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenReque
 	return nil
 }
 
-// bound returns the object that the token is bound to, and for a pod its node.
+// bound returns the object to which the token is bound. If that is a pod, it also returns the pod's node.
 func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
 	if ref == nil {
 		return nil, nil
@@ -216,7 +216,7 @@ func (r *tokenREST) boundPod(ctx context.Context, account *corev1.ServiceAccount
 	}
 	node, err := getOther(ctx, r.nodes, "nodes", "", pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
-		// The token has the node's name, and the uid if the node exists.
+		// If the node doesn't exist, the token has the node's name but no uid.
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
 	}
 	if err != nil {
@@ -229,7 +229,7 @@ func one(obj runtime.Object, err error) ([]runtime.Object, error) {
 	return []runtime.Object{obj}, err
 }
 
-// getOther reads an object of another resource. Errors name that resource instead of the request's.
+// getOther reads an object of another resource. Its errors name that resource.
 func getOther(ctx context.Context, from rest.Getter, resource, namespace, name string) (runtime.Object, error) {
 	ctx = genericapirequest.WithRequestInfo(genericapirequest.WithNamespace(ctx, namespace), &genericapirequest.RequestInfo{
 		IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: resource, Namespace: namespace, Name: name, Parts: []string{resource, name},
@@ -237,19 +237,20 @@ func getOther(ctx context.Context, from rest.Getter, resource, namespace, name s
 	return from.Get(ctx, name, &metav1.GetOptions{})
 }
 
-// nameSecretsOnly drops everything but the names of an account's secrets. All of them are in the account's namespace.
+// nameSecretsOnly drops everything but the names from the secrets of a service account.
 func nameSecretsOnly(a *corev1.ServiceAccount) {
 	for i, ref := range a.Secrets {
 		a.Secrets[i] = corev1.ObjectReference{Name: ref.Name}
 	}
 }
 
-// serviceAccountColumns don't count secrets, because accounts don't list tokens since 1.24.
+// serviceAccountColumns makes the rows of kubectl get. They don't show the number of secrets, because since 1.24
+// the tokens of a service account aren't Secrets.
 var serviceAccountColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.AgeColumn},
 	func(s *corev1.ServiceAccount) []any { return []any{s.Name, printers.Since(s.CreationTimestamp)} })
 
-// enforceMountableSecrets is an annotation of service accounts.
+// enforceMountableSecrets is a deprecated annotation of service accounts.
 const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
 // serviceAccountWarnings returns the warnings of a service account.

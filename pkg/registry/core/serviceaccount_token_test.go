@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// plainIssuer issues tokens without content.
+// plainIssuer is a TokenIssuer whose tokens have no content.
 type plainIssuer struct{}
 
 func (plainIssuer) IssueToken(_ context.Context, _ *corev1.ServiceAccount, request *authenticationv1.TokenRequest, _ ...runtime.Object) error {

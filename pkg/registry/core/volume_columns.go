@@ -15,7 +15,7 @@ func unlessDeleted(m *metav1.ObjectMeta, phase string) string {
 	return phase
 }
 
-// accessModes shows access modes by their usual abbreviations, in a fixed order.
+// accessModes shows access modes by their usual abbreviations, such as RWO. Their order is fixed.
 func accessModes(modes []corev1.PersistentVolumeAccessMode) string {
 	var shown []string
 	for _, mode := range []struct {

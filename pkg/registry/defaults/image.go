@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imagePullPolicy returns Always for an image with the tag "latest", or with neither tag nor digest. For other images,
-// and for references that can't be parsed, imagePullPolicy returns IfNotPresent.
+// imagePullPolicy returns the default pull policy of an image. It is Always for an image with the tag "latest", or
+// with neither tag nor digest. It is IfNotPresent for other images, and for references that can't be parsed.
 func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	if *policy != "" {
 		return
@@ -20,12 +20,12 @@ func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	}
 }
 
-// maxNameLength is the longest name of an image, without tag and digest, and with the domain that is added if the name
-// has none.
+// maxNameLength bounds the length of an image's name, without tag and digest. It includes the default domain, which
+// is added to a name without one.
 const maxNameLength = 255
 
-// imageReference has the grammar of github.com/distribution/reference. Its groups are the name, the tag, the algorithm
-// and the digest.
+// imageReference is the grammar of image references, from github.com/distribution/reference. Its groups are the
+// name, the tag, and the algorithm and value of the digest.
 var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	const (
 		label     = `[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?`
@@ -37,13 +37,13 @@ var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^((?:` + domain + `/)?` + component + `(?:/` + component + `)*)(?::(` + tag + `))?(?:@` + digest + `)?$`)
 })
 
-// identifier is the form of an image ID. An image can't have such a name.
+// identifier is the form of an image ID. The name of an image can't have this form.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-f0-9]{64}$`) })
 
-// digestLengths are the lengths, in hex, of the digests of known algorithms.
+// digestLengths are the lengths of digests in hex, by algorithm.
 var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 
-// isLatest tells whether a reference means the latest image of a repository.
+// isLatest reports whether a reference means the latest image of a repository.
 func isLatest(image string) bool {
 	if identifier().MatchString(image) {
 		return false
@@ -66,8 +66,8 @@ func isLatest(image string) bool {
 	return tag == "latest" && len(digest) == digestLengths[algorithm] && digest == strings.ToLower(digest)
 }
 
-// hasDomain tells whether the first component of an image's name is a registry: it has a dot, a port or an upper-case
-// letter, or is "localhost".
+// hasDomain reports whether the first component of an image's name is a registry. A registry has a dot, a port or
+// an upper-case letter, or is "localhost".
 func hasDomain(image string) bool {
 	first, _, found := strings.Cut(image, "/")
 	return found && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first)

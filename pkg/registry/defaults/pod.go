@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodTemplateSpec sets the defaults of the template in a workload.
+// PodTemplateSpec sets the defaults of the pod template in a workload.
 func PodTemplateSpec(t *corev1.PodTemplateSpec) {
 	DropInitContainerAnnotations(t.Annotations)
 	PodSpec(&t.Spec)
@@ -18,7 +18,7 @@ func PodSpec(s *corev1.PodSpec) {
 	Pointer(&s.SecurityContext, corev1.PodSecurityContext{})
 	Pointer(&s.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))
 
-	// serviceAccount is the old name of serviceAccountName, and always has its value.
+	// serviceAccount is the old name of serviceAccountName. Both always have the same value.
 	Zero(&s.ServiceAccountName, s.DeprecatedServiceAccount)
 	s.DeprecatedServiceAccount = s.ServiceAccountName
 
@@ -95,7 +95,7 @@ func fieldRef(r *corev1.ObjectFieldSelector) {
 	}
 }
 
-// DropInitContainerAnnotations removes the annotations in which Kubernetes 1.5 stored init containers.
+// DropInitContainerAnnotations removes the annotations in which Kubernetes 1.5 stored the init containers of a pod.
 func DropInitContainerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		"pod.beta.kubernetes.io/init-containers",

@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ResourceList rounds quantities up to a thousandth, the smallest unit of the API.
+// ResourceList rounds quantities up to a thousandth, which is the smallest unit of the API.
 func ResourceList(list corev1.ResourceList) {
 	for name, quantity := range list {
 		if quantity.RoundUp(resource.Milli) {
-			continue // the quantity was exact
+			continue // the quantity needs no rounding
 		}
 		list[name] = quantity
 	}
@@ -20,7 +20,7 @@ func resourceRequirements(r *corev1.ResourceRequirements) {
 	ResourceList(r.Requests)
 }
 
-// AddMissing copies the accepted resources of another list to a list that lacks them.
+// AddMissing copies quantities to a list, if accept returns true for their resource and the list doesn't have it.
 func AddMissing(to, from corev1.ResourceList, accept func(corev1.ResourceName) bool) {
 	for name, quantity := range from {
 		if _, found := to[name]; !found && accept(name) {

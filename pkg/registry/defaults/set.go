@@ -7,7 +7,7 @@ func Pointer[T any](field **T, value T) {
 	}
 }
 
-// Zero sets *field to value if it has its type's zero value.
+// Zero sets *field to value, if *field is the zero value of its type.
 func Zero[T comparable](field *T, value T) {
 	var unset T
 	if *field == unset {
@@ -15,8 +15,8 @@ func Zero[T comparable](field *T, value T) {
 	}
 }
 
-// LabelsOf gives an object without labels those of its pod template. The two share one map, as in kube-apiserver.
-// Therefore a label that is later added to the template of a Job is also a label of the Job.
+// LabelsOf gives an object without labels the labels of its pod template. Both share one map, as in kube-apiserver.
+// So if a label is later added to the template of a Job, the Job gets it too.
 func LabelsOf(template map[string]string, object *map[string]string) {
 	if template != nil && len(*object) == 0 {
 		*object = template

@@ -4,10 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// fileMode is the default mode of files made from secrets, config maps and the downward API.
+// fileMode is the default mode of the files in volumes of secrets, config maps and the downward API.
 const fileMode int32 = 0o644
 
-// TokenLifetimeSeconds is the default lifetime of projected and requested tokens, one hour.
+// TokenLifetimeSeconds is the default lifetime of a token, in a projected volume or in a TokenRequest: one hour.
 const TokenLifetimeSeconds int64 = 3600
 
 func volume(v *corev1.Volume) {
@@ -64,7 +64,7 @@ func downwardAPIFiles(files []corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// VolumeSpec sets the defaults of a volume's spec, in a PersistentVolume or inline in a VolumeAttachment.
+// VolumeSpec sets the defaults of the spec of a PersistentVolume. A VolumeAttachment may contain such a spec.
 func VolumeSpec(spec *corev1.PersistentVolumeSpec) {
 	ResourceList(spec.Capacity)
 	if s := spec.RBD; s != nil {

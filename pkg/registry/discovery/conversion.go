@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert endpoint slices. Zone and node are fields in v1, and labels in the topology in v1beta1.
+// conversions convert EndpointSlices. The zone and the node of an endpoint are fields in v1. In v1beta1, they are
+// labels in the field topology.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *discoveryv1beta1.EndpointSlice, out *discoveryv1.EndpointSlice) error {
@@ -28,8 +29,8 @@ func conversions() []conversion.Function {
 	}
 }
 
-// topologyFields moves zone and node from the topology to fields. A host name that differs from the node's name stays
-// in the topology.
+// topologyFields moves the zone and the node of an endpoint from topology to fields. If the label for the host name
+// differs from the node's name, it stays in topology.
 func topologyFields(topology map[string]string, out *discoveryv1.Endpoint) {
 	rest := maps.Clone(topology)
 	if zone, found := rest[corev1.LabelTopologyZone]; found {

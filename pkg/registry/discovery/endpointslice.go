@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// endpointSliceKind is the row of endpointslices.
+// endpointSliceKind is the row of endpointslices in the server's table of kinds.
 var endpointSliceKind = registry.Kind{
 	Resource:   "endpointslices",
 	Namespaced: true,
@@ -60,7 +60,7 @@ func defaultEndpointSliceV1beta1(s *discoveryv1beta1.EndpointSlice) {
 	}
 }
 
-// These are the limits of an EndpointSlice (KEP-752).
+// The limits of an EndpointSlice (KEP-752).
 const (
 	maxSliceEndpoints = 1000
 	maxSliceAddresses = 100
@@ -90,7 +90,7 @@ func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorLis
 	return f.Errs
 }
 
-// validateEndpointSliceUpdate checks a slice that replaces another.
+// validateEndpointSliceUpdate checks an update of a slice.
 func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	var stored []string
 	for _, e := range old.Endpoints {
@@ -176,14 +176,14 @@ func slicePorts(path *field.Path, ports []discoveryv1.EndpointPort) field.ErrorL
 	return f.Errs
 }
 
-// sliceChanged tells whether the generation of a slice increases. A change of labels counts, because a label names the
-// service.
+// sliceChanged reports whether the generation of an EndpointSlice increases. A change of labels counts too, because
+// a label names the service.
 func sliceChanged(s, old *discoveryv1.EndpointSlice) bool {
 	return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
 }
 
-// dropTopology drops v1beta1's topology from writes through v1, unless the endpoints don't change. Node names of the
-// old topology move to the field that v1 has for them.
+// dropTopology drops the field topology of v1beta1 from writes through v1, unless the endpoints don't change. It
+// moves node names from topology to the field that v1 has for them.
 func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
 	if registry.RequestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
 		return
@@ -207,7 +207,7 @@ func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
 	}
 }
 
-// endpointSliceColumns shows the first ports and addresses.
+// endpointSliceColumns makes the rows of kubectl get. They show the first ports and addresses.
 var endpointSliceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -234,13 +234,13 @@ var endpointSliceColumns = printers.Of(
 		}
 	})
 
-// endpointSliceWarnings returns the warnings of an endpoint slice. Slices of Kubernetes' controllers aren't checked,
-// because their addresses are well-formed.
+// endpointSliceWarnings returns the warnings of an EndpointSlice. EndpointSlices of Kubernetes' controllers get
+// none, because their addresses are always well-formed.
 func endpointSliceWarnings(_ context.Context, s, old *discoveryv1.EndpointSlice) []string {
 	var l warnings.List
 	if s.AddressType == discoveryv1.AddressTypeFQDN {
 		if old == nil {
-			// The path is kube-apiserver's, although an EndpointSlice has no spec.
+			// kube-apiserver's path begins with "spec" too, although an EndpointSlice has no spec.
 			l.At(warnings.SpecPath.Child("addressType"), "FQDN endpoints are deprecated")
 		}
 		return l

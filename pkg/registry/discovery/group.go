@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the endpoints of services.
+// Group is the API group discovery.k8s.io. It has the endpoints of services.
 var Group = registry.Group{
 	Name: "discovery.k8s.io",
 	Versions: []registry.Version{

@@ -9,8 +9,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// Of returns the slices that a cluster's mirroring controller would make from Endpoints: one for each subset, with the
-// addresses that are ready. The slices aren't stored.
+// Of returns the EndpointSlices that the endpoint slice mirroring controller of a cluster would make from
+// Endpoints. There is one for each subset, with the ready addresses. The EndpointSlices aren't stored.
 func Of(endpoints *corev1.Endpoints) []*discoveryv1.EndpointSlice {
 	slices := make([]*discoveryv1.EndpointSlice, 0, len(endpoints.Subsets))
 	for _, subset := range endpoints.Subsets {

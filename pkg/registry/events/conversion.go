@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert events, which are stored in the form of the core group. The fields that events.k8s.io calls
-// deprecated are fields of the core group.
+// conversions convert events between events.k8s.io and the core group. Events are stored in the form of the core
+// group. Some of its fields have names with the prefix "deprecated" in events.k8s.io.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Different(eventToCore),

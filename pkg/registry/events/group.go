@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group serves the events of the core group under a second name and in a second form.
+// Group is the API group events.k8s.io. It serves the events of the core group under a second name and in a second
+// form.
 var Group = registry.Group{
 	Name: "events.k8s.io",
 	Versions: []registry.Version{

@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the kinds that have moved to other groups, such as ingresses. The objects are stored by those groups.
+// Group is the API group extensions. It has kinds that have moved to other groups, such as ingresses. The other
+// groups store the objects.
 var Group = registry.Group{
 	Name: "extensions",
 	Versions: []registry.Version{

@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// flowConditions checks that each condition of a status has a type, and that no two have the same.
+// flowConditions checks that each condition of a status has a type, and that no two conditions have the same type.
 func flowConditions[C any](conditions []C, typeOf func(C) string) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()

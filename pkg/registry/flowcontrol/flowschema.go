@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// flowSchemaKind is the row of flowschemas.
+// flowSchemaKind is the row of flowschemas in the server's table of kinds.
 var flowSchemaKind = registry.Kind{
 	Resource: "flowschemas",
 	Object:   &flowcontrolv1.FlowSchema{}, List: &flowcontrolv1.FlowSchemaList{},
@@ -43,7 +43,7 @@ var flowSchemaKind = registry.Kind{
 	},
 }
 
-// matchingPrecedence is the default of a FlowSchema.
+// matchingPrecedence is the default matchingPrecedence of a FlowSchema.
 const matchingPrecedence int32 = 1000
 
 // defaultFlowSchema sets the defaults of a FlowSchema.
@@ -64,12 +64,12 @@ func validateFlowSchema(o *flowcontrolv1.FlowSchema) field.ErrorList {
 	return f.Errs
 }
 
-// validateFlowSchemaUpdate checks a schema that replaces another.
+// validateFlowSchemaUpdate checks an update of a schema.
 func validateFlowSchemaUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	return validateFlowSchema(o)
 }
 
-// validateFlowSchemaStatusUpdate checks the status that the server writes.
+// validateFlowSchemaStatusUpdate checks the status, which the server itself writes.
 func validateFlowSchemaStatusUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	return flowConditions(o.Status.Conditions, func(c flowcontrolv1.FlowSchemaCondition) string { return string(c.Type) })
 }
@@ -225,7 +225,7 @@ func flowURL(path *field.Path, url string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, url, msg)}
 }
 
-// flowSchemaColumns lists schemas in the order of their precedence.
+// flowSchemaColumns makes the rows of kubectl get, sorted by precedence.
 var flowSchemaColumns = ordered(printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// priorityLevelConfigurationKind is the row of prioritylevelconfigurations.
+// priorityLevelConfigurationKind is the row of prioritylevelconfigurations in the server's table of kinds.
 var priorityLevelConfigurationKind = registry.Kind{
 	Resource: "prioritylevelconfigurations",
 	Object:   &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
@@ -41,7 +41,7 @@ var priorityLevelConfigurationKind = registry.Kind{
 	},
 }
 
-// concurrencyShares is the default of a priority level.
+// concurrencyShares is the default nominalConcurrencyShares of a priority level.
 const concurrencyShares int32 = 30
 
 // defaultPriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
@@ -64,8 +64,8 @@ func defaultPriorityLevelConfigurationV1beta1(c *flowcontrolv1beta1.PriorityLeve
 }
 
 // defaultPriorityLevelConfigurationV1beta3 sets the defaults of a flowcontrol.apiserver.k8s.io/v1beta3
-// PriorityLevelConfiguration. An annotation marks zero shares that the client has set. In v1 they differ from missing
-// shares without the annotation.
+// PriorityLevelConfiguration. If an annotation marks that the client has set the shares to 0, they stay 0. In v1, 0
+// and a missing value differ without the annotation.
 func defaultPriorityLevelConfigurationV1beta3(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
 	exempt((*flowcontrolv1.ExemptPriorityLevelConfiguration)(c.Spec.Exempt))
 	if l := c.Spec.Limited; l != nil {
@@ -83,7 +83,7 @@ func exempt(e *flowcontrolv1.ExemptPriorityLevelConfiguration) {
 	}
 }
 
-// limited sets the defaults of a limited level, besides its shares.
+// limited sets the defaults of a priority level of the type Limited, except those of the shares.
 func limited(lendablePercent **int32, q *flowcontrolv1.QueuingConfiguration) {
 	defaults.Pointer(lendablePercent, 0)
 	if q != nil {
@@ -112,12 +112,12 @@ func validatePriorityLevelConfiguration(o *flowcontrolv1.PriorityLevelConfigurat
 	return f.Errs
 }
 
-// validatePriorityLevelConfigurationUpdate checks a level that replaces another.
+// validatePriorityLevelConfigurationUpdate checks an update of a level.
 func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	return validatePriorityLevelConfiguration(o)
 }
 
-// validatePriorityLevelConfigurationStatusUpdate checks the status that the server writes.
+// validatePriorityLevelConfigurationStatusUpdate checks the status, which the server itself writes.
 func validatePriorityLevelConfigurationStatusUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	return flowConditions(o.Status.Conditions, func(c flowcontrolv1.PriorityLevelConfigurationCondition) string { return string(c.Type) })
 }
@@ -191,7 +191,7 @@ func limitResponse(path *field.Path, r *flowcontrolv1.LimitResponse) field.Error
 	return f.Errs
 }
 
-// priorityLevelConfigurationColumns shows the shares and the queues.
+// priorityLevelConfigurationColumns makes the rows of kubectl get. They show the shares and the queues.
 var priorityLevelConfigurationColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert ingresses. The fields of the default backend and of a backend's service have other names in v1
-// than in v1beta1 and extensions. The latter two are the same.
+// conversions convert Ingresses. In v1, the default backend and the service of a backend are in other fields than
+// in the v1beta1 versions of networking.k8s.io and extensions.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(ingressFromV1beta1),
@@ -69,7 +69,7 @@ func ingressToV1beta1(in *networkingv1.Ingress, out *networkingv1beta1.Ingress) 
 	return nil
 }
 
-// serviceBackend returns the service of a backend, if it names one.
+// serviceBackend returns the service in a backend, or nil if the backend names none.
 func serviceBackend(b *networkingv1beta1.IngressBackend) *networkingv1.IngressServiceBackend {
 	if b.ServiceName == "" && b.ServicePort == (intstr.IntOrString{}) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the kinds that direct traffic to services and pods.
+// Group is the API group networking.k8s.io. Its kinds direct traffic to services and pods.
 var Group = registry.Group{
 	Name: "networking.k8s.io",
 	Versions: []registry.Version{

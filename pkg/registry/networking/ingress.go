@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// ingressKind is the row of ingresses.
+// ingressKind is the row of ingresses in the server's table of kinds.
 var ingressKind = registry.Kind{
 	Resource:   "ingresses",
 	ShortNames: []string{"ing"},
@@ -65,7 +65,7 @@ func validateIngress(o *networkingv1.Ingress) field.ErrorList {
 	return f.Errs
 }
 
-// validateIngressUpdate checks an ingress that replaces another.
+// validateIngressUpdate checks an update of an ingress.
 func validateIngressUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var lenient ingressLeniency
@@ -96,7 +96,7 @@ func validateIngressStatusUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	return f.Errs
 }
 
-// ingressLeniency has the invalid parts that an update may keep because the old ingress has them.
+// ingressLeniency says which invalid parts an update may have, because the stored ingress has them too.
 type ingressLeniency struct{ secretNames, wildcards bool }
 
 func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.ErrorList {
@@ -210,7 +210,7 @@ func ingressBackend(path *field.Path, b *networkingv1.IngressBackend) field.Erro
 	return f.Errs
 }
 
-// ingressColumns shows the hosts and the addresses.
+// ingressColumns makes the rows of kubectl get. They show the hosts and the addresses.
 var ingressColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -235,7 +235,8 @@ var ingressColumns = printers.Of(
 		}
 	})
 
-// ingressHosts lists the first three hosts. The number of further ones counts rules, including those without a host.
+// ingressHosts lists the first three hosts, and the number of the others. That number counts rules, even those
+// without a host.
 func ingressHosts(rules []networkingv1.IngressRule) string {
 	const most = 3
 	var hosts []string

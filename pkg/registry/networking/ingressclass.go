@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// ingressClassKind is the row of ingressclasses.
+// ingressClassKind is the row of ingressclasses in the server's table of kinds.
 var ingressClassKind = registry.Kind{
 	Resource: "ingressclasses",
 	Object:   &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
@@ -36,7 +36,7 @@ func defaultIngressClass(c *networkingv1.IngressClass) {
 
 const maxIngressController = 250
 
-// validateIngressClass checks a new class.
+// validateIngressClass checks a new IngressClass.
 func validateIngressClass(o *networkingv1.IngressClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	path := field.NewPath("spec", "controller")
@@ -52,7 +52,7 @@ func validateIngressClass(o *networkingv1.IngressClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateIngressClassUpdate checks a class that replaces another.
+// validateIngressClassUpdate checks an update of an IngressClass.
 func validateIngressClassUpdate(o, old *networkingv1.IngressClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec", "controller"), o.Spec.Controller, old.Spec.Controller), validateIngressClass(o))

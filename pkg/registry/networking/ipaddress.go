@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// ipAddressKind is the row of ipaddresses.
+// ipAddressKind is the row of ipaddresses in the server's table of kinds.
 var ipAddressKind = registry.Kind{
 	Resource:   "ipaddresses",
 	ShortNames: []string{"ip"},
@@ -26,7 +26,7 @@ var ipAddressKind = registry.Kind{
 	},
 }
 
-// validateIPAddress checks a new address, which is the name of the object (KEP-1880).
+// validateIPAddress checks a new IPAddress. Its name is the address (KEP-1880).
 func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(name string, _ bool) []string {
 		var msgs []string
@@ -50,7 +50,7 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	return f.Errs
 }
 
-// validateIPAddressUpdate checks an address that replaces another.
+// validateIPAddressUpdate checks an update of an IPAddress.
 func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("spec", "parentRef")
@@ -59,8 +59,8 @@ func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
 	return f.Errs
 }
 
-// ipAddressColumns has one cell more than columns, so that the cell with the age isn't shown. kube-apiserver has the
-// same mismatch.
+// ipAddressColumns makes the rows of kubectl get. A row has one cell more than there are columns, so the age isn't
+// shown. kube-apiserver has the same mismatch.
 var ipAddressColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("ParentRef", printers.Doc(networkingv1.IPAddressSpec{}, "parentRef"))},
 	func(a *networkingv1.IPAddress) []any {

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// networkPolicyKind is the row of networkpolicies.
+// networkPolicyKind is the row of networkpolicies in the server's table of kinds.
 var networkPolicyKind = registry.Kind{
 	Resource:   "networkpolicies",
 	ShortNames: []string{"netpol"},
@@ -36,8 +36,8 @@ var networkPolicyKind = registry.Kind{
 	},
 }
 
-// defaultNetworkPolicy sets the defaults of a NetworkPolicy. By default a policy is about ingress, and about egress if
-// it has egress rules.
+// defaultNetworkPolicy sets the defaults of a NetworkPolicy. By default, a policy applies to ingress. It applies to
+// egress too if it has egress rules.
 func defaultNetworkPolicy(p *networkingv1.NetworkPolicy) {
 	for i := range p.Spec.Ingress {
 		networkPolicyPorts(p.Spec.Ingress[i].Ports)
@@ -66,7 +66,7 @@ func validateNetworkPolicy(o *networkingv1.NetworkPolicy) field.ErrorList {
 	return f.Errs
 }
 
-// validateNetworkPolicyUpdate checks a policy that replaces another.
+// validateNetworkPolicyUpdate checks an update of a policy.
 func validateNetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var stored []string
@@ -81,7 +81,7 @@ func validateNetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.Error
 	return f.Errs
 }
 
-// trafficRule is a rule for ingress or egress.
+// trafficRule is an ingress rule or an egress rule.
 type trafficRule struct {
 	path      *field.Path
 	ports     []networkingv1.NetworkPolicyPort
@@ -199,7 +199,7 @@ func networkPolicyWarnings(_ context.Context, p, _ *networkingv1.NetworkPolicy) 
 	return l
 }
 
-// peerWarnings warns of the address ranges of peers.
+// peerWarnings warns of address ranges in the peers of a rule.
 func peerWarnings(l *warnings.List, path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 	for i, peer := range peers {
 		if peer.IPBlock == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// serviceCIDRKind is the row of servicecidrs.
+// serviceCIDRKind is the row of servicecidrs in the server's table of kinds.
 var serviceCIDRKind = registry.Kind{
 	Resource: "servicecidrs",
 	Object:   &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
@@ -27,14 +27,14 @@ var serviceCIDRKind = registry.Kind{
 	},
 }
 
-// validateServiceCIDR checks a new range of service addresses (KEP-1880).
+// validateServiceCIDR checks a new ServiceCIDR, which is a range of service addresses (KEP-1880).
 func validateServiceCIDR(o *networkingv1.ServiceCIDR) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(serviceCIDRs(&o.Spec))
 	return f.Errs
 }
 
-// validateServiceCIDRUpdate checks a range that replaces another. The update may add a second IP family.
+// validateServiceCIDRUpdate checks an update of a ServiceCIDR. The update may add a range of a second IP family.
 func validateServiceCIDRUpdate(o, old *networkingv1.ServiceCIDR) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("spec", "cidrs")

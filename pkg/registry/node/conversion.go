@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert runtime classes. Only v1alpha1 has a spec.
+// conversions convert RuntimeClasses. Only v1alpha1 has a spec.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *nodev1alpha1.RuntimeClass, out *nodev1.RuntimeClass) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// runtimeClassKind is the row of runtimeclasses.
+// runtimeClassKind is the row of runtimeclasses in the server's table of kinds.
 var runtimeClassKind = registry.Kind{
 	Resource: "runtimeclasses",
 	Object:   &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
@@ -52,7 +52,7 @@ func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
 	}
 }
 
-// validateRuntimeClass checks a new class (KEP-585).
+// validateRuntimeClass checks a new RuntimeClass (KEP-585).
 func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSLabel), field.NewPath("handler"), o.Handler))
@@ -68,7 +68,7 @@ func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateRuntimeClassUpdate checks a class that replaces another.
+// validateRuntimeClassUpdate checks an update of a RuntimeClass.
 func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
@@ -92,7 +92,8 @@ func runtimeTolerations(path *field.Path, ts []corev1.Toleration) field.ErrorLis
 	return f.Errs
 }
 
-// runtimeClassColumns shows the handler. The column has no description, as in kube-apiserver.
+// runtimeClassColumns makes the rows of kubectl get. They show the handler. As in kube-apiserver, the column has no
+// description.
 var runtimeClassColumns = printers.Of(
 	[]printers.Column{printers.NameColumn, printers.Text("Handler", ""), printers.AgeColumn},
 	func(c *nodev1.RuntimeClass) []any {

@@ -11,8 +11,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	return definitions
 }
 
-// Closure returns the definitions of a type, given by its model name, and of all types that it refers to. For an
-// unknown name the result is empty.
+// Closure returns the definitions of a type and of all types to which it refers. The name is a model name. For an
+// unknown name, the result is empty.
 func Closure(ref common.ReferenceCallback, name string) map[string]common.OpenAPIDefinition {
 	makers, closure := makers(), map[string]common.OpenAPIDefinition{}
 	var add func(name string)

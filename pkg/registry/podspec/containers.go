@@ -1,6 +1,8 @@
-// Package podspec reads the specs of pods: containers of all types, the objects that they refer to, resources and the
-// quality of service. Don't use the package to check or change a spec: see packages validation and defaults, and
-// admission plugins.
+// Package podspec reads pod specs: all containers, the objects to which a spec refers, resources, and the quality
+// of service class.
+//
+// Don't use the package to check or change a pod spec: the packages podvalidation and defaults, and admission
+// plugins, do so.
 package podspec
 
 import (
@@ -10,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Containers yields the containers of all types with their paths in the spec, init containers first and ephemeral ones
-// last. Changing a container changes the spec.
+// Containers yields all containers of a pod spec, with their paths. Init containers come first, and ephemeral
+// containers last. The caller may change the containers.
 func Containers(spec *corev1.PodSpec, path *field.Path) iter.Seq2[*field.Path, *corev1.Container] {
 	return func(yield func(*field.Path, *corev1.Container) bool) {
 		for _, list := range []struct {

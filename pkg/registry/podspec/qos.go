@@ -5,10 +5,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// computeResources are the resources that determine a quality of service.
+// computeResources are the resources that determine the quality of service class.
 var computeResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// QOSClass returns the quality of service that follows from a pod's requests and limits, see
+// QOSClass returns the quality of service class of a pod. It follows from the pod's requests and limits, see
 // https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/.
 func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	var all []corev1.ResourceRequirements
@@ -38,7 +38,7 @@ func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// addCompute adds the cpu and memory of list, and returns how many of the two list has.
+// addCompute adds the cpu and memory in list to sum. It returns how many of the two list has.
 func addCompute(sum, list corev1.ResourceList) int {
 	n := 0
 	for _, name := range computeResources {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Secrets yields the names of all secrets that a pod refers to.
+// Secrets yields the names of all Secrets to which a pod refers.
 func Secrets(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, reference := range spec.ImagePullSecrets {
@@ -36,7 +36,7 @@ func Secrets(spec *corev1.PodSpec) iter.Seq[string] {
 	}
 }
 
-// ConfigMaps yields the names of all config maps that a pod refers to.
+// ConfigMaps yields the names of all ConfigMaps to which a pod refers.
 func ConfigMaps(spec *corev1.PodSpec) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, container := range Containers(spec, nil) {
@@ -65,7 +65,7 @@ func ConfigMaps(spec *corev1.PodSpec) iter.Seq[string] {
 	}
 }
 
-// Any tells whether a sequence has an element.
+// Any reports whether a sequence has an element.
 func Any(names iter.Seq[string]) bool {
 	for range names {
 		return true
@@ -80,7 +80,7 @@ func projections(volume *corev1.VolumeSource) []corev1.VolumeProjection {
 	return volume.Projected.Sources
 }
 
-// volumeSecrets returns the names of the secrets that a volume refers to.
+// volumeSecrets returns the names of the Secrets to which a volume refers.
 func volumeSecrets(volume *corev1.VolumeSource) []string {
 	var names []string
 	add := func(reference *corev1.LocalObjectReference) {

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IsNativeResource tells whether Kubernetes itself defines the resource.
+// IsNativeResource reports whether a resource is one that Kubernetes itself defines.
 func IsNativeResource(name corev1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// IsExtendedResource tells whether nodes can advertise the resource and quotas can count it, see
+// IsExtendedResource reports whether a resource is an extended one, which nodes advertise and quotas count. See
 // https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
 func IsExtendedResource(name corev1.ResourceName) bool {
 	return !IsNativeResource(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&

@@ -20,7 +20,7 @@ const (
 	seccompPrefix  = corev1.SeccompContainerAnnotationKeyPrefix
 )
 
-// PodAnnotations checks the annotations that are a part of the spec, or were in older versions.
+// PodAnnotations checks annotations that say something about the spec.
 func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -55,7 +55,7 @@ func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev
 	return f.Errs
 }
 
-// isDeletionCost tells whether s is a number without needless signs or zeros.
+// isDeletionCost reports whether s is a number without a plus sign and without leading zeros.
 func isDeletionCost(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return err == nil && s == strconv.FormatInt(n, 10)
@@ -81,7 +81,7 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must be a valid seccomp profile")}
 }
 
-// ProfilesAgree checks that the annotation and the field of a profile have the same meaning.
+// ProfilesAgree checks that the annotation and the field of a profile have the same meaning, if both are set.
 func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	var podProfile *corev1.AppArmorProfile

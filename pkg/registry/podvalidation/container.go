@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// containerScope has the properties of a pod that the checks of its containers need.
+// containerScope has the data about a pod that the checks of its containers need.
 type containerScope struct {
 	spec    *corev1.PodSpec
 	volumes map[string]*corev1.VolumeSource
@@ -41,8 +41,8 @@ func (s *containerScope) containers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// initContainers checks the init containers. An init container that always restarts is a sidecar (KEP-753), and can
-// have all fields of a regular container.
+// initContainers checks the init containers. An init container with the restart policy Always is a sidecar
+// (KEP-753), and can have all fields of a regular container.
 func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	var f validation.Findings
 	names := ContainerNames(s.spec.Containers)
@@ -53,7 +53,7 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 		if c.Name != "" {
 			names.Insert(c.Name)
 		}
-		// Init containers run one after the other, so ports can repeat in different ones.
+		// Init containers run one after the other, so two of them may use the same port.
 		f.Merge(hostPortConflicts(path, s.spec.InitContainers[i:i+1]))
 		if isSidecar(c) {
 			f.Merge(s.running(idx, c))
@@ -64,7 +64,8 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// runsToCompletion checks that an ordinary init container has none of the fields for containers that keep running.
+// runsToCompletion checks that an init container that isn't a sidecar has none of the fields for containers that
+// keep running.
 func runsToCompletion(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	for _, set := range []struct {
@@ -89,14 +90,14 @@ func isSidecar(c *corev1.Container) bool {
 	return ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
-// ephemeralFields are the allowed fields of an ephemeral container (KEP-277).
+// ephemeralFields are the fields that an ephemeral container may have (KEP-277).
 var ephemeralFields = sets.New("Name", "Image", "Command", "Args", "WorkingDir", "EnvFrom", "Env", "VolumeMounts",
 	"VolumeDevices", "TerminationMessagePath", "TerminationMessagePolicy", "ImagePullPolicy", "SecurityContext",
 	"Stdin", "StdinOnce", "TTY")
 
 const notForEphemeral = "cannot be set for an Ephemeral Container"
 
-// ephemeralContainers checks the containers that were added to a running pod.
+// ephemeralContainers checks the ephemeral containers, which are added to a running pod.
 func (s *containerScope) ephemeralContainers(path *field.Path) field.ErrorList {
 	var f validation.Findings
 	targets := ContainerNames(s.spec.Containers).Union(ContainerNames(s.spec.InitContainers))
@@ -128,7 +129,7 @@ func ContainerNames(containers []corev1.Container) sets.Set[string] {
 	return names
 }
 
-// container checks the fields that containers of all types have.
+// container checks the fields that all containers have.
 func (s *containerScope) container(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Required(utilvalidation.IsDNS1123Label, path.Child("name"), c.Name))
@@ -148,7 +149,7 @@ func (s *containerScope) container(path *field.Path, c *corev1.Container) field.
 	return f.Errs
 }
 
-// running checks the fields that only a container that keeps running has.
+// running checks the fields that only containers that keep running may have.
 func (s *containerScope) running(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	grace := s.spec.TerminationGracePeriodSeconds
@@ -162,7 +163,8 @@ func (s *containerScope) running(path *field.Path, c *corev1.Container) field.Er
 	return f.Errs
 }
 
-// TrimmedImage checks that an image has no blanks around it. The rule is for pods, not for templates.
+// TrimmedImage checks that the name of an image doesn't begin or end with white space. Only pods have this rule,
+// and not pod templates.
 func TrimmedImage(path *field.Path, c *corev1.Container) field.ErrorList {
 	if strings.TrimSpace(c.Image) == c.Image {
 		return nil
@@ -217,7 +219,8 @@ func hostPortConflicts(path *field.Path, containers []corev1.Container) field.Er
 	return f.Errs
 }
 
-// resizePolicies checks the restart policy for changes of resources (KEP-1287).
+// resizePolicies checks the list resizePolicy, which says whether a container restarts when its resources change
+// (KEP-1287).
 func resizePolicies(path *field.Path, policies []corev1.ContainerResizePolicy, restart corev1.RestartPolicy) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[corev1.ResourceName]()
@@ -238,7 +241,7 @@ const (
 	maxRestartExitCodes = 255
 )
 
-// restartRules checks the restart policy and rules of a container (KEP-5307).
+// restartRules checks the restart policy of a container, and its rules for exit codes (KEP-5307).
 func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	policy, rules := path.Child("restartPolicy"), path.Child("restartPolicyRules")
@@ -268,7 +271,7 @@ func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 	return f.Errs
 }
 
-// volumeMounts checks the mounts of a container against the volumes of its pod.
+// volumeMounts checks the mounts of a container. Each must name a volume of the pod.
 func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()
@@ -298,7 +301,7 @@ func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) fie
 	return f.Errs
 }
 
-// volumeDevices checks the block devices of a container against the volumes of its pod.
+// volumeDevices checks the block devices of a container. Each must name a volume of the pod.
 func (s *containerScope) volumeDevices(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	names, paths := sets.New[string](), sets.New[string]()

@@ -60,7 +60,7 @@ func envSource(path *field.Path, s *corev1.EnvVarSource, value string) field.Err
 }
 
 func envFrom(path *field.Path, sources []corev1.EnvFromSource) field.ErrorList {
-	// The prefix of generated names may end in a dash.
+	// A prefix may end with a dash, because a name follows.
 	prefix := func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, true) }
 	var f validation.Findings
 	for i, s := range sources {
@@ -85,7 +85,7 @@ func keyRef(path *field.Path, name, key string) field.ErrorList {
 		validation.Required(utilvalidation.IsConfigMapKey, path.Child("key"), key)...)
 }
 
-// fileKeyRef checks a variable that an init container writes to a file (KEP-3721).
+// fileKeyRef checks an environment variable that comes from a file, which an init container writes (KEP-3721).
 func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
 	var f validation.Findings
 	f.Merge(
@@ -95,7 +95,8 @@ func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
 	return f.Errs
 }
 
-// fileKeyVolumes checks that init containers can write the volumes of such files.
+// fileKeyVolumes checks the volumes with files for environment variables. An init container must be able to write
+// them.
 func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	volumes := map[string]bool{}
 	for i := range spec.Volumes {
@@ -120,16 +121,16 @@ func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 
 var (
 	metadataFields = sets.New("metadata.name", "metadata.namespace", "metadata.uid")
-	// envFields are the fields of a pod that a variable can refer to.
+	// envFields are the pod fields to which an environment variable can refer.
 	envFields = metadataFields.Union(sets.New("spec.nodeName", "spec.serviceAccountName",
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"))
-	// volumeFields are the fields of a pod that a file of a volume can refer to.
+	// volumeFields are the pod fields to which a file in a volume can refer.
 	volumeFields = metadataFields.Union(sets.New("metadata.labels", "metadata.annotations"))
-	// podFields are the fields of a pod that have a name.
+	// podFields are pod fields that can be referred to without a key.
 	podFields = envFields.Union(volumeFields).Union(sets.New("spec.restartPolicy", "spec.schedulerName", "status.phase"))
 )
 
-// fieldRef checks a reference to a field of the pod, or to one label or annotation.
+// fieldRef checks a reference to a field of the pod, or to one of its labels or annotations.
 func fieldRef(path *field.Path, r *corev1.ObjectFieldSelector, allowed sets.Set[string]) field.ErrorList {
 	switch {
 	case r.APIVersion == "":
@@ -167,7 +168,7 @@ func knownPodField(apiVersion, whole, name string, hasKey bool) error {
 	return nil
 }
 
-// splitFieldPath splits off the key of a path such as metadata.labels['key'].
+// splitFieldPath splits a path with a key, such as metadata.labels['key'], into the path and the key.
 func splitFieldPath(path string) (name, key string, hasKey bool) {
 	inner, closed := strings.CutSuffix(path, "']")
 	name, key, hasKey = strings.Cut(inner, "['")
@@ -184,8 +185,8 @@ var (
 
 const sizes = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 
-// downwardResources are the resources of a container that variables and files can refer to, each as a request and as a
-// limit, with the allowed units.
+// downwardResources are the container resources to which environment variables and files can refer, as a request or
+// as a limit. The value is the list of allowed units.
 var downwardResources = []struct {
 	name, described string
 	divisors        sets.Set[string]

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// onceSuccessful checks a liveness or startup probe. Its success threshold must be one.
+// onceSuccessful checks a liveness or startup probe. Its successThreshold must be 1.
 func onceSuccessful(path *field.Path, p *corev1.Probe) field.ErrorList {
 	if p == nil {
 		return nil
@@ -23,7 +23,7 @@ func onceSuccessful(path *field.Path, p *corev1.Probe) field.ErrorList {
 	return errs
 }
 
-// readiness checks a readiness probe, which can't have a grace period.
+// readiness checks a readiness probe. It can't have a grace period.
 func readiness(path *field.Path, p *corev1.Probe) field.ErrorList {
 	if p == nil {
 		return nil
@@ -66,7 +66,7 @@ func lifecycle(path *field.Path, l *corev1.Lifecycle, grace *int64, os *corev1.P
 	return f.Errs
 }
 
-// handler is the action of a probe or a lifecycle hook. Exactly one field is set.
+// handler is the action of a probe or a lifecycle hook. Exactly one of its fields must be set.
 type handler struct {
 	exec  *corev1.ExecAction
 	http  *corev1.HTTPGetAction
@@ -127,7 +127,7 @@ func (h handler) httpAction(path *field.Path) field.ErrorList {
 }
 
 func (h handler) sleepAction(path *field.Path) field.ErrorList {
-	// A missing grace period has another error already.
+	// If the grace period is missing, another check reports that.
 	if h.grace == nil || h.sleep.Seconds >= 0 && h.sleep.Seconds <= *h.grace {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (h handler) sleepAction(path *field.Path) field.ErrorList {
 
 var windowsSignals = []corev1.Signal{corev1.SIGKILL, corev1.SIGTERM}
 
-// linuxSignals are in the order of the error message.
+// linuxSignals are the signals of Linux, in the order of kube-apiserver's message.
 var linuxSignals = []corev1.Signal{
 	corev1.SIGABRT, corev1.SIGALRM, corev1.SIGBUS, corev1.SIGCHLD, corev1.SIGCLD, corev1.SIGCONT, corev1.SIGFPE,
 	corev1.SIGHUP, corev1.SIGILL, corev1.SIGINT, corev1.SIGIO, corev1.SIGIOT, corev1.SIGKILL, corev1.SIGPIPE,

@@ -41,12 +41,12 @@ func containerSecurity(path *field.Path, sc *corev1.SecurityContext, hostUsers b
 	return f.Errs
 }
 
-// UserID checks the ID of a user.
+// UserID checks a user ID.
 func UserID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidUserID)
 }
 
-// GroupID checks the ID of a group.
+// GroupID checks a group ID.
 func GroupID(path *field.Path, id *int64) field.ErrorList {
 	return checkID(path, id, utilvalidation.IsValidGroupID)
 }
@@ -85,7 +85,7 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	return f.Errs
 }
 
-// maxAppArmorProfile is PATH_MAX - 1, the longest name of a profile.
+// maxAppArmorProfile bounds the length of a profile's name. It is PATH_MAX - 1.
 const maxAppArmorProfile = 4095
 
 // appArmorProfile checks an AppArmor profile (KEP-24).
@@ -126,7 +126,7 @@ const (
 	maxWindowsUser           = 104
 )
 
-// These are Windows' rules for the names of domains and users.
+// The rules of Windows for the names of domains and users.
 var (
 	windowsControl     = regexp.MustCompile(`[[:cntrl:]]`)
 	netBIOSDomain      = regexp.MustCompile(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
@@ -155,7 +155,7 @@ func windowsOptions(path *field.Path, o *corev1.WindowsSecurityContextOptions) f
 	return f.Errs
 }
 
-// windowsUser is the rule of user names such as DOMAIN\user.
+// windowsUser is the rule for user names of Windows, such as DOMAIN\user.
 func windowsUser(name string) []string {
 	parts := strings.Split(name, `\`)
 	switch {

@@ -10,14 +10,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// InternalPodSpec is written like kube-apiserver's internal pod spec, in which some fields have another place than in
-// v1. The fields about sharing with the host are in the security context, which is always there.
+// InternalPodSpec is a pod spec that marshals to JSON like kube-apiserver's internal pod spec, for messages that
+// show it. There, the fields about sharing with the host are in the security context, which always exists.
 type InternalPodSpec struct{ spec *corev1.PodSpec }
 
-// InternalPodSpecOf converts a pod's spec to the internal form.
+// InternalPodSpecOf returns a pod spec in the internal form.
 func InternalPodSpecOf(spec *corev1.PodSpec) InternalPodSpec { return InternalPodSpec{spec} }
 
-// internalPodFields are the names of the internal type's fields, in order. SecurityContext is written separately.
+// internalPodFields are the names of the internal pod spec's fields, in their order. SecurityContext is written
+// separately.
 var internalPodFields = []string{
 	"Volumes", "InitContainers", "Containers", "EphemeralContainers", "RestartPolicy", "TerminationGracePeriodSeconds",
 	"ActiveDeadlineSeconds", "DNSPolicy", "NodeSelector", "ServiceAccountName", "AutomountServiceAccountToken", "NodeName",
@@ -27,7 +28,7 @@ var internalPodFields = []string{
 	"ResourceClaims", "Resources", "HostnameOverride", "SchedulingGroup",
 }
 
-// These are the fields of the internal security context. Those from the pod's spec come first.
+// These are the fields of the internal security context. Fields that v1 has in the pod spec come first.
 var (
 	internalHostFields     = []string{"HostNetwork", "HostPID", "HostIPC", "ShareProcessNamespace", "HostUsers"}
 	internalSecurityFields = []string{
@@ -59,11 +60,11 @@ func (s internalSecurityContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeNamed writes fields of a struct under their Go names. If the function where has a value for a name, that value is
-// written instead.
-func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, where func(string) (reflect.Value, bool)) error {
+// writeNamed writes fields of a struct under their Go names. If replaced returns a value for a name, that
+// value is written instead.
+func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, replaced func(string) (reflect.Value, bool)) error {
 	return validation.WriteList(b, '{', '}', len(names), func(i int) error {
-		value, own := where(names[i])
+		value, own := replaced(names[i])
 		if !own {
 			value = v.FieldByName(names[i])
 		}

@@ -15,7 +15,7 @@ import (
 var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
 	corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
 
-// PersistentVolumeSpec checks the spec of a volume, also inline in an attachment.
+// PersistentVolumeSpec checks the spec of a PersistentVolume. A VolumeAttachment may contain such a spec.
 func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
 	var f validation.Findings
 	const notInline = "may not be specified in the context of inline volumes"
@@ -79,7 +79,7 @@ func volumeCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorL
 	return f.Errs
 }
 
-// persistentVolumeSource checks that a volume has exactly one source, and checks the source.
+// persistentVolumeSource checks that a volume has exactly one source, and checks that source.
 func persistentVolumeSource(at *field.Path, spec *corev1.PersistentVolumeSpec, name string) field.ErrorList {
 	var f validation.Findings
 	found := false
@@ -109,7 +109,7 @@ func iscsiNameTooLong(name string) *field.Error {
 		"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.")
 }
 
-// persistentVolumeKinds are in the order in which a volume's sources are checked.
+// persistentVolumeKinds are the kinds of sources of persistent volumes, in the order of the checks.
 var persistentVolumeKinds = []volumeKind{
 	kind("HostPath", "hostPath", "", hostPathVolume),
 	kind("GCEPersistentDisk", "gcePersistentDisk", "persistentDisk", func(path *field.Path, s *corev1.GCEPersistentDiskVolumeSource) field.ErrorList {

@@ -19,7 +19,7 @@ var (
 	volumeModes = []corev1.PersistentVolumeMode{corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem}
 )
 
-// PersistentVolumeClaimSpec checks the spec of a claim or of a claim template.
+// PersistentVolumeClaimSpec checks the spec of a claim, or of a claim template.
 func PersistentVolumeClaimSpec(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(spec.AccessModes) == 0, field.Required(path.Child("accessModes"), "at least 1 access mode is required"))
@@ -61,7 +61,7 @@ func optionalClass(path *field.Path, class *string) field.ErrorList {
 	return validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path, *class)
 }
 
-// claimSources checks the data sources of a volume (KEP-1495, KEP-3294).
+// claimSources checks dataSource and dataSourceRef of a claim (KEP-1495, KEP-3294).
 func claimSources(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 	var f validation.Findings
 	source, ref := spec.DataSource, spec.DataSourceRef
@@ -97,7 +97,7 @@ func positiveQuantity(path *field.Path, q resource.Quantity) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, q.String(), "must be greater than zero")}
 }
 
-// BasicQuantity checks that a quantity is not negative.
+// BasicQuantity checks that a quantity isn't negative.
 func BasicQuantity(path *field.Path, q resource.Quantity) field.ErrorList {
 	if q.Value() >= 0 {
 		return nil

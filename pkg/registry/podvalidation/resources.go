@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podResources checks the resources of the pod as a whole, and compares them with those of its containers (KEP-2837).
+// podResources checks the resources of the whole pod, and compares them with the sum of its containers (KEP-2837).
 func podResources(path *field.Path, spec *corev1.PodSpec, claims sets.Set[string]) field.ErrorList {
 	switch {
 	case spec.Resources == nil:

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// RequiredTerms is the name of an affinity's field with the required terms.
+	// RequiredTerms is the name of the field of an affinity that has the required terms.
 	RequiredTerms  = "requiredDuringSchedulingIgnoredDuringExecution"
 	preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution"
 )
@@ -66,7 +66,7 @@ func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	return f.Errs
 }
 
-// nodeSelectorTerm checks a term. If values is set, its values must be valid label values.
+// nodeSelectorTerm checks a term. If values is true, the values in the term must be valid label values.
 func nodeSelectorTerm(path *field.Path, t *corev1.NodeSelectorTerm, values bool) field.ErrorList {
 	var f validation.Findings
 	for i := range t.MatchExpressions {
@@ -145,8 +145,8 @@ func podTerm(path *field.Path, t *corev1.PodAffinityTerm) field.ErrorList {
 	return f.Errs
 }
 
-// matchLabelKeys checks keys of the pod's own labels whose values become part of a selector (KEP-3633, KEP-3243). The
-// selector has these requirements already.
+// matchLabelKeys checks keys of the pod's own labels. The server has added the keys and the values of these labels
+// to the selector (KEP-3633, KEP-3243).
 func matchLabelKeys(path *field.Path, match, mismatch []string, s *metav1.LabelSelector) field.ErrorList {
 	var f validation.Findings
 	f.Merge(labelKeys(path.Child("matchLabelKeys"), match, s), labelKeys(path.Child("mismatchLabelKeys"), mismatch, s))
@@ -234,7 +234,7 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 		case corev1.TolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
-			// These operators need the feature gate TaintTolerationComparisonOperators, which is off.
+			// The feature gate TaintTolerationComparisonOperators, for these operators, is off.
 			f.Add(field.NotSupported(operator, t.Operator, []corev1.TolerationOperator{
 				corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt}))
 		default:
@@ -251,7 +251,7 @@ func taintEffect(path *field.Path, effect corev1.TaintEffect) field.ErrorList {
 	return validation.OneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
-// schedulingGates checks the gates that hold back the scheduling of a pod (KEP-3521).
+// schedulingGates checks the gates that delay the scheduling of a pod (KEP-3521).
 func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()
@@ -263,7 +263,7 @@ func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.E
 	return f.Errs
 }
 
-// IsMirror tells whether the kubelet made the pod from a static one.
+// IsMirror reports whether a pod is the mirror pod of a static pod. A kubelet makes it.
 func IsMirror(meta *metav1.ObjectMeta) bool {
 	_, is := meta.Annotations[corev1.MirrorPodAnnotationKey]
 	return is

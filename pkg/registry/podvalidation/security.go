@@ -43,7 +43,7 @@ const maxSysctl = 253
 
 var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`)
 
-// sysctls checks kernel parameters, see sysctl.d(5). A pod that shares a namespace with its host can't set the
+// sysctls checks kernel parameters, see sysctl.d(5). If a pod shares a namespace with its host, it can't set the
 // parameters of that namespace.
 func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
@@ -69,8 +69,8 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 	return f.Errs
 }
 
-// Privileged returns the errors of a pod spec at path on a server that doesn't allow privileged containers
-// (--allow-privileged=false).
+// Privileged returns an error for each privileged container of a pod spec. It is called on servers that don't allow
+// such containers (--allow-privileged=false).
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
@@ -81,8 +81,8 @@ func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// hostProcess checks Windows containers that run as processes of the host (KEP-1981). All containers of a pod are such
-// processes, or none.
+// hostProcess checks the Windows containers that run as processes of the host (KEP-1981). Either all containers of
+// a pod are such, or none is.
 func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	n, all, errs := hostProcesses(path, spec)
@@ -116,8 +116,8 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 	return n, all, f.Errs
 }
 
-// userNamespace checks a pod with a separate user namespace (KEP-127). Such a pod can't share other namespaces with the
-// host.
+// userNamespace checks a pod with a user namespace of its own (KEP-127). Such a pod can't share other namespaces
+// with the host.
 func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if ptr.Deref(spec.HostUsers, true) {
 		return nil
@@ -133,10 +133,10 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// IsWindows tells whether a pod is for Windows.
+// IsWindows reports whether a pod is for Windows.
 func IsWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
 
-// podOS checks the operating system, and refuses fields for other systems.
+// podOS checks the operating system of a pod, and refuses fields that are for another one.
 func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	switch {
 	case spec.OS == nil:

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// PodSpec checks the spec of a pod or of a pod template. The metadata is the pod's, and nil for a template.
+// PodSpec checks the spec of a pod or of a pod template. meta is the metadata of the pod, or nil for a template.
 func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
@@ -84,7 +84,7 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 	return f.Errs
 }
 
-// DeadlineBetween checks the active deadline of a pod.
+// DeadlineBetween checks that activeDeadlineSeconds of a pod is between two values.
 func DeadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
 	if seconds >= int64(least) && seconds <= math.MaxInt32 {
 		return nil
@@ -92,7 +92,7 @@ func DeadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList
 	return field.ErrorList{field.Invalid(spec.Child("activeDeadlineSeconds"), seconds, utilvalidation.InclusiveRangeError(least, math.MaxInt32))}
 }
 
-// PodClaimNames returns the names of a pod's claims.
+// PodClaimNames returns the names of the resource claims in a pod spec.
 func PodClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
 	names := sets.New[string]()
 	for _, c := range claims {
@@ -103,7 +103,7 @@ func PodClaimNames(claims []corev1.PodResourceClaim) sets.Set[string] {
 	return names
 }
 
-// podClaims checks the device claims of a pod (KEP-4381).
+// podClaims checks the resource claims of a pod (KEP-4381).
 func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.ObjectMeta) field.ErrorList {
 	var f validation.Findings
 	seen := sets.New[string]()
@@ -135,8 +135,8 @@ func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.O
 	return f.Errs
 }
 
-// hostNetworkPorts checks that ports of a pod on the host's network equal the host's ports. In a template, defaulting
-// may still have to set the latter.
+// hostNetworkPorts checks that hostPort equals containerPort, for a pod in the host's network. In a template,
+// hostPort may not be set yet.
 func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.ErrorList {
 	var f validation.Findings
 	if !spec.HostNetwork {
@@ -152,7 +152,7 @@ func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.
 	return f.Errs
 }
 
-// These are the limits of libc's resolver.
+// The limits of libc's resolver.
 const (
 	maxNameservers     = 3
 	maxSearchPaths     = 32
@@ -201,7 +201,7 @@ func hostAliases(path *field.Path, aliases []corev1.HostAlias) field.ErrorList {
 	return f.Errs
 }
 
-// readinessGates checks the conditions that a pod's readiness depends on (KEP-580).
+// readinessGates checks the conditions on which the readiness of a pod depends (KEP-580).
 func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.ErrorList {
 	var f validation.Findings
 	for i, gate := range gates {
@@ -210,10 +210,10 @@ func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.Err
 	return f.Errs
 }
 
-// maxHostname is the limit of Linux.
+// maxHostname is Linux' limit of a host name.
 const maxHostname = 64
 
-// hostnameOverride checks the host name inside of the pod (KEP-4762).
+// hostnameOverride checks the host name that the pod sees (KEP-4762).
 func hostnameOverride(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.HostnameOverride == nil {
 		return nil

@@ -23,8 +23,8 @@ func PodTemplateSpec(path *field.Path, t *corev1.PodTemplateSpec) field.ErrorLis
 	return f.Errs
 }
 
-// LongRunningTemplate checks the template of a controller's pods, which run until they are deleted. Messages name the
-// controller.
+// LongRunningTemplate checks the pod template of a controller whose pods run until they are deleted. Messages name
+// the controller.
 func LongRunningTemplate(path *field.Path, t *corev1.PodTemplateSpec, controller string) field.ErrorList {
 	return append(PodTemplateSpec(path, t), RunsOn(path, t, controller)...)
 }

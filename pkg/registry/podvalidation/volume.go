@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumes checks the volumes of a pod and returns the valid ones by name. The name of the pod is "" if it isn't known,
-// as in a template.
+// volumes checks the volumes of a pod, and returns the valid ones by name. pod is the name of the pod, or "" if it
+// isn't known, as in a template.
 func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
 	var f validation.Findings
 	created := sets.New[string]()
@@ -46,10 +46,10 @@ func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*core
 	return found, f.Errs
 }
 
-// ephemeralClaim returns the name of the claim of an ephemeral volume (KEP-1698).
+// ephemeralClaim returns the name of the claim that is made for an ephemeral volume (KEP-1698).
 func ephemeralClaim(pod, volume string) string { return pod + "-" + volume }
 
-// volumeSource checks that a volume has exactly one source, and checks the source.
+// volumeSource checks that a volume has exactly one source, and checks that source.
 func volumeSource(path *field.Path, v *corev1.Volume, pod string) field.ErrorList {
 	var f validation.Findings
 	found := false
@@ -105,7 +105,7 @@ func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorLis
 	return f.Errs
 }
 
-// onlyFields checks that a struct has no other fields set than those with the given Go names.
+// onlyFields checks that a struct has no fields set but the given ones. The names are Go names.
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
 	var f validation.Findings
 	v := reflect.ValueOf(value)

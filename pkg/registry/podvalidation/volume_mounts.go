@@ -24,7 +24,7 @@ func isPrivileged(c *corev1.Container) bool {
 	return c.SecurityContext != nil && ptr.Deref(c.SecurityContext.Privileged, false)
 }
 
-// recursiveReadOnly checks mounts that are read-only including their submounts (KEP-3857).
+// recursiveReadOnly checks mounts that are read-only, with all mounts below them (KEP-3857).
 func recursiveReadOnly(path *field.Path, m *corev1.VolumeMount) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.OptionalOneOf(path, m.RecursiveReadOnly,
@@ -38,7 +38,7 @@ func recursiveReadOnly(path *field.Path, m *corev1.VolumeMount) field.ErrorList 
 	return f.Errs
 }
 
-// noBacksteps is the rule of paths without "..".
+// noBacksteps is the rule for paths without "..".
 func noBacksteps(p string) []string {
 	if slices.Contains(strings.Split(p, "/"), "..") {
 		return []string{"must not contain '..'"}
@@ -46,7 +46,7 @@ func noBacksteps(p string) []string {
 	return nil
 }
 
-// descendingPath checks a relative path without "..".
+// descendingPath checks a relative path. It must not contain "..".
 func descendingPath(at *field.Path, p string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(path.IsAbs(p), field.Invalid(at, p, "must be a relative path"))
@@ -54,7 +54,7 @@ func descendingPath(at *field.Path, p string) field.ErrorList {
 	return f.Errs
 }
 
-// filePath checks the path of a file in a volume. Names with two leading dots are reserved for the kubelet.
+// filePath checks the path of a file in a volume. Names that begin with two dots are reserved for the kubelet.
 func filePath(at *field.Path, p string) field.ErrorList {
 	errs := descendingPath(at, p)
 	if strings.HasPrefix(p, "..") && !strings.HasPrefix(p, "../") {

@@ -21,7 +21,7 @@ func downwardVolume(path *field.Path, s *corev1.DownwardAPIVolumeSource) field.E
 	return errs
 }
 
-// downwardFile checks a file with a field of the pod, or with a resource of a container.
+// downwardFile checks a file that has the value of a pod field, or of a container's resource.
 func downwardFile(path *field.Path, file *corev1.DownwardAPIVolumeFile) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Present(path, "path", file.Path), filePath(path.Child("path"), file.Path))
@@ -47,14 +47,14 @@ func projectedVolume(path *field.Path, s *corev1.ProjectedVolumeSource) field.Er
 	return p.Errs
 }
 
-// projection checks a projected volume. All sources write into the same folder.
+// projection checks the sources of a projected volume. All of them write into the same folder.
 type projection struct {
 	validation.Findings
 	volume *field.Path
 	files  sets.Set[string]
 }
 
-// file checks that no other source writes the same file. The error shows value.
+// file checks that no other source writes a file at the same path. value is shown in the error.
 func (p *projection) file(name, value string) {
 	p.AddIf(p.files.Has(name), field.Invalid(p.volume, value, "conflicting duplicate paths"))
 	p.files.Insert(name)
@@ -122,7 +122,7 @@ func (p *projection) token(path *field.Path, s *corev1.VolumeProjection) {
 	p.Merge(filePath(p.volume.Child("path"), file))
 }
 
-// trustBundle checks a bundle of certificates (KEP-3257).
+// trustBundle checks a source that writes trusted certificates (KEP-3257).
 func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	b := s.ClusterTrustBundle
 	switch {
@@ -141,13 +141,13 @@ func (p *projection) trustBundle(path *field.Path, s *corev1.VolumeProjection) {
 	p.file(b.Path, b.Path)
 }
 
-// These are the limits of the validity of a pod's certificate, in seconds.
+// The limits of the validity of a pod's certificate, in seconds.
 const (
 	MinCertificateSeconds = 60 * 60
 	MaxCertificateSeconds = 91 * 24 * 60 * 60
 )
 
-// certificate checks the source of a pod certificate (KEP-4317).
+// certificate checks a source that writes a certificate of the pod (KEP-4317).
 func (p *projection) certificate(path *field.Path, s *corev1.VolumeProjection) {
 	c := s.PodCertificate
 	p.Merge(
@@ -186,7 +186,7 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
 	var f validation.Findings
-	// Only one bad segment is reported, because the messages would be the same.
+	// Report only one invalid segment, because the messages would be the same.
 	segments := func(value string, r validation.Rule) {
 		for segment := range strings.SplitSeq(value, ".") {
 			if msgs := r(segment); len(msgs) > 0 {
@@ -202,13 +202,13 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	segments(domain, utilvalidation.IsDNS1123Label)
 	f.AddIf(!strings.Contains(domain, "."), field.Invalid(path, domain, "should be a domain with at least two segments separated by dots"))
 	segments(inside, utilvalidation.IsDNS1123Subdomain)
-	// The path has the namespace and the name of a resource, with a dot between them.
+	// A longer path couldn't have the namespace and the name of a resource, with a dot between them.
 	const longestName = longest + 1 + longest + 1 + utilvalidation.DNS1123LabelMaxLength
 	f.AddIf(len(name) > longestName, field.TooLong(path, name, longestName))
 	return f.Errs
 }
 
-// UserAnnotations checks the annotations that a pod passes to its signer. Each key needs a domain.
+// UserAnnotations checks the annotations that a pod passes to its signer. Each key must have a domain.
 func UserAnnotations(path *field.Path, annotations map[string]string) field.ErrorList {
 	var f validation.Findings
 	for key := range validation.Sorted(annotations) {

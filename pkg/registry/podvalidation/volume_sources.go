@@ -15,12 +15,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumeKind is a kind of volume source.
+// volumeKind is a kind of volume source, such as hostPath.
 type volumeKind struct {
 	// field is the name of the field in corev1.VolumeSource.
 	field string
-	// name is the name in the error about a second source. Within is the name in errors of the source itself, if it
-	// differs. The names are kube-apiserver's, including its mistakes.
+	// name is the name of the kind in the error about a second source. within is the name in errors of the source
+	// itself, if that differs. The names are kube-apiserver's, with its mistakes.
 	name, within string
 	check        func(*field.Path, any) field.ErrorList
 }
@@ -32,12 +32,12 @@ func (k volumeKind) valuePath() string {
 	return k.name
 }
 
-// kind makes a row of volumeKinds from the check of a source's type.
+// kind makes a volumeKind of the function that checks the source.
 func kind[T any](goName, name, within string, check func(*field.Path, *T) field.ErrorList) volumeKind {
 	return volumeKind{goName, name, within, func(path *field.Path, v any) field.ErrorList { return check(path, v.(*T)) }}
 }
 
-// volumeKinds are in the order in which a pod's sources are checked.
+// volumeKinds are the kinds of volume sources in pods, in the order of the checks.
 var volumeKinds = []volumeKind{
 	kind("EmptyDir", "emptyDir", "", emptyDirVolume),
 	kind("HostPath", "hostPath", "", hostPathVolume),
@@ -122,7 +122,7 @@ func diskPartition(path *field.Path, n int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child("partition"), n, utilvalidation.InclusiveRangeError(1, 255))}
 }
 
-// lun checks the number of a logical unit. Value is the field itself.
+// lun checks a logical unit number. value is the value that the error shows.
 func lun(path *field.Path, n int32, value any) field.ErrorList {
 	if 0 <= n && n <= 255 {
 		return nil
@@ -137,7 +137,7 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
 }
 
-// keyVolume checks a volume made of the keys of a secret or config map.
+// keyVolume checks a volume with the keys of a Secret or ConfigMap.
 func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode))
@@ -181,18 +181,18 @@ func nfsVolume(at *field.Path, s *corev1.NFSVolumeSource) field.ErrorList {
 	return errs
 }
 
-// maxISCSIInitiator is the longest name of an initiator, which is made from a volume's name and a portal.
+// maxISCSIInitiator bounds the length of an initiator's name. The name is made from a volume's name and a portal.
 const maxISCSIInitiator = 64
 
-// iscsiNames are the forms of iSCSI names by prefix, see RFC 3720 section 3.2.6.3.
+// iscsiNames are the forms of iSCSI names, by their prefix. See RFC 3720, section 3.2.6.3.
 var iscsiNames = map[string]*regexp.Regexp{
 	"iqn": regexp.MustCompile(`iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`),
 	"eui": regexp.MustCompile(`^eui.[[:alnum:]]{16}$`),
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
-// iscsiName checks a name. The error about an unknown prefix is longer for a volume of a pod than for a persistent
-// volume.
+// iscsiName checks an iSCSI name. The error about an unknown prefix has more text for a volume of a pod than for a
+// persistent volume.
 func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
 	for prefix, form := range iscsiNames {
 		if !strings.HasPrefix(name, prefix) {
@@ -328,7 +328,7 @@ func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	return errs
 }
 
-// maxCSIDriverName is the limit of the CSI specification.
+// maxCSIDriverName is the limit in the CSI specification.
 const maxCSIDriverName = 63
 
 // CSIDriverName checks the name of a CSI driver.

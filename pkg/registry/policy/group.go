@@ -8,7 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group limits disruptions. Evictions are created at pods/eviction.
+// Group is the API group policy. It limits disruptions. Evictions, which are also of this group, are created at
+// pods/eviction.
 var Group = registry.Group{
 	Name: "policy",
 	Versions: []registry.Version{

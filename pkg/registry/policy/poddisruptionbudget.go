@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podDisruptionBudgetKind is the row of poddisruptionbudgets.
+// podDisruptionBudgetKind is the row of poddisruptionbudgets in the server's table of kinds.
 var podDisruptionBudgetKind = registry.Kind{
 	Resource:   "poddisruptionbudgets",
 	ShortNames: []string{"pdb"},
@@ -30,7 +30,7 @@ var podDisruptionBudgetKind = registry.Kind{
 	},
 }
 
-// defaultPodDisruptionBudget removes emptySelectorLabel from selectors that have other requirements.
+// defaultPodDisruptionBudget removes emptySelectorLabel from a selector that has other requirements.
 func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	s := b.Spec.Selector
 	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 1 && s.MatchExpressions[0].Operator == metav1.LabelSelectorOpExists {
@@ -39,12 +39,12 @@ func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	dropEmptySelectorLabel(s)
 }
 
-// validatePodDisruptionBudget checks a new budget. As in the reference, every name is valid.
+// validatePodDisruptionBudget checks a new budget. As in kube-apiserver, every name is valid.
 func validatePodDisruptionBudget(o *policyv1.PodDisruptionBudget) field.ErrorList {
 	return budgetSpec(&o.Spec, metav1validation.LabelSelectorValidationOptions{})
 }
 
-// validatePodDisruptionBudgetUpdate checks a budget that replaces another.
+// validatePodDisruptionBudgetUpdate checks an update of a budget.
 func validatePodDisruptionBudgetUpdate(o, old *policyv1.PodDisruptionBudget) field.ErrorList {
 	return budgetSpec(&o.Spec, metav1validation.LabelSelectorValidationOptions{
 		AllowInvalidLabelValueInSelector: metav1validation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector),
@@ -79,7 +79,8 @@ func budgetSpec(spec *policyv1.PodDisruptionBudgetSpec, opts metav1validation.La
 	return f.Errs
 }
 
-// podDisruptionBudgetColumns shows the demands and the disruptions that are allowed now.
+// podDisruptionBudgetColumns makes the rows of kubectl get. They show the demands and the disruptions that are
+// allowed now.
 var podDisruptionBudgetColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -6,8 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// emptySelectorLabel is a label in the selectors of PodDisruptionBudgets. It stands for the empty selector of the other
-// version, which selects nothing in policy/v1beta1 and everything in policy/v1.
+// emptySelectorLabel is a label that pods don't have. A requirement about it in the selector of a
+// PodDisruptionBudget stands for the empty selector of the other version. The empty selector selects nothing in
+// policy/v1beta1, and everything in policy/v1.
 const emptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 // dropEmptySelectorLabel removes every requirement about emptySelectorLabel.

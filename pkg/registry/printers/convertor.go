@@ -11,9 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TableConvertor shows objects and lists of the kind of p. Objects of other kinds are shown by Default.
+// TableConvertor returns a convertor that makes tables. Objects and lists of p's kind are shown by p, and all
+// others by Default.
 func TableConvertor(p Printer) rest.TableConvertor {
-	// The request names the resource in errors about objects without metadata.
+	// The resource isn't known here. The errors in which it would be shown name the resource of the request
+	// instead.
 	fallback := rest.NewDefaultTableConvertor(schema.GroupResource{})
 	if p.Cells == nil {
 		return fallback
@@ -57,7 +59,7 @@ func (c convertor) ConvertToTable(ctx context.Context, obj, options runtime.Obje
 	return table, nil
 }
 
-// items returns the objects of a list, in order.
+// items returns the items of a list, in order.
 func items(list runtime.Object) ([]runtime.Object, error) {
 	var objects []runtime.Object
 	err := meta.EachListItem(list, func(obj runtime.Object) error {
@@ -67,7 +69,7 @@ func items(list runtime.Object) ([]runtime.Object, error) {
 	return objects, err
 }
 
-// describe copies the metadata of a table from the list or object that the table shows.
+// describe copies the metadata of a list or an object to the table that shows it.
 func describe(table *metav1.Table, obj runtime.Object) {
 	if list, err := meta.ListAccessor(obj); err == nil {
 		table.ResourceVersion = list.GetResourceVersion()

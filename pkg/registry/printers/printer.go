@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Printer says how a kind is shown as a table.
+// Printer says which table shows objects of a kind.
 type Printer struct {
 	Columns []metav1.TableColumnDefinition
-	// Cells returns the cells of one object, one for each column (wide ones included), or nil for an object of another
-	// kind.
+	// Cells returns the cells of an object's row, one for each column, wide ones included. It returns nil for an
+	// object of another kind.
 	Cells func(obj runtime.Object) []any
-	// Conditions, if set, returns the conditions of an object's row.
+	// Conditions returns the conditions of an object's row. It may be nil.
 	Conditions func(obj runtime.Object) []metav1.TableRowCondition
-	// Compare, if set, orders the rows of a list.
+	// Compare orders the rows of a list. If it is nil, the rows have the order of the list.
 	Compare func(a, b runtime.Object) int
 }
 
-// Default shows the name and the age of an object. Default is the zero Printer, for kinds without their own.
+// Default shows the name and the age of an object. It is for kinds without a Printer of their own.
 var Default = Printer{}
 
-// Of returns the printer of kind T with the given columns and cells.
+// Of returns the Printer of the kind T, with the given columns and cells.
 func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	return Printer{
 		Columns: columns,
@@ -41,7 +41,7 @@ func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	}
 }
 
-// These texts stand for missing values.
+// The texts for missing values.
 const (
 	None    = "<none>"
 	Unset   = "<unset>"
@@ -51,7 +51,7 @@ const (
 // Column is a column of a table.
 type Column = metav1.TableColumnDefinition
 
-// Many kinds have these columns.
+// Columns that many kinds have.
 var (
 	NameColumn       = Column{Name: "Name", Type: "string", Format: "name", Description: Doc(metav1.ObjectMeta{}, "name")}
 	AgeColumn        = Text("Age", Doc(metav1.ObjectMeta{}, "creationTimestamp"))
@@ -74,13 +74,13 @@ func Boolean(name, description string) Column {
 	return Column{Name: name, Type: "boolean", Description: description}
 }
 
-// Wide makes a column appear only with `-o wide`.
+// Wide returns a column that is shown only with `-o wide`.
 func Wide(c Column) Column {
 	c.Priority = 1
 	return c
 }
 
-// Doc returns the API's description of a field.
+// Doc returns the API's description of a field, for a column that shows the field.
 func Doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
 	return t.SwaggerDoc()[field]
 }
@@ -93,7 +93,7 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// First lists the first few entries, and gives the number of further ones.
+// First lists the first n entries. If there are more, it adds their number.
 func First(limit int, entries []string, separator string) string {
 	if len(entries) <= limit {
 		return strings.Join(entries, separator)
@@ -120,7 +120,7 @@ func ContainerImages(containers []corev1.Container) string {
 	return Joined(containers, func(c *corev1.Container) string { return c.Image })
 }
 
-// Distinct sorts texts and removes empty and repeated ones.
+// Distinct returns the texts sorted, without empty and repeated ones.
 func Distinct(texts []string) []string {
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	slices.Sort(texts)

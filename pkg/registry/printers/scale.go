@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Scale shows the desired and the present number of replicas. The scale subresources of workloads use it.
+// Scale shows the desired and the current number of replicas. It is for the scale subresources of workloads.
 var Scale = Of(
 	[]Column{
 		Text("Name", Doc(metav1.ObjectMeta{}, "name")),

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// bindingSpec checks a binding of either kind. The kinds are those of the roles that the binding may refer to.
+// bindingSpec checks a RoleBinding or ClusterRoleBinding. kinds are the kinds of roles to which it may refer.
 func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) field.ErrorList {
 	f := validation.Created(&b.ObjectMeta, s, validation.PathSegmentName)
 	at := field.NewPath("roleRef")
@@ -19,7 +19,7 @@ func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) fie
 	return f.Errs
 }
 
-// bindingChange checks the metadata and the role of a binding that replaces another.
+// bindingChange checks an update of a binding: its metadata, and that its role doesn't change.
 func bindingChange(b, old *rbacv1.RoleBinding) field.ErrorList {
 	f := validation.Updated(&b.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(b.RoleRef != old.RoleRef,
@@ -27,7 +27,8 @@ func bindingChange(b, old *rbacv1.RoleBinding) field.ErrorList {
 	return f.Errs
 }
 
-// bindingColumns returns the columns of a kind of bindings: the role and, if wide, the subjects.
+// bindingColumns returns the columns of RoleBindings or ClusterRoleBindings: the role and, with -o wide, the
+// subjects.
 func bindingColumns(kind, role string) []printers.Column {
 	return []printers.Column{
 		printers.NameColumn,

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// clusterRoleKind is the row of clusterroles.
+// clusterRoleKind is the row of clusterroles in the server's table of kinds.
 var clusterRoleKind = registry.Kind{
 	Resource: "clusterroles",
 	Object:   &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
@@ -42,7 +42,7 @@ func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
 	return f.Errs
 }
 
-// validateClusterRoleUpdate checks a cluster role that replaces another.
+// validateClusterRoleUpdate checks an update of a cluster role.
 func validateClusterRoleUpdate(o, old *rbacv1.ClusterRole) field.ErrorList {
 	return append(validateClusterRole(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }

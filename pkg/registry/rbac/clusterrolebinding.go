@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// clusterRoleBindingKind is the row of clusterrolebindings. A ClusterRoleBinding has the fields of a RoleBinding.
+// clusterRoleBindingKind is the row of clusterrolebindings in the server's table of kinds. A ClusterRoleBinding has
+// the fields of a RoleBinding.
 var clusterRoleBindingKind = registry.Kind{
 	Resource: "clusterrolebindings",
 	Object:   &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
@@ -34,7 +35,7 @@ func validateClusterRoleBinding(o *rbacv1.ClusterRoleBinding) field.ErrorList {
 	return bindingSpec((*rbacv1.RoleBinding)(o), validation.ClusterScoped, "ClusterRole")
 }
 
-// validateClusterRoleBindingUpdate checks a cluster role binding that replaces another.
+// validateClusterRoleBindingUpdate checks an update of a cluster role binding.
 func validateClusterRoleBindingUpdate(o, old *rbacv1.ClusterRoleBinding) field.ErrorList {
 	return append(validateClusterRoleBinding(o), bindingChange((*rbacv1.RoleBinding)(o), (*rbacv1.RoleBinding)(old))...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group grants permissions.
+// Group is the API group rbac.authorization.k8s.io. It grants permissions.
 var Group = registry.Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []registry.Version{

@@ -10,11 +10,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Escalation is the part of the server that refuses roles and bindings. It returns an error for an object that grants
-// more than the user of ctx has. The old object is nil on create. A nil Escalation allows all.
+// Escalation is the part of the server that prevents privilege escalation. It returns an error for a role or a
+// binding that grants more permissions than the user of ctx has. old is nil on create. A nil Escalation allows
+// everything.
 type Escalation func(ctx context.Context, obj, old runtime.Object) error
 
-// guarded adds a check to hooks: a role or a binding must not grant more than its author has.
+// guarded adds a check to hooks: a role or a binding must not grant more permissions than its author has.
 type guarded struct {
 	*registry.Storage
 	check Escalation
@@ -40,7 +41,7 @@ func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.
 func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
-		// The old object of an update that creates is empty.
+		// If the update creates the object, old is empty.
 		if registry.MetaOf(old).GetUID() == "" {
 			old = nil
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// roleKind is the row of roles.
+// roleKind is the row of roles in the server's table of kinds.
 var roleKind = registry.Kind{
 	Resource:   "roles",
 	Namespaced: true,
@@ -21,14 +21,14 @@ var roleKind = registry.Kind{
 	},
 }
 
-// validateRole checks a new role. Its name doesn't have to be a DNS name.
+// validateRole checks a new role. Its name need not be a DNS name.
 func validateRole(o *rbacv1.Role) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, validation.PathSegmentName)
 	f.Merge(policyRules(o.Rules, validation.Namespaced))
 	return f.Errs
 }
 
-// validateRoleUpdate checks a role that replaces another.
+// validateRoleUpdate checks an update of a role.
 func validateRoleUpdate(o, old *rbacv1.Role) field.ErrorList {
 	return append(validateRole(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// roleBindingKind is the row of rolebindings.
+// roleBindingKind is the row of rolebindings in the server's table of kinds.
 var roleBindingKind = registry.Kind{
 	Resource:   "rolebindings",
 	Namespaced: true,
@@ -48,7 +48,7 @@ func validateRoleBinding(o *rbacv1.RoleBinding) field.ErrorList {
 	return bindingSpec(o, validation.Namespaced, "Role", "ClusterRole")
 }
 
-// validateRoleBindingUpdate checks a role binding that replaces another.
+// validateRoleBindingUpdate checks an update of a role binding.
 func validateRoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
 	return append(validateRoleBinding(o), bindingChange(o, old)...)
 }

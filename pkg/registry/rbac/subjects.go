@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// defaultSubjects sets the groups of subjects. Users and groups belong to the group of RBAC, and service accounts to
-// the core group.
+// defaultSubjects sets the API groups of subjects. Users and groups belong to rbac.authorization.k8s.io, and
+// service accounts to the core group.
 func defaultSubjects(list []rbacv1.Subject) {
 	for i := range list {
 		if s := &list[i]; s.Kind == rbacv1.UserKind || s.Kind == rbacv1.GroupKind {
@@ -23,7 +23,7 @@ func defaultSubjects(list []rbacv1.Subject) {
 	}
 }
 
-// subjectsV1alpha1 completes subjects that still have an apiVersion.
+// subjectsV1alpha1 sets the defaults of subjects in v1alpha1, which have an apiVersion.
 func subjectsV1alpha1(list []rbacv1alpha1.Subject) {
 	for i := range list {
 		switch s := &list[i]; s.Kind {
@@ -57,7 +57,7 @@ func subjects(list []rbacv1.Subject, s validation.Scope) field.ErrorList {
 	return f.Errs
 }
 
-// subjectsCell lists the subjects of each kind.
+// subjectsCell lists the names of the subjects, by kind.
 func subjectsCell(all []rbacv1.Subject) (users, groups, accounts string) {
 	byKind := map[string][]string{}
 	for _, s := range all {

@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Table returns a table of groups, for the tests of a kind. A group's kinds need no other group, unless a version of
-// another group converts to them.
+// Table returns a table of groups, for tests of a kind. It needs no other group, unless a version of another group
+// converts to the kind.
 func Table(t *testing.T, groups ...registry.Group) *registry.Table {
 	t.Helper()
 	table, err := registry.NewTable(groups...)
@@ -46,7 +46,7 @@ func Row(t *testing.T, table *registry.Table, obj runtime.Object) *registry.Kind
 	return nil
 }
 
-// Strategy returns the strategy of an object's kind, on a server that allows everything.
+// Strategy returns the Strategy of an object's kind, on a server whose authorizer allows everything.
 func Strategy(t *testing.T, table *registry.Table, obj runtime.Object) registry.Strategy {
 	t.Helper()
 	return table.Strategy(Row(t, table, obj), registry.Dependencies{
@@ -54,7 +54,7 @@ func Strategy(t *testing.T, table *registry.Table, obj runtime.Object) registry.
 	})
 }
 
-// MonthAgo returns a time that columns show as "30d", however long a test takes.
+// MonthAgo returns a time that a table shows as "30d", even if the test takes minutes.
 func MonthAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-30 * 24 * time.Hour)) }
 
 // MonthOld returns the metadata of an object that was created a month ago.
@@ -62,14 +62,14 @@ func MonthOld(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, CreationTimestamp: MonthAgo()}
 }
 
-// ColumnsCase is an object and the cells of its row in a table of kubectl.
+// ColumnsCase is an object, with the cells of its row in the table of kubectl get.
 type ColumnsCase struct {
 	Name, Reason string
 	Object       runtime.Object
 	Want         []any
 }
 
-// CheckColumns compares the cells of objects.
+// CheckColumns compares the cells of objects with those of the cases.
 func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -82,17 +82,17 @@ func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
 	}
 }
 
-// WriteCase is a write, and the texts of its errors or of its warnings.
+// WriteCase is a write of an object, with the texts of its errors or warnings.
 type WriteCase struct {
 	Name, Reason string
-	// Object is the object of the request. Old is the stored object; the write is a create if Old is nil.
+	// Object is the object in the request. Old is the stored object. If Old is nil, the write is a create.
 	Object, Old runtime.Object
-	// Status marks an update through the status endpoint.
+	// Status is true for an update of the status subresource.
 	Status bool
 	Want   []string
 }
 
-// CheckErrors compares the validation errors of writes by a user with all permissions.
+// CheckErrors compares the validation errors of writes with those of the cases. The user has all permissions.
 func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
@@ -115,7 +115,7 @@ func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// CheckWarnings compares the warnings of writes.
+// CheckWarnings compares the warnings of writes with those of the cases.
 func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -138,19 +138,19 @@ func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// PrepareCase is a write, and the object that the server validates.
+// PrepareCase is a write of an object, with the object that is then validated.
 type PrepareCase struct {
 	Name, Reason string
-	// Object is the object of the request. Old is the stored object; the write is a create if Old is nil.
+	// Object is the object in the request. Old is the stored object. If Old is nil, the write is a create.
 	Object, Old runtime.Object
-	// Status marks an update through the status endpoint.
+	// Status is true for an update of the status subresource.
 	Status bool
 	Want   runtime.Object
 }
 
-// CheckPrepared compares the objects that update rules make of the objects in requests. The user of the requests is
-// jane, with uid u, group g and an extra value v for key k. Times are compared in updates only, since a create can set
-// the present time.
+// CheckPrepared compares the objects after PrepareForCreate or PrepareForUpdate with those of the cases. The user
+// of the requests is jane, with the uid u, the group g, and the extra value v for the key k. Times are compared
+// only in updates, since a create sets times to the time of the test.
 func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
 	t.Helper()
 	ctx := genericapirequest.WithUser(Through(corev1.SchemeGroupVersion),
@@ -176,17 +176,17 @@ func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
 	}
 }
 
-// Generation returns metadata with a generation only.
+// Generation returns metadata with only a generation.
 func Generation(n int64) metav1.ObjectMeta { return metav1.ObjectMeta{Generation: n} }
 
-// GenerationCase is an update, and the generation of the updated object.
+// GenerationCase is an update, with the generation that the updated object must have.
 type GenerationCase struct {
 	Name, Reason string
 	Object, Old  runtime.Object
 	Want         int64
 }
 
-// CheckGenerations compares the generations of updated objects.
+// CheckGenerations compares the generations of updated objects with those of the cases.
 func CheckGenerations(t *testing.T, table *registry.Table, cases []GenerationCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -200,16 +200,16 @@ func CheckGenerations(t *testing.T, table *registry.Table, cases []GenerationCas
 	}
 }
 
-// FieldLabelCase is a field selector of a client, and the field that the storage selects by.
+// FieldLabelCase is a field in a client's field selector, with the field that the storage uses for it.
 type FieldLabelCase struct {
 	Name, Reason string
 	Kind         schema.GroupVersionKind
 	Label        string
-	// Want is the field. Err is the text of the error, if Want is empty.
+	// Want is the field that the storage uses. If Want is empty, Err is the text of the error.
 	Want, Err string
 }
 
-// CheckFieldLabels compares the fields that the storage selects by.
+// CheckFieldLabels compares the fields that the storage uses with those of the cases.
 func CheckFieldLabels(t *testing.T, table *registry.Table, cases []FieldLabelCase) {
 	t.Helper()
 	for _, tc := range cases {

@@ -27,7 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Known is a rest.Getter of pods, services, endpoints or nodes by name.
+// Known is a rest.Getter with the given objects: pods, services, endpoints or nodes, by name.
 type Known map[string]runtime.Object
 
 // Get implements rest.Getter.
@@ -38,7 +38,7 @@ func (k Known) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtim
 	return nil, apierrors.NewNotFound(corev1.Resource("things"), name)
 }
 
-// KnownSlices is a rest.Lister of endpoint slices.
+// KnownSlices is a rest.Lister with the given EndpointSlices.
 type KnownSlices []discoveryv1.EndpointSlice
 
 // NewList implements rest.Lister.
@@ -60,7 +60,7 @@ func (s KnownSlices) ConvertToTable(context.Context, runtime.Object, runtime.Obj
 	return nil, errors.New("not a table")
 }
 
-// PodOnNode returns a pod on node "n" with containers of the given names.
+// PodOnNode returns a pod on the node "n", with containers of the given names.
 func PodOnNode(name string, containers ...string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	for _, c := range containers {
@@ -69,8 +69,8 @@ func PodOnNode(name string, containers ...string) *corev1.Pod {
 	return p
 }
 
-// KubeletOf returns the transport to the kubelet of node "n", for which the handler answers, and the nodes. The node's
-// InternalIP is the kubelet's address. Its Hostname isn't.
+// KubeletOf returns a transport, and a rest.Getter with the node "n". The handler answers for the node's kubelet.
+// Only the InternalIP of the node leads to the kubelet; its Hostname doesn't.
 func KubeletOf(t *testing.T, h http.HandlerFunc) (http.RoundTripper, rest.Getter) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)
@@ -97,7 +97,7 @@ func Address(t *testing.T, server *httptest.Server) (host string, port int32) {
 	return u.Hostname(), int32(n)
 }
 
-// Connected serves a connect subresource at /NAME/PATH. The handler does the work of the API server after admission.
+// Connected serves a connect subresource at /NAME/PATH, in the way an API server does after admission.
 func Connected(t *testing.T, r rest.Connecter) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -129,7 +129,7 @@ func Connected(t *testing.T, r rest.Connecter) *httptest.Server {
 	return server
 }
 
-// statusText is a rest.Responder that answers with the message of an error.
+// statusText is a rest.Responder that answers with the text of an error.
 type statusText struct{ w http.ResponseWriter }
 
 func (a statusText) Object(code int, obj runtime.Object) {
@@ -165,7 +165,7 @@ func Respond(t *testing.T, method, url string) string {
 	return strconv.Itoa(res.StatusCode) + " " + strings.TrimSpace(string(body))
 }
 
-// ClosedPort returns a port of this machine on which no server listens.
+// ClosedPort returns a port of this machine on which nothing listens.
 func ClosedPort(t *testing.T) int32 {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,8 +24,8 @@ func Decode(t *testing.T, s *runtime.Scheme, manifest string) runtime.Object {
 	return obj
 }
 
-// AsMap returns the JSON fields of an object without apiVersion and kind. Numbers are of type float64, as in decoded
-// YAML.
+// AsMap returns an object as a map of its JSON fields, without apiVersion and kind. Numbers are float64, as in
+// decoded YAML.
 func AsMap(t *testing.T, obj any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(obj)
@@ -41,7 +41,7 @@ func AsMap(t *testing.T, obj any) map[string]any {
 	return m
 }
 
-// At returns the value at a path of fields and list indices, such as "items.0.spec".
+// At returns the value at a path. A path has names of fields and indices of lists, such as "items.0.spec".
 func At(v any, path string) any {
 	if path == "" {
 		return v
@@ -59,8 +59,8 @@ func At(v any, path string) any {
 	return v
 }
 
-// Defaulted decodes a manifest, sets its defaults, and returns the fields of the object. The test fails if defaults that
-// are set a second time change the object.
+// Defaulted decodes a manifest, sets its defaults, and returns the fields of the object. It fails the test if
+// setting the defaults a second time changes the object.
 func Defaulted(t *testing.T, table *registry.Table, manifest string) map[string]any {
 	t.Helper()
 	obj := Decode(t, table.Scheme(), manifest)
@@ -73,16 +73,16 @@ func Defaulted(t *testing.T, table *registry.Table, manifest string) map[string]
 	return once
 }
 
-// DefaultsCase is a manifest, and a part of its object with defaults.
+// DefaultsCase is a manifest, with a part of the object after defaulting.
 type DefaultsCase struct {
 	Name, Reason string
 	Manifest     string
-	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
+	// Path is the path of the part that is compared, such as "items.0.spec". "" stands for the whole object.
 	Path string
-	Want string // in YAML
+	Want string // the part, in YAML
 }
 
-// CheckDefaults compares the defaults of manifests.
+// CheckDefaults compares the objects after defaulting with those of the cases.
 func CheckDefaults(t *testing.T, table *registry.Table, cases []DefaultsCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -95,18 +95,18 @@ func CheckDefaults(t *testing.T, table *registry.Table, cases []DefaultsCase) {
 	}
 }
 
-// ConversionCase is a manifest, and a part of its object in another version.
+// ConversionCase is a manifest, with a part of the object in another version.
 type ConversionCase struct {
 	Name, Reason string
 	Manifest     string
-	// To is an object of the other version.
+	// To is an empty object of the other version.
 	To runtime.Object
-	// Path is the path of the compared part, such as "items.0.spec", or "" for the whole object.
+	// Path is the path of the part that is compared, such as "items.0.spec". "" stands for the whole object.
 	Path string
-	Want string // in YAML
+	Want string // the part, in YAML
 }
 
-// CheckConversions compares objects in other versions.
+// CheckConversions compares converted objects with those of the cases.
 func CheckConversions(t *testing.T, table *registry.Table, cases []ConversionCase) {
 	t.Helper()
 	for _, tc := range cases {

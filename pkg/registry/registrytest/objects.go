@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ClusterStored does the same as Stored for objects of cluster-scoped kinds.
+// ClusterStored returns the metadata of a stored object of a cluster-scoped kind.
 func ClusterStored(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
 }
 
-// WantErrors compares errors with their texts.
+// WantErrors compares errors with the given texts.
 func WantErrors(t *testing.T, reason string, errs field.ErrorList, want ...string) {
 	t.Helper()
 	var got []string
@@ -27,17 +27,17 @@ func WantErrors(t *testing.T, reason string, errs field.ErrorList, want ...strin
 	}
 }
 
-// Stored returns the metadata of a stored object.
+// Stored returns the metadata of a stored object of a namespaced kind.
 func Stored(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: "1"}
 }
 
-// ValidPodSpec returns the smallest valid spec of a pod before defaulting.
+// ValidPodSpec returns the smallest pod spec that is valid after defaulting.
 func ValidPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}
 }
 
-// Quantities returns a list of resources. The arguments are resources and quantities by turns.
+// Quantities returns a list of resources. The arguments are a resource, its quantity, the next resource, and so on.
 func Quantities(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -46,13 +46,13 @@ func Quantities(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-// AppLabels are the labels of the pods of a workload.
+// AppLabels are the labels of pods in tests of workloads.
 var AppLabels = map[string]string{"app": "web"}
 
-// AppSelector selects the pods of a workload.
+// AppSelector selects pods with AppLabels.
 func AppSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: AppLabels} }
 
-// AppTemplate is the template of the pods of a workload.
+// AppTemplate is a pod template with AppLabels.
 func AppTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: AppLabels}, Spec: ValidPodSpec()}
 }

@@ -1,5 +1,7 @@
-// Package registrytest has helpers for tests of several groups: the rows of a table on a separate etcd, comparisons,
-// and parts of objects. Don't use the package to test a server: package miniapitest starts one.
+// Package registrytest has helpers for tests of kinds: storages on an etcd of their own, comparisons of objects
+// with test cases, and parts of objects.
+//
+// Don't use the package to test a server: package miniapitest starts one.
 package registrytest
 
 import (
@@ -19,17 +21,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// Stores are the storages of a table's rows.
+// Stores are the storages of the kinds in a table.
 type Stores struct {
 	*registry.Stores
-	// Context is the context of requests in namespace "ns".
+	// Context returns the context of a request in the namespace "ns".
 	Context context.Context
 
 	t     *testing.T
 	table *registry.Table
 }
 
-// Start starts an etcd, which several servers may share. The etcd ends with the test.
+// Start starts an etcd, which several servers of a test may share. It stops with the test.
 func Start(t *testing.T) *storage.Member {
 	t.Helper()
 	member, err := storage.Start(t.Context(), storage.Options{})
@@ -44,13 +46,13 @@ func Start(t *testing.T) *storage.Member {
 	return member
 }
 
-// New returns the storages of a table's rows on a separate etcd.
+// New returns the storages of a table, on an etcd of their own.
 func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table's rows on an etcd. The function sets the fields of deps about storage and about
+// On returns the storages of a table on the given etcd. It sets those fields of deps that are about storage and
 // writes.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
@@ -61,12 +63,12 @@ func On(t *testing.T, member *storage.Member, table *registry.Table, deps regist
 	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
 }
 
-// RESTOptions returns the storage options of a table's rows on an etcd, without watch caches.
+// RESTOptions returns the storage options of a table's resources on the given etcd. There are no watch caches.
 func RESTOptions(member *storage.Member, table *registry.Table) generic.RESTOptionsGetter {
 	return member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec(table))))
 }
 
-// codec returns a codec of a table's storage, which writes the preferred version of each kind as JSON.
+// codec returns the codec with which the objects are stored. It writes JSON, in the preferred version of each kind.
 func codec(table *registry.Table) runtime.Codec {
 	serializer := table.Serializer()
 	json, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -74,7 +76,7 @@ func codec(table *registry.Table) runtime.Codec {
 		serializer.DecoderToVersion(json.Serializer, runtime.InternalGroupVersioner))
 }
 
-// uncached returns options for stores without a watch cache.
+// uncached has the options of stores without watch caches.
 type uncached storagebackend.Config
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -86,7 +88,7 @@ func (u uncached) GetRESTOptions(resource schema.GroupResource, _ runtime.Object
 	}, nil
 }
 
-// Store returns the store of a row.
+// Store returns the store of a resource.
 func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 	s.t.Helper()
 	store, err := s.Of(resource)
@@ -96,7 +98,7 @@ func (s Stores) Store(resource schema.GroupResource) *registry.Storage {
 	return store
 }
 
-// Storage returns the storage of a row or of a subresource, given by a path such as "pods/eviction".
+// Storage returns the storage of a resource or a subresource, by its path, such as "pods/eviction".
 func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage {
 	s.t.Helper()
 	served, err := s.Served(resource)
@@ -109,7 +111,8 @@ func (s Stores) Storage(resource schema.GroupResource, path string) rest.Storage
 	return served[path]
 }
 
-// Put creates an object with its defaults, and sets its status if the kind has one.
+// Put sets the defaults of an object and creates it. If the kind has a status subresource, Put also sets the
+// status.
 func (s Stores) Put(resource schema.GroupResource, obj runtime.Object) runtime.Object {
 	s.t.Helper()
 	status := obj.DeepCopyObject()

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// requestedAdminAccess returns the first path where a claim requests administrative access, or nil.
+// requestedAdminAccess returns the path of the first request in a claim that has adminAccess, or nil.
 func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	for i, r := range requests {
 		if r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false) {
@@ -22,7 +22,7 @@ func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	return nil
 }
 
-// allowAdminAccess refuses administrative access at the given path, unless the namespace has the label that allows it
+// allowAdminAccess refuses adminAccess at the given path, unless the namespace has the label that allows it
 // (KEP-5018).
 func allowAdminAccess(ctx context.Context, deps registry.Dependencies, namespace string, path *field.Path) field.ErrorList {
 	if path == nil {

@@ -10,7 +10,7 @@ import (
 func deviceClaimV1beta1(c *resourcev1beta1.DeviceClaim) {
 	for i := range c.Requests {
 		request := &c.Requests[i]
-		// A request without a class has alternatives. The count belongs to these.
+		// A request without a device class has alternatives. Each of these has a count of its own.
 		if request.DeviceClassName != "" {
 			deviceCount(&request.AllocationMode, &request.Count)
 		}
@@ -43,7 +43,7 @@ func deviceClaim(c *resourcev1.DeviceClaim) {
 	}
 }
 
-// deviceCount makes one device the default of a request.
+// deviceCount sets the default of a request's count: one device.
 func deviceCount[Mode ~string](mode *Mode, count *int64) {
 	exact := Mode(resourcev1.DeviceAllocationModeExactCount)
 	defaults.Zero(mode, exact)
@@ -58,7 +58,7 @@ func tolerations(list []resourcev1.DeviceToleration) {
 	}
 }
 
-// ofRequests returns the paths of a field of a claim's requests, both single ones and alternatives.
+// ofRequests returns the paths of a field in the requests of a claim, and in their alternatives.
 func ofRequests(spec, path string) []string {
 	return []string{spec + ".Devices.Requests.Exactly." + path, spec + ".Devices.Requests.FirstAvailable." + path}
 }

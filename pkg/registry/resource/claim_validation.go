@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// claimRequests are the requests of a claim with their alternatives.
+// claimRequests are the names of a claim's requests, each with the names of its alternatives.
 type claimRequests map[string]sets.Set[string]
 
 func requestNames(requests []resourcev1.DeviceRequest) claimRequests {
@@ -48,7 +48,7 @@ func usedRequests(path *field.Path, names []string, requests claimRequests) fiel
 	return f.Errs
 }
 
-// claimSpec checks a claim by the rules that the declarations of ResourceClaimSpec lack.
+// claimSpec checks the rules for a claim that the generated validation of ResourceClaimSpec doesn't check.
 func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.ErrorList {
 	path = path.Child("devices")
 	requests := requestNames(spec.Devices.Requests)
@@ -123,7 +123,7 @@ func deviceConfiguration(path *field.Path, c *resourcev1.DeviceConfiguration) fi
 	return f.Errs
 }
 
-// rawObject checks parameters that only a driver understands.
+// rawObject checks parameters that only a driver can interpret.
 func rawObject(path *field.Path, raw []byte, most int) field.ErrorList {
 	if len(raw) == 0 {
 		return nil

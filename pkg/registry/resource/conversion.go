@@ -7,8 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert fields that v1beta1 has at another depth. The fields of a single request are under "exactly" only
-// in v1. The fields of a device are under "basic" only in v1beta1.
+// conversions convert fields that are at another depth in v1beta1. In v1, the fields of a single request are under
+// "exactly". In v1beta1, the fields of a device are under "basic".
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *resourcev1beta1.ResourceClaim, out *resourcev1.ResourceClaim) error {
@@ -58,7 +58,7 @@ func requestsFromV1beta1(in []resourcev1beta1.DeviceRequest, out []resourcev1.De
 	return nil
 }
 
-// hasOwnFields tells whether a request is a single one, without alternatives.
+// hasOwnFields reports whether a request is a single one, without alternatives.
 func hasOwnFields(r *resourcev1beta1.DeviceRequest) bool {
 	return r.DeviceClassName != "" || r.Selectors != nil || r.AllocationMode != "" || r.Count != 0 ||
 		r.AdminAccess != nil || r.Tolerations != nil || r.Capacity != nil || r.DerivedAttributes != nil

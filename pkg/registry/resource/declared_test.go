@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestDeclarations checks that generated validation is called for every kind, and that its errors come after those of
-// the other rules.
+// TestDeclarations checks that every kind calls the validation that k8s.io/api generates, and that its errors come
+// after all others.
 func TestDeclarations(t *testing.T) {
 	t.Parallel()
 	claim := func(requests ...resourcev1.DeviceRequest) *resourcev1.ResourceClaim {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deviceClassKind is the row of deviceclasses.
+// deviceClassKind is the row of deviceclasses in the server's table of kinds.
 var deviceClassKind = registry.Kind{
 	Resource: "deviceclasses",
 	Object:   &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
@@ -25,21 +25,22 @@ var deviceClassKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[resourcev1.DeviceClass]("1.36", "DRAExtendedResource", "Spec.ExtendedResourceName")},
 }
 
-// validateDeviceClass checks a new class (KEP-4381).
+// validateDeviceClass checks a new DeviceClass (KEP-4381).
 func validateDeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(deviceClassSpec(&o.Spec, nil))
 	return f.Errs
 }
 
-// validateDeviceClassUpdate checks a class that replaces another.
+// validateDeviceClassUpdate checks an update of a DeviceClass.
 func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deviceClassSpec(&o.Spec, &old.Spec))
 	return f.Errs
 }
 
-// deviceClassSpec checks a class. If the selectors are those of the old class, they count as stored.
+// deviceClassSpec checks the spec of a DeviceClass. If the update doesn't change the selectors, their expressions
+// count as stored ones.
 func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)

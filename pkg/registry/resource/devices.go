@@ -14,14 +14,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// taintedNow sets the time of a taint without one to now, in whole seconds.
+// taintedNow sets the time of a taint that has none to the current time, in whole seconds.
 func taintedNow(added **metav1.Time) {
 	if *added == nil {
 		*added = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 	}
 }
 
-// deviceTaint checks a taint of a device or of a rule. Its effect has a declaration.
+// deviceTaint checks a taint of a device or a DeviceTaintRule. The generated validation checks the effect.
 func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
 	f := validation.Findings{Errs: metav1validation.ValidateLabelName(t.Key, path.Child("key"))}
 	if t.Value != "" {
@@ -30,7 +30,7 @@ func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
 	return f.Errs
 }
 
-// poolName checks the name of a pool: DNS names separated by slashes.
+// poolName checks the name of a pool. It is one or more DNS names, separated by slashes.
 func poolName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -47,8 +47,8 @@ func deviceName(path *field.Path, name string) field.ErrorList {
 	return validation.Required(utilvalidation.IsDNS1123Label, path, name)
 }
 
-// bindingConditions checks the types of conditions by which binding waits or fails (KEP-5007): each of them stands once,
-// and a device has both lists or none.
+// bindingConditions checks bindingConditions and bindingFailureConditions of a device (KEP-5007). Each condition
+// may occur once. A device has both lists, or none.
 func bindingConditions(path *field.Path, waits, fails []string) field.ErrorList {
 	var f validation.Findings
 	waitsPath, failsPath := path.Child("bindingConditions"), path.Child("bindingFailureConditions")

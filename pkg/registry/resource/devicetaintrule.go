@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deviceTaintRuleKind is the row of devicetaintrules.
+// deviceTaintRuleKind is the row of devicetaintrules in the server's table of kinds.
 var deviceTaintRuleKind = registry.Kind{
 	Resource: "devicetaintrules",
 	Object:   &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
@@ -43,15 +43,15 @@ var deviceTaintRuleKind = registry.Kind{
 // defaultDeviceTaintRule sets the defaults of a DeviceTaintRule.
 func defaultDeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.Taint.TimeAdded) }
 
-// validateDeviceTaintRule checks a new rule that taints devices (KEP-5055).
+// validateDeviceTaintRule checks a new DeviceTaintRule (KEP-5055).
 func validateDeviceTaintRule(o *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(deviceTaintRuleSpec(&o.Spec, nil))
 	return f.Errs
 }
 
-// validateDeviceTaintRuleUpdate checks a rule that replaces another. An unknown effect that the old rule has stays
-// valid, because a newer server may have stored it.
+// validateDeviceTaintRuleUpdate checks an update of a DeviceTaintRule. If the stored rule has an unknown effect,
+// the effect stays valid, because a newer server may have stored it.
 func validateDeviceTaintRuleUpdate(o, old *resourcev1.DeviceTaintRule) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deviceTaintRuleSpec(&o.Spec, &old.Spec))
@@ -86,7 +86,7 @@ func deviceTaintRuleSpec(spec, old *resourcev1.DeviceTaintRuleSpec) field.ErrorL
 	return f.Errs
 }
 
-// retaint sets the time of a taint to now if the update changes its effect and not its time (KEP-5055).
+// retaint sets the time of a taint to now, if the update changes its effect but not its time (KEP-5055).
 func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
 	now, was := &r.Spec.Taint, &old.Spec.Taint
 	if now.Effect != was.Effect && now.TimeAdded.Equal(was.TimeAdded) {

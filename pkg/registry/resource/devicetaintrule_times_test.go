@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDeviceTaintRuleTimes checks the time of a rule's taint. The time for which pods tolerate the taint begins then.
+// TestDeviceTaintRuleTimes checks the time of a taint. From that time on, the taint's toleration seconds of pods
+// are counted.
 func TestDeviceTaintRuleTimes(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
@@ -20,7 +21,7 @@ func TestDeviceTaintRuleTimes(t *testing.T) {
 		name, reason string
 		effect       resourcev1.DeviceTaintEffect
 		added        metav1.Time
-		want         metav1.Time // zero stands for the time of the update
+		want         metav1.Time // the zero time stands for the time of the update
 		generation   int64
 	}{
 		{"same", "nothing is new", "NoSchedule", first, first, 1},

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the kinds of dynamic resource allocation.
+// Group is the API group resource.k8s.io. It has the kinds of dynamic resource allocation.
 var Group = registry.Group{
 	Name: "resource.k8s.io",
 	Versions: []registry.Version{

@@ -31,7 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// resourceClaimKind is the row of resourceclaims.
+// resourceClaimKind is the row of resourceclaims in the server's table of kinds.
 var resourceClaimKind = registry.Kind{
 	Resource:   "resourceclaims",
 	Namespaced: true,
@@ -92,10 +92,11 @@ func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceClaimUpdate checks a claim that replaces another. The spec of a claim never changes.
+// validateResourceClaimUpdate checks an update of a claim. The spec can't change.
 func validateResourceClaimUpdate(o, old *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	// The spec has the declaration immutable, in a function that k8s.io/api doesn't publish.
+	// The Go type has a declaration that the spec is immutable, but k8s.io/api doesn't export the function that
+	// checks it.
 	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(validation.SpecPath, nil, apivalidation.FieldImmutableErrorMsg))
 	return f.Errs
 }
@@ -126,7 +127,7 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 	return f.Errs
 }
 
-// newAllocation checks an allocation by the rules that its declarations lack.
+// newAllocation checks the rules for an allocation that the generated validation doesn't check.
 func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests claimRequests) field.ErrorList {
 	var f validation.Findings
 	if a.NodeSelector != nil {
@@ -144,10 +145,12 @@ func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests cl
 	return f.Errs
 }
 
-// maxAllocationConfig is the sum of the limits of the claim and of the class.
+// maxAllocationConfig is the limit of configurations in an allocation: the sum of the limits of a claim and a
+// device class.
 const maxAllocationConfig = 2 * resourcev1.DeviceConfigMaxSize
 
-// reportedDevices checks the devices that drivers report. They must be allocated to the claim (KEP-4817).
+// reportedDevices checks the devices that drivers report in the status. They must be allocated to the claim
+// (KEP-4817).
 func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) field.ErrorList {
 	allocated := sets.New[string]()
 	if status.Allocation != nil {
@@ -175,21 +178,21 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 	return f.Errs
 }
 
-// deviceID identifies a device, or a share of a device, in a claim.
+// deviceID identifies a device in a claim, or a share of a device.
 func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 	id := driver + "/" + pool + "/" + device
 	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
 }
 
-// mayChangeClaim refuses a change of the allocation or of the devices' status by a user without a permission for that
-// part, even if the user may write the claim's status. See
+// mayChangeClaim refuses a change of the allocation, or of the devices' status, if the user has no permission for
+// that part. The permission to update resourceclaims/status isn't enough. See
 // https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/. A driver needs a
 // permission in the claim's namespace. A scheduler needs one in all namespaces.
 func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 	binds := !apiequality.Semantic.DeepEqual(c.Status.Allocation, old.Status.Allocation) ||
 		!apiequality.Semantic.DeepEqual(c.Status.ReservedFor, old.Status.ReservedFor)
 	var drivers []string
-	if c.Status.Allocation != nil { // a deallocation removes the status of the devices too
+	if c.Status.Allocation != nil { // a deallocation also removes the status of the devices
 		drivers = driversWithChanges(c, old)
 	}
 	if !binds && len(drivers) == 0 {
@@ -226,7 +229,7 @@ func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *res
 	return errs
 }
 
-// driversWithChanges returns the drivers whose devices get another status in the update, sorted.
+// driversWithChanges returns the sorted names of the drivers whose devices have another status after the update.
 func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
 	type share struct {
 		driverDevice
@@ -251,7 +254,8 @@ func driversWithChanges(c, old *resourcev1.ResourceClaim) []string {
 	return sets.List(drivers)
 }
 
-// onAllocatedNode tells whether the user is a service account whose token is bound to the node of the claim's devices.
+// onAllocatedNode reports whether the user is a service account with a token that is bound to the node of the
+// claim's devices.
 func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err != nil {
 		return false
@@ -268,8 +272,8 @@ func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, node)
 }
 
-// permitted returns nil if the user may make the request with one of the verbs. Otherwise permitted returns the refusal
-// of the first verb.
+// permitted returns nil if the user may make the request with one of the verbs. Otherwise it returns the refusal of
+// the first verb.
 func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.AttributesRecord, verbs ...string) error {
 	var refusal error
 	for _, asked.Verb = range verbs {
@@ -291,7 +295,8 @@ func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.At
 	return refusal
 }
 
-// authorizeClaim checks the administrative access that a new claim requests. The spec of a stored claim can't change.
+// authorizeClaim checks the adminAccess that a new claim requests. Updates needn't be checked, because the spec
+// can't change.
 func authorizeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 	if old != nil {
 		return nil
@@ -299,8 +304,8 @@ func authorizeClaim(ctx context.Context, deps registry.Dependencies, c, old *res
 	return allowAdminAccess(ctx, deps, c.Namespace, requestedAdminAccess(c.Spec.Devices.Requests))
 }
 
-// authorizeClaimStatus checks the administrative access of a new allocation, and the author's permissions for the parts
-// of the status that change.
+// authorizeClaimStatus checks the adminAccess of a new allocation. It also checks that the author may change the
+// parts of the status that the update changes.
 func authorizeClaimStatus(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 	var errs field.ErrorList
 	if allocatedAdminAccess(old) == nil {
@@ -309,7 +314,7 @@ func authorizeClaimStatus(ctx context.Context, deps registry.Dependencies, c, ol
 	return append(errs, mayChangeClaim(ctx, deps, c, old)...)
 }
 
-// allocatedAdminAccess returns the first path where the allocation gives administrative access, or nil.
+// allocatedAdminAccess returns the path of the first result in the allocation that has adminAccess, or nil.
 func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
 	if c.Status.Allocation == nil {
 		return nil

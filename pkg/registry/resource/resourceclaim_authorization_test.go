@@ -17,12 +17,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// TestClaimStatusPermissions checks that only schedulers allocate a claim, and that a driver reports only its own
-// devices, on its own node.
+// TestClaimStatusPermissions checks that only schedulers can allocate a claim. It also checks that a driver can
+// report only its own devices, and only on its own node.
 func TestClaimStatusPermissions(t *testing.T) {
 	t.Parallel()
 	const (
-		binding     = "update resourceclaims/binding" // for all claims in all namespaces
+		binding     = "update resourceclaims/binding" // the permission for all claims in all namespaces
 		local       = "associated-node:update resourceclaims/driver ns/a.example.com"
 		anywhere    = "arbitrary-node:update resourceclaims/driver ns/a.example.com"
 		otherDriver = "arbitrary-node:update resourceclaims/driver ns/b.example.com"
@@ -108,8 +108,8 @@ func TestClaimStatusPermissions(t *testing.T) {
 	}
 }
 
-// TestResourceClaimStatusForbidden checks that one error has both the missing permission to write a claim's status and the invalid
-// fields.
+// TestResourceClaimStatusForbidden checks that one error reports both the missing permission for the status and its
+// invalid fields.
 func TestResourceClaimStatusForbidden(t *testing.T) {
 	t.Parallel()
 	claim := func(results ...resourcev1.DeviceRequestAllocationResult) *resourcev1.ResourceClaim {

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// claimWithDevices returns a claim with the allocated device a and the given statuses of devices.
+// claimWithDevices returns a claim to which the device a is allocated, with the given statuses of devices.
 func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
@@ -22,7 +22,7 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 	}}
 }
 
-// notQualified is the message about a key or a type of conditions with too many slashes.
+// notQualified is the error about a key, or about the type of a condition, with too many slashes.
 const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
 	"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') " +
 	"with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// resourceClaimTemplateKind is the row of resourceclaimtemplates.
+// resourceClaimTemplateKind is the row of resourceclaimtemplates in the server's table of kinds.
 var resourceClaimTemplateKind = registry.Kind{
 	Resource:   "resourceclaimtemplates",
 	Namespaced: true,
@@ -60,15 +60,15 @@ func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.Er
 	return f.Errs
 }
 
-// validateResourceClaimTemplateUpdate checks a template that replaces another.
+// validateResourceClaimTemplateUpdate checks an update of a template.
 func validateResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))
 	return f.Errs
 }
 
-// authorizeClaimTemplate checks the administrative access that a new template requests. The spec of a stored template
-// can't change.
+// authorizeClaimTemplate checks the adminAccess that a new template requests. Updates needn't be checked, because
+// the spec can't change.
 func authorizeClaimTemplate(ctx context.Context, deps registry.Dependencies, t, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	if old != nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// resourceSliceKind is the row of resourceslices.
+// resourceSliceKind is the row of resourceslices in the server's table of kinds.
 var resourceSliceKind = registry.Kind{
 	Resource: "resourceslices",
 	Object:   &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
@@ -73,15 +73,14 @@ func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 	}
 }
 
-// validateResourceSlice checks a new slice of a driver's devices.
+// validateResourceSlice checks a new ResourceSlice, which lists devices of a driver.
 func validateResourceSlice(o *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(sliceSpec(&o.Spec), declaredSlice(&o.Spec, nil))
 	return f.Errs
 }
 
-// validateResourceSliceUpdate checks a slice that replaces another. The driver, the pool and the node of a slice never
-// change.
+// validateResourceSliceUpdate checks an update of a ResourceSlice. The driver, the pool and the node can't change.
 func validateResourceSliceUpdate(o, old *resourcev1.ResourceSlice) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(sliceSpec(&o.Spec))
@@ -97,7 +96,7 @@ func declaredSlice(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return validation.Declared(resourcev1.Validate_ResourceSliceSpec, validation.SpecPath, spec, old, gates)
 }
 
-// sliceSpec checks a slice by the rules that the declarations of ResourceSliceSpec lack.
+// sliceSpec checks the rules for a ResourceSlice that the generated validation of ResourceSliceSpec doesn't check.
 func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), spec.Driver)}
@@ -131,13 +130,13 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return f.Errs
 }
 
-// nodeFlag is a boolean field about the nodes that can reach devices. The field is true or missing.
+// nodeFlag is a boolean field that says something about nodes. It must be true or missing.
 type nodeFlag struct {
 	name  string
 	value *bool
 }
 
-// sliceNodes checks that a slice gives the nodes that can reach its devices in exactly one way.
+// sliceNodes checks that a ResourceSlice names the nodes that can use its devices in exactly one way.
 func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
 		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
@@ -145,14 +144,14 @@ func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.Erro
 	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
 }
 
-// deviceNodes checks that a device gives the nodes that can reach it in exactly one way.
+// deviceNodes checks that a device names the nodes that can use it in exactly one way.
 func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
 	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
 	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
 	return append(errs, oneWay(path, ways, need, need)...)
 }
 
-// reachingNodes checks the fields about the nodes that can reach devices, and returns the names of those that are set.
+// reachingNodes checks the fields that name nodes, and returns the names of the fields that are set.
 func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector, flags ...nodeFlag) (ways []string, errs field.ErrorList) {
 	var f validation.Findings
 	if name != nil {
@@ -245,7 +244,8 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 	return f.Errs
 }
 
-// deviceQualifiedName checks a name with an optional domain. A name with several slashes gets no error here.
+// deviceQualifiedName checks a name that may have a domain. A name with several slashes gets no error here, because
+// the generated validation reports it.
 func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "name required")}

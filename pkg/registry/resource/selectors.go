@@ -9,11 +9,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deviceFeatures are the features that are on by default. Expressions about devices may use them.
+// deviceFeatures are the features on which expressions about devices may rely. They are on by default.
 var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
 
-// deviceSelectors checks the selectors of a class or a request, and compiles their expressions like the scheduler
-// (KEP-4381). Stored expressions may use features of a newer server.
+// deviceSelectors checks the selectors of a DeviceClass or a request. It compiles their CEL expressions as the
+// scheduler does (KEP-4381). Stored expressions may use features of a newer server.
 func deviceSelectors(path *field.Path, selectors []resourcev1.DeviceSelector, stored bool) field.ErrorList {
 	var f validation.Findings
 	for i, s := range validation.Within(selectors, resourcev1.DeviceSelectorsMaxSize) {

@@ -7,15 +7,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// gates are the feature gates that the declarations name. miniapi lacks composite groups.
+// gates are the feature gates that the declarations name. miniapi doesn't have composite groups.
 var gates = map[string]bool{
 	"CompositePodGroup":               false,
 	"PodGroupPreemptionPolicy":        true,
 	"TopologyAwareWorkloadScheduling": true,
 }
 
-// declared checks a part of a workload or a group by the validation that k8s.io/api generates for v1alpha3. It
-// generates none for v1beta1, which has the same fields and declarations.
+// declared checks a part of a Workload or a PodGroup by the validation that k8s.io/api generates for v1alpha3.
+// There is none for v1beta1, which has the same fields and declarations.
 func declared[V1alpha3, V1beta1 any](generated validation.Generated[V1alpha3], path *field.Path, value, old *V1beta1) field.ErrorList {
 	now, err := inVersion[V1alpha3](value)
 	if err != nil {
@@ -28,7 +28,7 @@ func declared[V1alpha3, V1beta1 any](generated validation.Generated[V1alpha3], p
 	return validation.Declared(generated, path, now, was, gates)
 }
 
-// inVersion converts a part of an object to the Go type of another version with the same fields.
+// inVersion converts a part of an object to the Go type of another version that has the same fields.
 func inVersion[To, From any](part *From) (*To, error) {
 	if part == nil {
 		return nil, nil

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// TestSameFields checks that v1alpha3, whose generated validation checks objects of v1beta1, has all of their fields.
+// TestSameFields checks that v1alpha3 has all fields of v1beta1: objects of v1beta1 are checked by the validation
+// that is generated for v1alpha3.
 func TestSameFields(t *testing.T) {
 	t.Parallel()
 	t.Run("spec of a workload", func(t *testing.T) {
@@ -26,7 +27,7 @@ func TestSameFields(t *testing.T) {
 	})
 }
 
-// wantSameFields fills a value of type A, and wants the value back from type B.
+// wantSameFields fills a value of the type A, converts it to B and back, and compares the result.
 func wantSameFields[A, B any](t *testing.T) {
 	t.Helper()
 	var value A

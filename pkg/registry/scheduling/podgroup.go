@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podGroupKind is the row of podgroups.
+// podGroupKind is the row of podgroups in the server's table of kinds.
 var podGroupKind = registry.Kind{
 	Resource:   "podgroups",
 	Namespaced: true,
@@ -30,27 +30,27 @@ var podGroupKind = registry.Kind{
 	},
 }
 
-// defaultPodGroupV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup. By default its pods can be
-// disrupted one by one.
+// defaultPodGroupV1beta1 sets the defaults of a scheduling.k8s.io/v1beta1 PodGroup. By default, the pods of a group
+// can be disrupted one by one.
 func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 	defaults.Pointer(&g.Spec.DisruptionMode, schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}})
 }
 
-// validatePodGroup checks a new group of pods (KEP-4671).
+// validatePodGroup checks a new PodGroup (KEP-4671).
 func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, nil))
 	return f.Errs
 }
 
-// validatePodGroupUpdate checks a group that replaces another. Only the size of a gang can change.
+// validatePodGroupUpdate checks an update of a PodGroup. Only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec))
 	return f.Errs
 }
 
-// validatePodGroupStatusUpdate checks the conditions and the claims in a group's status.
+// validatePodGroupStatusUpdate checks the conditions and the claims in the status.
 func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(metav1validation.ValidateConditions(o.Status.Conditions, validation.StatusPath.Child("conditions")))

@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// priorityClassKind is the row of priorityclasses.
+// priorityClassKind is the row of priorityclasses in the server's table of kinds.
 var priorityClassKind = registry.Kind{
 	Resource:   "priorityclasses",
 	ShortNames: []string{"pc"},
@@ -50,19 +50,19 @@ const (
 	maxUserPriority      = 1_000_000_000
 )
 
-// systemPriorities are the classes of the system.
+// systemPriorities are the PriorityClasses of the system, which every cluster has.
 var systemPriorities = map[string]int32{
 	"system-cluster-critical": 2 * maxUserPriority,
 	"system-node-critical":    2*maxUserPriority + 1000,
 }
 
-// isSystemPriorityClass tells whether name is that of a class of the system.
+// isSystemPriorityClass reports whether name is the name of a PriorityClass of the system.
 func isSystemPriorityClass(name string) bool {
 	_, ok := systemPriorities[name]
 	return ok
 }
 
-// validatePriorityClass checks a new class (KEP-268).
+// validatePriorityClass checks a new PriorityClass (KEP-268).
 func validatePriorityClass(o *schedulingv1.PriorityClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	if strings.HasPrefix(o.Name, systemPriorityPrefix) {
@@ -81,7 +81,7 @@ func validatePriorityClass(o *schedulingv1.PriorityClass) field.ErrorList {
 	return f.Errs
 }
 
-// validatePriorityClassUpdate checks a class that replaces another.
+// validatePriorityClassUpdate checks an update of a PriorityClass.
 func validatePriorityClassUpdate(o, old *schedulingv1.PriorityClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.Value != old.Value, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
@@ -102,8 +102,8 @@ func systemPriority(o *schedulingv1.PriorityClass) string {
 	return ""
 }
 
-// priorityClassStorage refuses to delete the classes of the system's pods, which every cluster has (KEP-268). The
-// deletion of a collection deletes them too. The next start of the server makes them again.
+// priorityClassStorage is the storage of PriorityClasses. It refuses to delete those of the system (KEP-268). A
+// deletecollection deletes them too, but the next start of the server makes them again.
 type priorityClassStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &priorityClassStorage{}
@@ -112,7 +112,7 @@ func newPriorityClassStorage(main *registry.Storage, _ registry.Dependencies) (r
 	return &priorityClassStorage{main}, nil
 }
 
-// Delete deletes a class. It refuses to delete a class of the system.
+// Delete deletes a PriorityClass, unless it is one of the system.
 func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if isSystemPriorityClass(name) {
 		return nil, false, apierrors.NewForbidden(schedulingv1.Resource("priorityclasses"), name,
@@ -121,7 +121,7 @@ func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate
 	return p.Storage.Delete(ctx, name, validate, options)
 }
 
-// priorityClassColumns shows the value.
+// priorityClassColumns makes the rows of kubectl get. They show the value.
 var priorityClassColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// workloadKind is the row of workloads.
+// workloadKind is the row of workloads in the server's table of kinds.
 var workloadKind = registry.Kind{
 	Resource:   "workloads",
 	Namespaced: true,
@@ -24,22 +24,21 @@ var workloadKind = registry.Kind{
 	},
 }
 
-// validateWorkload checks a new workload (KEP-4671).
+// validateWorkload checks a new Workload (KEP-4671).
 func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, nil))
 	return f.Errs
 }
 
-// validateWorkloadUpdate checks a workload that replaces another. The templates can't change, except for the size of a
-// gang.
+// validateWorkloadUpdate checks an update of a Workload. In the templates, only the size of a gang can change.
 func validateWorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec))
 	return f.Errs
 }
 
-// samePriority checks that all groups of a workload have one priority class and one priority.
+// samePriority checks that all groups of a Workload have the same priority class and the same priority.
 func samePriority(spec *schedulingv1beta1.WorkloadSpec) field.ErrorList {
 	for _, t := range spec.PodGroupTemplates {
 		first := spec.PodGroupTemplates[0]

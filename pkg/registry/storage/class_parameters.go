@@ -15,7 +15,7 @@ func forbiddenUpdate(name string) *field.Error {
 
 func lowerQualified(s string) []string { return utilvalidation.IsQualifiedName(strings.ToLower(s)) }
 
-// These are the limits of the parameters that a class passes to its driver.
+// The limits of the parameters that a class passes to its driver.
 const (
 	maxStorageParameters     = 512
 	maxStorageParametersSize = 256 * 1024

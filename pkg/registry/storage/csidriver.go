@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// csiDriverKind is the row of csidrivers.
+// csiDriverKind is the row of csidrivers in the server's table of kinds.
 var csiDriverKind = registry.Kind{
 	Resource: "csidrivers",
 	Object:   &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
@@ -54,7 +54,7 @@ func defaultCSIDriver(d *storagev1.CSIDriver) {
 	}
 }
 
-// validateCSIDriver checks a new driver (KEP-770).
+// validateCSIDriver checks a new CSIDriver (KEP-770).
 func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(podvalidation.CSIDriverName(field.NewPath("name"), o.Name))
@@ -84,7 +84,7 @@ func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 	return f.Errs
 }
 
-// validateCSIDriverUpdate checks a driver that replaces another.
+// validateCSIDriverUpdate checks an update of a CSIDriver.
 func validateCSIDriverUpdate(o, old *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validateCSIDriver(o))
@@ -108,8 +108,8 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 	return f.Errs
 }
 
-// countDriverChanges counts the changes of fields that the kubelet reads in a driver's generation. A new driver has
-// generation 0.
+// countDriverChanges increments the generation of a CSIDriver if the update changes a field that the kubelet reads.
+// A new CSIDriver has the generation 0.
 func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
 	now, was := d.Spec, old.Spec
 	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||
@@ -145,7 +145,7 @@ var csiDriverColumns = printers.Of(
 		}
 	})
 
-// csiDriverWarnings returns the warnings of a driver whose token requests are new.
+// csiDriverWarnings returns warnings about the token requests of a CSIDriver, if they are new or changed.
 func csiDriverWarnings(_ context.Context, d, old *storagev1.CSIDriver) []string {
 	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
 		return nil

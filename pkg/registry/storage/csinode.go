@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// csiNodeKind is the row of csinodes.
+// csiNodeKind is the row of csinodes in the server's table of kinds.
 var csiNodeKind = registry.Kind{
 	Resource: "csinodes",
 	Object:   &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
@@ -25,7 +25,7 @@ var csiNodeKind = registry.Kind{
 	ConditionalUpdate: true,
 	Printer:           &csiNodeColumns,
 	Hooks: registry.HooksOf[*storagev1.CSINode]{
-		// The status is new in 1.37, and its feature gate is off.
+		// The field status is new in 1.37, and its feature gate is off.
 		PrepareForCreate: func(_ context.Context, n *storagev1.CSINode) { n.Status = storagev1.CSINodeStatus{} },
 		PrepareForUpdate: func(_ context.Context, n, old *storagev1.CSINode) { n.Status = old.Status },
 		Validate:         validateCSINode,
@@ -35,7 +35,7 @@ var csiNodeKind = registry.Kind{
 
 const maxCSINodeID = 192
 
-// validateCSINode checks a new node's drivers.
+// validateCSINode checks a new CSINode, which lists the drivers on a node.
 func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	drivers := field.NewPath("spec", "drivers")
@@ -59,8 +59,8 @@ func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 	return f.Errs
 }
 
-// validateCSINodeUpdate checks a node's drivers that replace others. An update can add and remove drivers. Of a driver
-// that stays, only the number of volumes can change.
+// validateCSINodeUpdate checks an update of a CSINode. It can add and remove drivers. Of a driver that stays, only
+// the number of volumes can change.
 func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 	f := validation.Findings{Errs: validateCSINode(o)}
 	for _, was := range old.Spec.Drivers {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// csiStorageCapacityKind is the row of csistoragecapacities.
+// csiStorageCapacityKind is the row of csistoragecapacities in the server's table of kinds.
 var csiStorageCapacityKind = registry.Kind{
 	Resource:   "csistoragecapacities",
 	Namespaced: true,
@@ -27,14 +27,14 @@ var csiStorageCapacityKind = registry.Kind{
 	},
 }
 
-// validateCSIStorageCapacity checks a new capacity (KEP-1472).
+// validateCSIStorageCapacity checks a new CSIStorageCapacity (KEP-1472).
 func validateCSIStorageCapacity(o *storagev1.CSIStorageCapacity) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{}))
 	return f.Errs
 }
 
-// validateCSIStorageCapacityUpdate checks a capacity that replaces another. Only the amounts can change.
+// validateCSIStorageCapacityUpdate checks an update of a CSIStorageCapacity. Only the amounts can change.
 func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{
@@ -58,7 +58,7 @@ func capacity(o *storagev1.CSIStorageCapacity, opts metav1validation.LabelSelect
 	return f.Errs
 }
 
-// csiStorageCapacityWarnings returns the warnings of a storage capacity.
+// csiStorageCapacityWarnings returns the warnings of a CSIStorageCapacity.
 func csiStorageCapacityWarnings(_ context.Context, c, _ *storagev1.CSIStorageCapacity) []string {
 	var l warnings.List
 	l.NodeLabelSelector(field.NewPath("nodeTopology"), c.NodeTopology)

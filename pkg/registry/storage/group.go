@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group has the kinds that provide volumes.
+// Group is the API group storage.k8s.io. Its kinds provide volumes.
 var Group = registry.Group{
 	Name: "storage.k8s.io",
 	Versions: []registry.Version{

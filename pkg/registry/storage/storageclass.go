@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// storageClassKind is the row of storageclasses.
+// storageClassKind is the row of storageclasses in the server's table of kinds.
 var storageClassKind = registry.Kind{
 	Resource:   "storageclasses",
 	ShortNames: []string{"sc"},
@@ -43,7 +43,7 @@ func defaultStorageClass(c *storagev1.StorageClass) {
 	defaults.Pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 }
 
-// validateStorageClass checks a new class.
+// validateStorageClass checks a new StorageClass.
 func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(validation.Required(lowerQualified, field.NewPath("provisioner"), o.Provisioner),
@@ -59,7 +59,7 @@ func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateStorageClassUpdate checks a class that replaces another. The provisioner and its parameters never change.
+// validateStorageClassUpdate checks an update of a StorageClass. The provisioner and its parameters can't change.
 func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
 	f := validation.Findings{Errs: validateStorageClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)

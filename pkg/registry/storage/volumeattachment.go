@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumeAttachmentKind is the row of volumeattachments.
+// volumeAttachmentKind is the row of volumeattachments in the server's table of kinds.
 var volumeAttachmentKind = registry.Kind{
 	Resource: "volumeattachments",
 	Object:   &storagev1.VolumeAttachment{}, List: &storagev1.VolumeAttachmentList{},
@@ -33,7 +33,7 @@ var volumeAttachmentKind = registry.Kind{
 	Hooks: registry.HooksOf[*storagev1.VolumeAttachment]{
 		Validate:       validateVolumeAttachment,
 		ValidateUpdate: validateVolumeAttachmentUpdate,
-		// The check of spec and status is the same on both endpoints.
+		// An update through either endpoint is checked in the same way.
 		ValidateStatusUpdate: validateVolumeAttachmentUpdate,
 	},
 	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",
@@ -47,7 +47,7 @@ func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
 	}
 }
 
-// validateVolumeAttachment checks a new attachment.
+// validateVolumeAttachment checks a new VolumeAttachment.
 func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
@@ -64,7 +64,7 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	return f.Errs
 }
 
-// validateVolumeAttachmentUpdate checks an attachment that replaces another.
+// validateVolumeAttachmentUpdate checks an update of a VolumeAttachment.
 func validateVolumeAttachmentUpdate(o, old *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Findings{Errs: validateVolumeAttachment(o)}
 	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(field.NewPath("spec"), validation.Unversioned(o.Spec), "field is immutable"))
@@ -84,7 +84,7 @@ func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) fie
 	}
 }
 
-// These are the limits of the status that a volume's driver writes.
+// The limits of the status, which a driver writes.
 const (
 	maxAttachedMetadata   = 256 * 1024
 	maxVolumeErrorMessage = 1024

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumeAttributesClassKind is the row of volumeattributesclasses.
+// volumeAttributesClassKind is the row of volumeattributesclasses in the server's table of kinds.
 var volumeAttributesClassKind = registry.Kind{
 	Resource:   "volumeattributesclasses",
 	ShortNames: []string{"vac"},
@@ -25,14 +25,14 @@ var volumeAttributesClassKind = registry.Kind{
 	},
 }
 
-// validateVolumeAttributesClass checks a new class (KEP-3751).
+// validateVolumeAttributesClass checks a new VolumeAttributesClass (KEP-3751).
 func validateVolumeAttributesClass(o *storagev1.VolumeAttributesClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(validation.Required(lowerQualified, field.NewPath("driverName"), o.DriverName), storageParameters(o.Parameters, false))
 	return f.Errs
 }
 
-// validateVolumeAttributesClassUpdate checks a class that replaces another.
+// validateVolumeAttributesClassUpdate checks an update of a VolumeAttributesClass.
 func validateVolumeAttributesClassUpdate(o, old *storagev1.VolumeAttributesClass) field.ErrorList {
 	f := validation.Findings{Errs: validateVolumeAttributesClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group rewrites stored objects in the present storage version.
+// Group is the API group storagemigration.k8s.io. It rewrites stored objects in the current storage version.
 var Group = registry.Group{
 	Name: "storagemigration.k8s.io",
 	Versions: []registry.Version{

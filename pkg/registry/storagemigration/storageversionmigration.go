@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// storageVersionMigrationKind is the row of storageversionmigrations.
+// storageVersionMigrationKind is the row of storageversionmigrations in the server's table of kinds.
 var storageVersionMigrationKind = registry.Kind{
 	Resource: "storageversionmigrations",
 	Object:   &storagemigrationv1.StorageVersionMigration{}, List: &storagemigrationv1.StorageVersionMigrationList{},
@@ -31,15 +31,15 @@ func validateStorageVersionMigration(o *storagemigrationv1.StorageVersionMigrati
 	return f.Errs
 }
 
-// validateStorageVersionMigrationUpdate checks a migration that replaces another. The resource of a migration never
-// changes.
+// validateStorageVersionMigrationUpdate checks an update of a migration. The resource can't change.
 func validateStorageVersionMigrationUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec", "resource"), o.Spec.Resource, old.Spec.Resource))
 	return f.Errs
 }
 
-// validateStorageVersionMigrationStatusUpdate checks the progress of a migration. A migration ends only once.
+// validateStorageVersionMigrationStatusUpdate checks the status, which has the progress. A migration that has ended
+// can't go on.
 func validateStorageVersionMigrationStatusUpdate(o, old *storagemigrationv1.StorageVersionMigration) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	status := field.NewPath("status")

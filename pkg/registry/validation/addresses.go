@@ -19,19 +19,19 @@ func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
 	return f.Errs
 }
 
-// LegacyIP returns the check of address fields that are older than strict addresses. Stored addresses stay valid
-// (KEP-4858).
+// LegacyIP returns the check of address fields that accepted malformed addresses in the past. A stored address
+// stays valid (KEP-4858).
 func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
 }
 
-// LegacyCIDR does the same as LegacyIP for networks.
+// LegacyCIDR is LegacyIP for address ranges.
 func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
 }
 
-// EndpointIP refuses addresses that an endpoint can't have. Unlike kube-apiserver it accepts loopback addresses,
-// because a webhook under development listens on one.
+// EndpointIP refuses addresses that can't be endpoints, such as link-local ones. Unlike kube-apiserver, it accepts
+// loopback addresses, because a webhook under development listens on one.
 func EndpointIP(path *field.Path, value string) field.ErrorList {
 	ip := utilsnet.ParseIPSloppy(value)
 	if ip == nil {

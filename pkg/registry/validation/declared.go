@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Generated is validation that k8s.io/api generates from the declarations in its Go types (KEP-5073). Such functions
-// are in files named zz_generated.validations.go.
+// Generated is a validation function that k8s.io/api generates from declarations in its Go types (KEP-5073). Such
+// functions are in files named zz_generated.validations.go.
 type Generated[T any] func(ctx context.Context, op operation.Operation, path *field.Path, value, old *T) field.ErrorList
 
-// Declared checks a part of an object by generated validation. The old part is nil on create. On update, unchanged
-// fields aren't checked again. The options are the feature gates that the declarations name, and whether they are on.
+// Declared checks a part of an object by generated validation. old is nil on create. On update, unchanged fields
+// aren't checked again. options are the feature gates that the declarations name, with their states.
 //
-// As in kube-apiserver, declarations of stage alpha have no effect. The feature gate DeclarativeValidationBeta has no
-// effect either: if it is off, kube-apiserver uses other code for the same rules, which miniapi doesn't have. A kind
-// calls Declared after its own checks, because kube-apiserver returns the errors in this order.
+// As in kube-apiserver, declarations of the stage alpha have no effect. The feature gate DeclarativeValidationBeta
+// has no effect: if it is off, kube-apiserver checks the same rules by other code, which miniapi doesn't have. A
+// kind calls Declared after its own checks, because kube-apiserver returns the errors in this order.
 func Declared[T any](generated Generated[T], path *field.Path, value, old *T, options map[string]bool) field.ErrorList {
 	op := operation.Operation{Type: operation.Create, Options: options}
 	if old != nil {
@@ -28,8 +28,8 @@ func Declared[T any](generated Generated[T], path *field.Path, value, old *T, op
 	return validate.FilterEnforcedDeclarativeErrors(ctx, generated(ctx, op, path, value, old), beta)
 }
 
-// Within returns a list, or nil if the list is longer than most. kube-apiserver doesn't check the items of a list that
-// is too long.
+// Within returns a list, or nil if the list is longer than most. kube-apiserver doesn't check the items of a list
+// that is too long.
 func Within[T any](list []T, most int) []T {
 	if len(list) > most {
 		return nil

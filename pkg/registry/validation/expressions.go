@@ -10,18 +10,18 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Expression is a CEL expression to compile.
+// Expression is a CEL expression of an object that is written.
 type Expression struct {
 	plugincel.ExpressionAccessor
 	Uses plugincel.OptionalVariableDeclarations
-	// Stored are the expressions of the old object. A stored expression may use features of a newer server.
+	// Stored are the expressions of the stored object. They may use features of a newer server.
 	Stored sets.Set[string]
-	// Written returns the expression in the form of its field.
+	// Written returns the expression in the form in which k8s.io/apiserver compiles it.
 	Written string
 }
 
-// Environment returns the environment of stored expressions if the old object has the expression, or else that of new
-// ones.
+// Environment returns the CEL environment of stored expressions if the stored object has the expression. Otherwise
+// it returns the environment of new expressions.
 func (e Expression) Environment() environment.Type {
 	if e.Stored.Has(e.Written) {
 		return environment.StoredExpressions
@@ -29,7 +29,7 @@ func (e Expression) Environment() environment.Type {
 	return environment.NewExpressions
 }
 
-// Check compiles the expression.
+// Check returns an error if the expression doesn't compile.
 func (e Expression) Check(compiler plugincel.Compiler, path *field.Path) field.ErrorList {
 	return e.Failure(compiler.CompileCELExpression(e, e.Uses, e.Environment()).Error, path)
 }

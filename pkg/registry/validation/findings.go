@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Findings has the errors found so far, in the order of the report.
+// Findings collects errors, in the order in which they are reported.
 type Findings struct{ Errs field.ErrorList }
 
 // Add adds errors.
 func (f *Findings) Add(errs ...*field.Error) { f.Errs = append(f.Errs, errs...) }
 
-// AddIf adds an error if bad is true.
+// AddIf adds an error, if bad is true.
 func (f *Findings) AddIf(bad bool, err *field.Error) {
 	if bad {
 		f.Errs = append(f.Errs, err)
@@ -36,7 +36,8 @@ func (f *Findings) Merge(lists ...field.ErrorList) {
 	}
 }
 
-// Rule returns the messages about an invalid string, like the functions of k8s.io/apimachinery/pkg/util/validation.
+// Rule returns messages about an invalid string. The functions of k8s.io/apimachinery/pkg/util/validation are such
+// rules.
 type Rule func(string) []string
 
 // Follows checks a string by a rule.
@@ -56,7 +57,7 @@ func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	return Follows(r, path, value)
 }
 
-// Joined returns a rule whose messages are joined to one by sep.
+// Joined returns a rule that joins the messages of another rule to one. sep separates them.
 func Joined(r Rule, sep string) Rule {
 	return func(s string) []string {
 		if msgs := r(s); len(msgs) > 0 {
@@ -66,17 +67,17 @@ func Joined(r Rule, sep string) Rule {
 	}
 }
 
-// Named returns the rule of complete names, as opposed to prefixes for generated names.
+// Named returns the rule for complete names. f also checks the prefixes of generated names, which the rule doesn't.
 func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
 
-// Qualified is the rule of keys such as example.com/name.
+// Qualified is the rule for keys such as example.com/name.
 func Qualified(path *field.Path, value string) field.ErrorList {
 	return Follows(utilvalidation.IsQualifiedName, path, value)
 }
 
-// OneOf checks an enumerated value. The message lists allowed in the given order.
+// OneOf checks that a value is one of those in allowed. The message lists allowed in its order.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -84,7 +85,7 @@ func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// RequiredOneOf does the same as OneOf for a required value.
+// RequiredOneOf is OneOf for a required value.
 func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -92,7 +93,7 @@ func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.Err
 	return OneOf(path, value, allowed...)
 }
 
-// OptionalOneOf does the same as OneOf for an optional value.
+// OptionalOneOf is OneOf for an optional value.
 func OptionalOneOf[T ~string](path *field.Path, value *T, allowed ...T) field.ErrorList {
 	if value == nil {
 		return nil
@@ -108,7 +109,7 @@ func Unchanged(path *field.Path, value, old any) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, Unversioned(value), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// GatedOff refuses a field whose feature gate is off, unless the old object has the same value.
+// GatedOff refuses a field whose feature gate is off, unless the stored object has the same value.
 func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
 	if value == nil || apiequality.Semantic.DeepEqual(value, old) {
 		return nil
@@ -121,7 +122,7 @@ func Nonnegative[T ~int | ~int32 | ~int64](path *field.Path, value T) field.Erro
 	return apivalidation.ValidateNonnegativeField(int64(value), path)
 }
 
-// Sorted yields the entries of a map by key, so that errors have a stable order.
+// Sorted yields the entries of a map, sorted by key, so that errors always have the same order.
 func Sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -132,10 +133,10 @@ func Sorted[K cmp.Ordered, V any](m map[K]V) iter.Seq2[K, V] {
 	}
 }
 
-// Scope tells whether a kind's objects are in namespaces.
+// Scope says whether objects of a kind are in namespaces.
 type Scope bool
 
-// These are the scopes of kinds.
+// The scopes of kinds.
 const (
 	ClusterScoped Scope = false
 	Namespaced    Scope = true
@@ -151,7 +152,7 @@ func Created(meta *metav1.ObjectMeta, s Scope, name apivalidation.ValidateNameFu
 	return f
 }
 
-// Updated checks the metadata of an object that replaces another.
+// Updated checks the metadata of an object in an update.
 func Updated(meta, old *metav1.ObjectMeta) Findings {
 	f := Findings{Errs: apivalidation.ValidateObjectMetaUpdate(meta, old, MetadataPath)}
 	f.Merge(knownFinalizers(meta))
@@ -166,7 +167,8 @@ func knownFinalizers(meta *metav1.ObjectMeta) field.ErrorList {
 	return f.Errs
 }
 
-// KnownFinalizer checks a finalizer: it is one of the three without a domain, or has a domain.
+// KnownFinalizer checks the name of a finalizer. It must have a domain, or be one of the three finalizers without a
+// domain.
 func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	switch name {
 	case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
@@ -178,7 +180,7 @@ func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
-// PathSegmentName is the rule for names that only have to fit into a URL's path.
+// PathSegmentName is the rule for names that only have to be valid in a URL path.
 func PathSegmentName(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -186,7 +188,7 @@ func PathSegmentName(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// Few checks the length of a list.
+// Few checks that a list isn't longer than a limit.
 func Few(path *field.Path, n, most int) field.ErrorList {
 	if n <= most {
 		return nil
@@ -194,10 +196,10 @@ func Few(path *field.Path, n, most int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path, n, most)}
 }
 
-// ObjectName is the rule of names of objects of most kinds.
+// ObjectName is the rule for names of objects. Most kinds have it.
 var ObjectName = Named(apivalidation.NameIsDNSSubdomain)
 
-// Present checks that fields are set. The arguments are names and values by turns.
+// Present checks that fields are set. The arguments are the name of a field, its value, the next name, and so on.
 func Present(path *field.Path, namesAndValues ...string) field.ErrorList {
 	var f Findings
 	for i := 0; i < len(namesAndValues); i += 2 {

@@ -10,8 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ReplicaCounts checks the numbers in the status of a replica set or replication
-// controller.
+// ReplicaCounts checks the numbers in the status of a ReplicaSet or ReplicationController.
 func ReplicaCounts(replicas, labeled, ready, available int32, terminating *int32, generation int64) field.ErrorList {
 	path := StatusPath
 	var f Findings
@@ -25,7 +24,7 @@ func ReplicaCounts(replicas, labeled, ready, available int32, terminating *int32
 	return f.Errs
 }
 
-// IntOrPercent checks a number or a percentage of the replicas.
+// IntOrPercent checks a value that is a number, or a percentage of the replicas.
 func IntOrPercent(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	if v.Type == intstr.Int {
 		return Nonnegative(path, v.IntVal)
@@ -45,7 +44,7 @@ func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 }
 
-// Percent returns the number of a percentage.
+// Percent returns the number of a percentage. It returns false if the value isn't a percentage.
 func Percent(v intstr.IntOrString) (int, bool) {
 	if v.Type != intstr.String || len(utilvalidation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false
@@ -54,7 +53,7 @@ func Percent(v intstr.IntOrString) (int, bool) {
 	return n, err == nil
 }
 
-// Count is a number in the status of a controller.
+// Count is a number in the status of a controller, with the name of its field.
 type Count struct {
 	name string
 	n    int64
@@ -72,7 +71,7 @@ func Counts(path *field.Path, cs ...Count) field.ErrorList {
 	return f.Errs
 }
 
-// AtMost checks that numbers are not greater than another number, which msg names.
+// AtMost checks that numbers aren't greater than another number. msg is the message of its errors.
 func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorList {
 	var f Findings
 	for _, c := range cs {
@@ -81,5 +80,5 @@ func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorLi
 	return f.Errs
 }
 
-// MoreThanReplicas is the message about a count that exceeds the replicas.
+// MoreThanReplicas is the message about a number that is greater than the number of replicas.
 const MoreThanReplicas = "cannot be greater than status.replicas"

@@ -16,29 +16,29 @@ import (
 )
 
 var (
-	// ComputeResources are the resources of every node.
+	// ComputeResources are the resources that every node has.
 	ComputeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory)
-	// containerResources are the resources with unqualified names that a container can request.
+	// containerResources are the resources without a domain that a container can request.
 	containerResources = ComputeResources.Clone().Insert(corev1.ResourceEphemeralStorage)
-	// CountedResources are objects that a quota counts: whole numbers.
+	// CountedResources are the resources of a quota that count objects. Their amounts are whole numbers.
 	CountedResources = sets.New(
 		corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices,
 		corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
 		corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
 		corev1.ResourceServicesLoadBalancers)
-	// standardResources are all resources with unqualified names.
+	// standardResources are all resources without a domain.
 	standardResources = containerResources.Union(CountedResources).Insert(
 		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage,
 		corev1.ResourceStorage, corev1.ResourceRequestsStorage)
 )
 
-// IsHugePages tells whether a resource is huge pages of some size.
+// IsHugePages reports whether a resource is huge pages, of any size.
 func IsHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// IsQualifiedResource tells whether the name has a domain.
+// IsQualifiedResource reports whether the name of a resource has a domain.
 func IsQualifiedResource(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func isStandardResource(name corev1.ResourceName) bool {
@@ -46,7 +46,7 @@ func isStandardResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// IsOvercommittable tells whether limits may exceed requests.
+// IsOvercommittable reports whether the limit of a resource may exceed its request.
 func IsOvercommittable(name corev1.ResourceName) bool {
 	return podspec.IsNativeResource(name) && !IsHugePages(name)
 }
@@ -76,7 +76,7 @@ func ContainerResourceName(path *field.Path, name corev1.ResourceName) field.Err
 	return errs
 }
 
-// PodResourceName checks the name of a resource that a whole pod requests (KEP-2837).
+// PodResourceName checks the name of a resource that the pod as a whole requests (KEP-2837).
 func PodResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	if errs := ResourceName(path, name); len(errs) > 0 {
 		return errs
@@ -87,7 +87,7 @@ func PodResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList
 	return nil
 }
 
-// ResourceQuantity checks the amount of a resource.
+// ResourceQuantity checks the amount of a resource. CountedResources need whole numbers.
 func ResourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
 	var f Findings
 	f.AddIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))
@@ -108,7 +108,7 @@ func hugePages(path *field.Path, name corev1.ResourceName, q resource.Quantity) 
 
 type resourceNameRule func(*field.Path, corev1.ResourceName) field.ErrorList
 
-// ResourceRequirements checks requests and limits, and that the claims are among those of the pod.
+// ResourceRequirements checks requests and limits. It also checks that the claims are claims of the pod.
 func ResourceRequirements(path *field.Path, r *corev1.ResourceRequirements, name resourceNameRule, podClaims sets.Set[string]) field.ErrorList {
 	var f Findings
 	limits, requests := path.Child("limits"), path.Child("requests")
@@ -154,8 +154,8 @@ func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, 
 	return field.ErrorList{field.Invalid(requests, request.String(), msg)}
 }
 
-// usedClaims checks the resource claims that a container uses. A container uses a claim once as a whole, or some of its
-// requests, each once.
+// usedClaims checks the resource claims that a container uses. A container uses a claim as a whole, or some of its
+// requests. It uses each of these once.
 func usedClaims(path *field.Path, claims []corev1.ResourceClaim, podClaims sets.Set[string]) field.ErrorList {
 	var f Findings
 	whole, parts, inParts := sets.New[string](), sets.New[string](), map[string]int{}

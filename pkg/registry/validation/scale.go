@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Scale checks an update through a scale subresource.
+// Scale checks an update of a scale subresource.
 func Scale(o *autoscalingv1.Scale) field.ErrorList {
 	f := Created(&o.ObjectMeta, Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.AddIf(o.Spec.Replicas < 0, field.Invalid(field.NewPath("spec", "replicas"), o.Spec.Replicas, apivalidation.IsNegativeErrorMsg))

@@ -9,13 +9,13 @@ import (
 
 const selectorMismatch = "`selector` does not match template `labels`"
 
-// LabelSelector checks the form of a selector.
+// LabelSelector checks a label selector.
 func LabelSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// SelectsTemplate checks that a controller's selector matches the pods that the controller creates. A missing selector
-// selects nothing.
+// SelectsTemplate checks that the selector of a controller matches the pods that the controller creates. A missing
+// selector selects nothing.
 func SelectsTemplate(template *field.Path, s labels.Selector, l map[string]string) field.ErrorList {
 	if s.Matches(labels.Set(l)) {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// These are the limits of a token's lifetime, in seconds.
+// The limits of a token's lifetime, in seconds.
 const (
 	leastTokenLifetime = 10 * 60
 	mostTokenLifetime  = 1 << 32

@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// Unversioned wraps a rejected value, so that a message shows the value like kube-apiserver. kube-apiserver validates
-// internal types, which have no JSON names. Therefore structs of k8s.io/api are written with Go field names, including
-// empty fields. Types of k8s.io/apimachinery have JSON names in kube-apiserver too, and are written with them.
+// Unversioned wraps a rejected value, so that a message shows it in the same form as kube-apiserver's message.
+//
+// kube-apiserver validates internal types, which have no JSON names. Therefore, structs of k8s.io/api are written
+// with Go field names, including empty fields. Types of k8s.io/apimachinery have JSON names in kube-apiserver too,
+// and are written with them.
 func Unversioned(value any) any {
 	if !hasAPIStruct(reflect.TypeOf(value)) {
 		return value
@@ -20,7 +22,7 @@ func Unversioned(value any) any {
 	return internalValue{value}
 }
 
-// Difference shows the changes from one value to another, in the form of kube-apiserver's messages.
+// Difference returns the changes from one value to another, in the form of kube-apiserver's messages.
 func Difference(was, now any) string { return diff.Diff(Unversioned(was), Unversioned(now)) }
 
 type internalValue struct{ value any }
@@ -79,8 +81,8 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// writeFields writes a struct. Like encoding/json, it lists the fields of embedded structs without JSON names among
-// those of the struct.
+// writeFields writes the fields of a struct. Like encoding/json, it lists the fields of an embedded struct without
+// a JSON name among the others.
 func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteByte('{')
 	first := true
@@ -112,7 +114,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// WriteMember writes a member of a JSON object. The value has the form of an internal type's.
+// WriteMember writes a member of a JSON object. Its value has the form of Unversioned.
 func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	key, err := json.Marshal(name)
 	if err != nil {
@@ -123,7 +125,7 @@ func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	return writeInternal(b, v)
 }
 
-// WriteList writes n items in brackets, as a JSON array or as the members of an object.
+// WriteList writes n items in brackets, as a JSON array or as the members of a JSON object.
 func WriteList(b *bytes.Buffer, open, end byte, n int, write func(int) error) error {
 	b.WriteByte(open)
 	for i := range n {

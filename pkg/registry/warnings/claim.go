@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Claim adds the warnings of a claim's spec.
+// Claim adds the warnings about the spec of a PersistentVolumeClaim.
 func (l *List) Claim(path *field.Path, spec *corev1.PersistentVolumeClaimSpec) {
 	resources, storage := path.Child("resources"), corev1.ResourceStorage
 	l.wholeBytes(resources.Child("requests").Key(string(storage)), spec.Resources.Requests[storage])

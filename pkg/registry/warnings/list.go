@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// List gathers warnings.
+// List collects warnings.
 type List []string
 
 // At adds a warning about a field.
@@ -19,29 +19,29 @@ func (l *List) At(path *field.Path, format string, args ...any) {
 // Add adds warnings unchanged.
 func (l *List) Add(warnings ...string) { *l = append(*l, warnings...) }
 
-// IP warns of an address that isn't written in the canonical form.
+// IP warns of an address that isn't written in its canonical form.
 func (l *List) IP(path *field.Path, address string) {
 	l.Add(validation.GetWarningsForIP(path, address)...)
 }
 
-// CIDR warns of a range of addresses that isn't written in the canonical form.
+// CIDR warns of an address range that isn't written in its canonical form.
 func (l *List) CIDR(path *field.Path, cidr string) {
 	l.Add(validation.GetWarningsForCIDR(path, cidr)...)
 }
 
-// wholeBytes warns of amounts with a fraction of a byte, such as 1500m.
+// wholeBytes warns of an amount with a fraction of a byte, such as 1500m.
 func (l *List) wholeBytes(path *field.Path, q resource.Quantity) {
 	if q.MilliValue()%1000 != 0 {
 		l.At(path, "fractional byte value %q is invalid, must be an integer", q.String())
 	}
 }
 
-// PodName warns of a name that can't be a hostname. Names of pods are made from it.
+// PodName warns of a name that can't be a hostname. Names of pods are derived from the name.
 func (l *List) PodName(name string) {
 	l.Hostname("this is used in Pod names and hostnames", name)
 }
 
-// Hostname warns of a name that can't be a hostname. Use describes the purpose of the name.
+// Hostname warns of a name that can't be a hostname. use says in the warning what the name is used for.
 func (l *List) Hostname(use, name string) {
 	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
 		l.At(field.NewPath("metadata", "name"),

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedNodeLabels are labels of nodes that have been renamed.
+// deprecatedNodeLabels are labels of nodes that have a new name.
 var deprecatedNodeLabels = map[string]string{
 	corev1.LabelFailureDomainBetaRegion: `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
 	corev1.LabelFailureDomainBetaZone:   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
@@ -19,7 +19,8 @@ var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
 }
 
-// NodeLabel warns of a deprecated label. With repeat, the text names the label, for paths that don't end with it.
+// NodeLabel warns of a deprecated node label. With repeat, the warning names the label. That is for paths that
+// don't end with the label.
 func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	message, deprecated := deprecatedNodeLabels[label]
 	switch {
@@ -31,14 +32,14 @@ func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	}
 }
 
-// NodeSelector warns of deprecated labels in a map of them.
+// NodeSelector warns of deprecated node labels in a map.
 func (l *List) NodeSelector(selector map[string]string, at func(label string) *field.Path) {
 	for _, label := range slices.Sorted(maps.Keys(selector)) {
 		l.NodeLabel(at(label), label, false)
 	}
 }
 
-// NodeLabelSelector warns of deprecated labels in a label selector for nodes.
+// NodeLabelSelector warns of deprecated node labels in a label selector.
 func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	if s == nil {
 		return
@@ -49,7 +50,8 @@ func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	l.NodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
 }
 
-// NodeSelectorTerm warns of deprecated labels. If values is set, it also warns of values that no label can have.
+// NodeSelectorTerm warns of deprecated node labels in a term. If values is true, it also warns of values that no
+// label can have.
 func (l *List) NodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
 	for i, requirement := range term.MatchExpressions {
 		at := path.Child("matchExpressions").Index(i)

@@ -5,15 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LoadBalancerPath is the path of load balancers' addresses in services and ingresses.
+// LoadBalancerPath is the path of the load balancer's addresses in a service or an ingress.
 var LoadBalancerPath = field.NewPath("status", "loadBalancer", "ingress")
 
-// These are the paths of a workload's spec and pod template.
+// The paths of the spec and of the pod template of a workload.
 var (
 	SpecPath     = field.NewPath("spec")
 	TemplatePath = SpecPath.Child("template")
 )
 
-// Changed tells whether the spec of a template may have changed, by the generation. Frequent changes of metadata and
-// status don't change the generation.
+// Changed reports whether the pod template of a workload may have changed. It compares the generation, which
+// frequent changes of metadata and status don't increase.
 func Changed(obj, old metav1.Object) bool { return obj.GetGeneration() != old.GetGeneration() }

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// containers adds the warnings of a template's containers.
+// containers adds the warnings about the containers of a pod template.
 func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	annotations := path.Child("metadata", "annotations")
 	all := podspec.Containers(&t.Spec, path.Child("spec"))
@@ -26,7 +26,7 @@ func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec
 		hasProfile := PodAppArmorProfile(&t.Spec) != nil ||
 			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
-		// Pods have a separate rule for these annotations.
+		// The warnings about these annotations of a pod itself are in package core/pod.
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
 			l.At(annotations.Key(key), AppArmorMessage)
 		}
@@ -44,8 +44,8 @@ func (l templateWarnings) seccomp(path *field.Path, meta *metav1.ObjectMeta, key
 	}
 }
 
-// environment warns of variables that hide another one of the same name, unless the value refers to the hidden
-// variable.
+// environment warns of a variable that hides an earlier one of the same name, unless its value refers to the
+// earlier one.
 func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {
@@ -58,7 +58,7 @@ func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	}
 }
 
-// ports warns of duplicate and ambiguous ports.
+// ports warns of ports that are defined twice, and of ports that are ambiguous.
 func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
@@ -82,7 +82,7 @@ func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	}
 }
 
-// portRelation describes the relation of two definitions of the same port. On the host, a definition without an address
+// portRelation describes how two definitions of the same port relate. On the host, a definition without an address
 // conflicts with one that has an address.
 func portRelation(a, b corev1.ContainerPort) string {
 	switch {
@@ -96,7 +96,7 @@ func portRelation(a, b corev1.ContainerPort) string {
 	return ""
 }
 
-// portNames warns of names that several ports have. Such a name means the first of them.
+// portNames warns of a name that several ports have. Such a name stands for the first of them.
 func (l templateWarnings) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
 	for at, c := range all {

@@ -5,19 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedPodAnnotations are annotations that fields have replaced.
+// deprecatedPodAnnotations are annotations for which there are fields.
 var deprecatedPodAnnotations = []struct{ key, message string }{
 	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
 	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
 
-// PodTemplate adds the warnings of a pod template. The path is nil for a pod itself.
+// PodTemplate adds the warnings about a pod template. path is the path of the template, or nil for a pod.
 func (l *List) PodTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
 	templateWarnings{l}.gather(path, t)
 }
 
-// templateWarnings gathers the warnings of a pod template in a list.
+// templateWarnings collects the warnings about a pod template.
 type templateWarnings struct{ *List }
 
 func (l templateWarnings) gather(path *field.Path, t *corev1.PodTemplateSpec) {
@@ -91,12 +91,13 @@ func (l templateWarnings) podAffinity(path *field.Path, affinity *corev1.Affinit
 	}
 }
 
-// noSelector warns of a missing selector, which selects nothing. An empty selector would select everything.
+// noSelector warns of a missing selector, which selects nothing. Users may expect that it selects everything, as an
+// empty selector does.
 func (l templateWarnings) noSelector(path *field.Path) {
 	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
-// duplicates warns of list items with the same key. Server-side apply can't tell them apart.
+// duplicates warns of items of a list with the same key, because server-side apply can't tell them apart.
 func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {
@@ -119,7 +120,7 @@ func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	}
 }
 
-// byteAmounts warns of fractions of a byte.
+// byteAmounts warns of amounts with a fraction of a byte.
 func (l templateWarnings) byteAmounts(path *field.Path, amounts corev1.ResourceList) {
 	for _, name := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, ok := amounts[name]; ok {

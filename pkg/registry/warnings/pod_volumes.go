@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// volumes adds the warnings of a pod's volumes.
+// volumes adds the warnings about the volumes of a pod.
 func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 	for i, v := range volumes {
 		at := path.Index(i)
@@ -40,8 +40,8 @@ func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 	}
 }
 
-// overlaps warns of files of a volume that hide each other: two files with the same path, or a file with the path of
-// another one's folder.
+// overlaps warns of files in a volume that hide each other. Two files have the same path, or the path of one file
+// is the folder of another.
 func (l templateWarnings) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""
@@ -71,7 +71,7 @@ func (l templateWarnings) overlaps(v *corev1.Volume) {
 	}
 }
 
-// volumeFile is a file in a volume. The source is the origin of the file, or "".
+// volumeFile is a file in a volume. source says where the file comes from, or is "".
 type volumeFile struct{ path, source string }
 
 func newVolumeFile(path, source string) volumeFile {
@@ -109,7 +109,7 @@ func downwardFiles(items []corev1.DownwardAPIVolumeFile, source string) []volume
 	return files
 }
 
-// projectedFiles returns the files that one source of a projected volume names.
+// projectedFiles returns the files that a source of a projected volume writes.
 func projectedFiles(p *corev1.VolumeProjection) []volumeFile {
 	switch {
 	case p.ConfigMap != nil && p.ConfigMap.Items != nil:
@@ -124,7 +124,7 @@ func projectedFiles(p *corev1.VolumeProjection) []volumeFile {
 		name := ptr.Deref(p.ClusterTrustBundle.Name, ptr.Deref(p.ClusterTrustBundle.SignerName, ""))
 		return []volumeFile{newVolumeFile(p.ClusterTrustBundle.Path, fmt.Sprintf("ClusterTrustBundle %q", name))}
 	case p.PodCertificate != nil:
-		// Optional files without a path overlap nothing.
+		// An optional file without a path overlaps nothing.
 		return []volumeFile{
 			newVolumeFile(p.PodCertificate.CertificateChainPath, "PodCertificate chain"),
 			newVolumeFile(p.PodCertificate.KeyPath, "PodCertificate key"),

@@ -18,24 +18,24 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// defaultKubeletPort is the port of a kubelet if its node has none.
+// defaultKubeletPort is the port of a kubelet if its Node doesn't have the port.
 const defaultKubeletPort = 10250
 
 // Kubelet is the part of the server that connects to kubelets.
 type Kubelet struct {
-	// Transport authenticates this server to kubelets.
+	// Transport sends requests to kubelets, with this server's credentials.
 	Transport http.RoundTripper
-	// AddressTypes are the types of node addresses in order of preference.
+	// AddressTypes are the types of node addresses to use, in the order of preference.
 	AddressTypes []string
 }
 
-// Kubelets returns the addresses of nodes' kubelets.
+// Kubelets finds the addresses of kubelets, from their Nodes.
 type Kubelets struct {
 	Kubelet
 	Nodes rest.Getter
 }
 
-// NewKubelets returns the kubelets of the nodes in the table.
+// NewKubelets returns the Kubelets of the stored Nodes.
 func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	nodes, err := deps.StoreOf(corev1.Resource("nodes"))
 	if err != nil {
@@ -44,7 +44,7 @@ func NewKubelets(deps registry.Dependencies) (Kubelets, error) {
 	return Kubelets{Kubelet: registry.PartOf[Kubelet](deps), Nodes: nodes}, nil
 }
 
-// Of returns the URL of a node's kubelet.
+// Of returns the URL of the kubelet of a node.
 func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
 	found, err := k.Nodes.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, nil
 }
 
-// address returns the node's first address of its most preferred type.
+// address returns the address of a node whose type comes first in AddressTypes.
 func (k Kubelets) address(node *corev1.Node) (string, error) {
 	for _, preferred := range k.AddressTypes {
 		for _, a := range node.Status.Addresses {
@@ -70,7 +70,7 @@ func (k Kubelets) address(node *corev1.Node) (string, error) {
 				return a.Address, nil
 			}
 		}
-		// Nodes that are older than the address type Hostname have the host name in a label.
+		// An old Node has its host name in a label, because the address type Hostname didn't exist.
 		if host := node.Labels[corev1.LabelHostname]; preferred == string(corev1.NodeHostName) && host != "" {
 			return host, nil
 		}
@@ -78,7 +78,7 @@ func (k Kubelets) address(node *corev1.Node) (string, error) {
 	return "", fmt.Errorf("no preferred addresses found; known addresses: %v", node.Status.Addresses)
 }
 
-// Serving returns the URL at which the kubelet of a pod serves a path. The pod must have a node.
+// Serving returns the URL of a path that the kubelet of a pod serves. The pod must have a node.
 func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, query url.Values) (*url.URL, error) {
 	if pod.Spec.NodeName == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
@@ -91,7 +91,7 @@ func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, que
 	return location, nil
 }
 
-// Unverified returns the transport to kubelets that doesn't verify their certificates.
+// Unverified returns a transport to kubelets that doesn't verify the kubelet's certificate.
 func (k Kubelets) Unverified() (http.RoundTripper, error) {
 	config, err := utilnet.TLSClientConfig(k.Transport)
 	if err != nil {

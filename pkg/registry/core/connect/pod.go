@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// GetPod reads a pod.
+// GetPod returns a stored pod.
 func GetPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, error) {
 	found, err := pods.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -22,7 +22,7 @@ func GetPod(ctx context.Context, pods rest.Getter, name string) (*corev1.Pod, er
 	return pod, nil
 }
 
-// PodIPs returns the addresses of a pod, the primary one first.
+// PodIPs returns the addresses of a pod. The primary address comes first.
 func PodIPs(pod *corev1.Pod) []string {
 	var ips []string
 	for _, ip := range pod.Status.PodIPs {

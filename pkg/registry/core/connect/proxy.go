@@ -1,5 +1,5 @@
-// Package connect passes requests on to pods, services, nodes and the kubelets of nodes. Subresources of several kinds
-// use it. Don't use the package to read the objects themselves.
+// Package connect forwards requests to pods, services, nodes and the kubelets of nodes. The subresources of several
+// kinds use it, such as pods/proxy. Don't use the package to read the objects themselves.
 package connect
 
 import (
@@ -32,11 +32,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/endpointslice"
 )
 
-// Locator returns the URL and the transport for the name in a proxy request. The name may have a scheme before it and a
-// port after it, such as "https:name:port".
+// Locator returns the URL and the transport for the name in a proxy request. The name may have a scheme and a port,
+// such as "https:name:port".
 type Locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
 
-// ProxySubresource returns the subresource that passes requests on. Its options are of type O and have the path.
+// ProxySubresource returns the subresource "proxy" of a resource. O is the type of its options, which have the
+// path.
 func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (Locator, error)) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
@@ -54,8 +55,8 @@ func ProxySubresource[O runtime.Object](path func(O) string, locate func(*regist
 	}}
 }
 
-// proxyTransport is the transport to the addresses of pods. It doesn't verify certificates, because none is for such an
-// address.
+// proxyTransport is the transport to addresses of pods. It doesn't verify certificates, because a pod has no
+// certificate for its address.
 func proxyTransport() *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
 }
@@ -83,12 +84,12 @@ func (r *proxyREST) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions returns empty options. The path in the options is the part after "/proxy".
+// NewConnectOptions returns empty options. Their path is the part of the URL after "/proxy".
 func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), true, "path"
 }
 
-// Connect passes the request on, and rewrites links in the response so that they lead through the proxy.
+// Connect forwards a request. It rewrites links in the response, so that they lead through the proxy too.
 func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	location, transport, err := r.locate(ctx, id)
 	if err != nil {
@@ -98,13 +99,13 @@ func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Obje
 	return utilproxy.NewUpgradeAwareHandler(location, transport, true, false, utilproxy.NewErrorResponder(responder)), nil
 }
 
-// UpgradeHandler returns a handler that passes on only connections that are upgraded.
+// UpgradeHandler returns a handler that forwards only requests for an upgraded connection.
 func UpgradeHandler(location *url.URL, transport http.RoundTripper, responder rest.Responder) http.Handler {
 	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, utilproxy.NewErrorResponder(responder))
 }
 
-// checkProxied refuses addresses that don't belong to a single host, such as link-local ones. Unlike kube-apiserver, it
-// allows loopback addresses: in development, servers on this machine stand in for pods and nodes.
+// checkProxied refuses addresses to which a proxy must not connect, such as link-local ones. Unlike kube-apiserver,
+// it allows loopback addresses: in development, servers on this machine stand in for pods and nodes.
 func checkProxied(address string) error {
 	if ip := netutils.ParseIPSloppy(address); ip == nil || !ip.IsGlobalUnicast() && !ip.IsLoopback() {
 		return errors.New("address not allowed")
@@ -112,7 +113,8 @@ func checkProxied(address string) error {
 	return nil
 }
 
-// LocatePods returns a Locator of pods by their addresses. The default port is the first one that the pod declares.
+// LocatePods returns a Locator of pods. Its URLs have the address of a pod. The default port is the first port that
+// the pod declares.
 func LocatePods(pods *registry.Storage, _ registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	return podLocator(pods, transport), nil
 }
@@ -147,7 +149,7 @@ func firstPort(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// joinHostPort does the same as net.JoinHostPort, but the port is optional.
+// joinHostPort is net.JoinHostPort with an optional port.
 func joinHostPort(ip, port string) string {
 	switch {
 	case port != "":
@@ -158,7 +160,8 @@ func joinHostPort(ip, port string) string {
 	return ip
 }
 
-// LocateNodes returns a Locator of nodes' kubelets. With another port than the kubelet's, it locates the node.
+// LocateNodes returns a Locator of nodes. With the port of the kubelet, or without a port, it returns the kubelet's
+// URL. With another port, it returns a URL on the node's address.
 func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	kubelets, err := NewKubelets(deps)
 	if err != nil {
@@ -187,7 +190,7 @@ func nodeLocator(kubelets Kubelets, transport http.RoundTripper) Locator {
 	}
 }
 
-// checkProxiedHost checks every address of a host.
+// checkProxiedHost calls checkProxied for every address of a host.
 func checkProxiedHost(ctx context.Context, host string) error {
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
@@ -204,7 +207,7 @@ func checkProxiedHost(ctx context.Context, host string) error {
 	return nil
 }
 
-// LocateServices returns a Locator of services. It picks one of the ready endpoints.
+// LocateServices returns a Locator of services. It picks a ready endpoint at random.
 func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	l := serviceLocator{services: services, transport: transport}
 	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))
@@ -257,7 +260,7 @@ func (l serviceLocator) locate(ctx context.Context, id string) (*url.URL, http.R
 	return &url.URL{Scheme: scheme, Host: host}, l.transport, nil
 }
 
-// portName returns the name of a service's port. The argument may also be its number.
+// portName returns the name of a service port. The port is given by its name or its number.
 func portName(service *corev1.Service, port string) (string, error) {
 	number, err := strconv.ParseInt(port, 10, 64)
 	if err != nil {
@@ -271,8 +274,8 @@ func portName(service *corev1.Service, port string) (string, error) {
 	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, service.Name))
 }
 
-// slicesOf returns the endpoint slices of a service. Without slices it makes them from Endpoints, because miniapi runs
-// no controller that does so.
+// slicesOf returns the EndpointSlices of a service. If there are none, it makes them from Endpoints, because
+// miniapi doesn't run the controller that does so.
 func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
 	found, err := l.endpointSlices.List(ctx, &internalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
@@ -291,7 +294,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	found, err = l.endpoints.Get(ctx, service, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		// The text is the reference's for a service that has never had endpoints.
+		// kube-apiserver's text for a service that has never had endpoints.
 		return nil, apierrors.NewNotFound(corev1.Resource("services"), service)
 	case err != nil:
 		return nil, err
@@ -299,8 +302,9 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	return endpointslice.Of(found.(*corev1.Endpoints)), nil
 }
 
-// allowed tells whether requests may go to an endpoint. If the endpoint names a pod, the pod must have the endpoint's
-// address. Unlike kube-apiserver, miniapi accepts endpoints without a pod, because users write endpoints by hand.
+// allowed reports whether requests may go to an endpoint. If the endpoint names a pod, the pod must have the
+// endpoint's address. Unlike kube-apiserver, miniapi accepts endpoints without a pod, because in development users
+// write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
 	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
 		return false

@@ -18,7 +18,7 @@ import (
 
 func echo(w http.ResponseWriter, req *http.Request) { _, _ = fmt.Fprint(w, req.Method, " ", req.URL) }
 
-// proxied is the storage of a proxy subresource with a Locator.
+// proxied returns the storage of a proxy subresource that uses a Locator.
 func proxied(t *testing.T, locate func(http.RoundTripper) Locator) *proxyREST {
 	t.Helper()
 	transport := proxyTransport()

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// BindingKind is the row of bindings.
+// BindingKind is the row of bindings in the server's table of kinds.
 var BindingKind = registry.Kind{
 	Resource:   "bindings",
 	Namespaced: true,
@@ -44,11 +44,11 @@ func (r *bindingREST) New() runtime.Object { return &corev1.Binding{} }
 // Destroy does nothing, because the storage of pods destroys the store.
 func (r *bindingREST) Destroy() {}
 
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the uid and the resourceVersion of the binding, which
-// are preconditions.
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate makes k8s.io/apiserver keep the uid and the
+// resourceVersion of the Binding. They are preconditions on the pod.
 func (r *bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-// Create binds the pod of the given name.
+// Create binds the pod with the given name to the node in the Binding.
 func (r *bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {
@@ -99,7 +99,7 @@ func (r *bindingREST) bind(ctx context.Context, binding *corev1.Binding, dryRun 
 	}
 	err = storeerr.InterpretGetError(err, corev1.Resource("pods"), binding.Name)
 	err = storeerr.InterpretUpdateError(err, corev1.Resource("pods"), binding.Name)
-	if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // the library's own errors are never wrapped
+	if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // k8s.io/apiserver never wraps these errors
 		err = apierrors.NewConflict(corev1.Resource("pods/binding"), binding.Name, err)
 	}
 	return err
@@ -117,7 +117,7 @@ func validateBinding(binding *corev1.Binding) field.ErrorList {
 	return errs
 }
 
-// assign sets the fields of a pod that its binding determines.
+// assign sets the fields of a pod that a Binding determines.
 func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -128,7 +128,7 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
 	}
 	pod.Spec.NodeName = binding.Target.Name
-	// A nomination is outdated once the pod has a node (KEP-5278).
+	// The pod has a node, so the nomination of a node is outdated (KEP-5278).
 	pod.Status.NominatedNodeName = ""
 	if pod.Annotations == nil && len(binding.Annotations) > 0 {
 		pod.Annotations = map[string]string{}
@@ -136,7 +136,7 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	for k, v := range binding.Annotations {
 		pod.Annotations[k] = v
 	}
-	// The plugin PodTopologyLabels gives the binding labels of the node.
+	// The admission plugin PodTopologyLabels has added the node's labels to the Binding.
 	if pod.Labels == nil && len(binding.Labels) > 0 {
 		pod.Labels = map[string]string{}
 	}
@@ -147,7 +147,7 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// observedGeneration is set in conditions only where the pod's status has it already.
+// observedGeneration returns the generation for a new condition. It returns 0, which stands for none, unless the pod's status has one already.
 func observedGeneration(pod *corev1.Pod) int64 {
 	if pod.Status.ObservedGeneration != 0 {
 		return pod.Generation
@@ -155,7 +155,7 @@ func observedGeneration(pod *corev1.Pod) int64 {
 	return 0
 }
 
-// setPodCondition sets a condition, and its transition time if the status changes.
+// setPodCondition sets a condition. If the status of the condition changes, lastTransitionTime becomes now.
 func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	condition.LastTransitionTime = metav1.Now()
 	for i := range status.Conditions {
@@ -172,7 +172,7 @@ func setPodCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	status.Conditions = append(status.Conditions, condition)
 }
 
-// legacyBindingREST serves the resource bindings, the first form of pods/binding.
+// legacyBindingREST serves the resource bindings, which is older than pods/binding.
 type legacyBindingREST struct{ bindings *bindingREST }
 
 var _ rest.Creater = &legacyBindingREST{}
@@ -194,7 +194,7 @@ func (r *legacyBindingREST) NamespaceScoped() bool { return true }
 
 func (r *legacyBindingREST) GetSingularName() string { return "binding" }
 
-// Create binds the pod that the binding is named after.
+// Create binds the pod that has the same name as the Binding.
 func (r *legacyBindingREST) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	m := registry.MetaOf(obj)
 	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok && info.Namespace != m.GetNamespace() {

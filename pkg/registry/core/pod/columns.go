@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// podColumns shows the state of the containers in one word.
+// podColumns makes the rows of kubectl get. They show the state of the containers in one word.
 var podColumns = withConditions(printers.Of(
 	[]printers.Column{
 		printers.NameColumn,
@@ -35,7 +35,7 @@ var podColumns = withConditions(printers.Of(
 		}
 	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
 
-// podOutcomes are the row conditions of pods that have ended.
+// podOutcomes are the conditions of a row in a table, for pods that have ended.
 var podOutcomes = map[corev1.PodPhase][]metav1.TableRowCondition{
 	corev1.PodSucceeded: {{
 		Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
@@ -52,14 +52,14 @@ func withConditions[T any](p printers.Printer, conditions func(*T) []metav1.Tabl
 	return p
 }
 
-// podSummary has the parts of a row about a pod's containers.
+// podSummary has the cells of a row that are computed from the pod's containers.
 type podSummary struct {
 	ready, total int
 	status       string
 	restarts     restartsCell
 }
 
-// restartsCell shows the number of restarts, and the time since the last one.
+// restartsCell shows the number of restarts, and the time since the last restart.
 type restartsCell struct {
 	count int
 	last  metav1.Time
@@ -91,7 +91,7 @@ func summarize(p *corev1.Pod) podSummary {
 	}
 	sidecars, initialized := s.addInitContainers(p)
 	if initialized || podConditionTrue(p, corev1.PodInitialized) {
-		// Restarts of ordinary init containers don't count after they have completed.
+		// When the init containers have completed, only restarts of sidecars among them count.
 		s.restarts = sidecars
 		s.addContainers(p)
 	}
@@ -106,9 +106,9 @@ func summarize(p *corev1.Pod) podSummary {
 	return s
 }
 
-// addInitContainers adds init containers up to the first that hasn't done its work. It
-// returns the restarts of sidecars, which are init containers that keep running, and
-// whether all have done their work.
+// addInitContainers adds the init containers, up to the first that hasn't done its work. Sidecars are init
+// containers that keep running. It returns the restarts of sidecars, and whether all init containers have done
+// their work.
 func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, initialized bool) {
 	isSidecar := map[string]bool{}
 	for _, c := range p.Spec.InitContainers {
@@ -144,7 +144,8 @@ func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, in
 	return sidecars, true
 }
 
-// addContainers adds the regular containers. The first one that isn't simply running determines the pod's status.
+// addContainers adds the regular containers. The first container that isn't running normally determines the status
+// that the row shows.
 func (s *podSummary) addContainers(p *corev1.Pod) {
 	running := false
 	for i := range slices.Backward(p.Status.ContainerStatuses) {
@@ -168,7 +169,7 @@ func (s *podSummary) addContainers(p *corev1.Pod) {
 	}
 }
 
-// outcome returns the reason why a container ended.
+// outcome returns the reason why a container has ended.
 func outcome(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t.Reason != "":
@@ -188,8 +189,8 @@ func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// podIP returns the pod's first address. The singular field takes precedence over the list, because older kubelets
-// write only the singular one.
+// podIP returns the address that the row shows. It is podIP if that is set, because older kubelets don't set
+// podIPs.
 func podIP(p *corev1.Pod) string {
 	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
 		return p.Status.PodIPs[0].IP

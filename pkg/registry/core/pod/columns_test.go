@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// aMonthAgo is shown as "30d", however long a test takes.
+// aMonthAgo is shown as "30d", even if the test takes minutes.
 func aMonthAgo() metav1.Time { return metav1.NewTime(time.Now().Add(-30 * 24 * time.Hour)) }
 
 func running(name string) corev1.ContainerStatus {
@@ -52,7 +52,7 @@ func TestPodStatus(t *testing.T) {
 		meta         metav1.ObjectMeta
 		init         []corev1.Container
 		status       corev1.PodStatus
-		// want are the columns Ready, Status and Restarts.
+		// want are the cells of the columns Ready, Status and Restarts.
 		want []any
 	}{
 		{

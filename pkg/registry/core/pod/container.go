@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// containerOf returns the container of a pod that a request names. Without a name, the pod must have only one
-// container.
+// containerOf returns the name of the container that a request is for. If the request names none, the pod must have
+// only one container.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
 	names := containerNames(&pod.Spec)
 	switch {
@@ -27,7 +27,7 @@ func containerOf(pod *corev1.Pod, name string) (string, error) {
 	return "", apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
 }
 
-// containerNames returns the names of a pod's containers of all three types, in the order in which they start.
+// containerNames returns the names of all containers of a pod, in the order in which the containers start.
 func containerNames(spec *corev1.PodSpec) []string {
 	var names []string
 	for _, c := range podspec.Containers(spec, nil) {

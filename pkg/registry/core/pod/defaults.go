@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// defaultPod sets the defaults of a Pod, some of which a pod template doesn't get.
+// defaultPod sets the defaults of a Pod. A pod template doesn't get some of these.
 func defaultPod(pod *corev1.Pod) {
 	defaults.DropInitContainerAnnotations(pod.Annotations)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -26,14 +26,14 @@ func defaultPod(pod *corev1.Pod) {
 	defaultPodIPs(&pod.Status)
 }
 
-// hostPorts binds the ports of a pod in its node's network to the same ports there.
+// hostPorts sets hostPort of each port, for a pod in its node's network. It is the same as containerPort.
 func hostPorts(ports []corev1.ContainerPort) {
 	for i := range ports {
 		defaults.Zero(&ports[i].HostPort, ports[i].ContainerPort)
 	}
 }
 
-// defaultPodIPs makes podIP the first of podIPs. If a client sets only podIP, podIPs follows.
+// defaultPodIPs keeps podIP the first of podIPs. If a client sets only podIP, podIPs follows.
 func defaultPodIPs(s *corev1.PodStatus) {
 	switch {
 	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):
@@ -43,8 +43,8 @@ func defaultPodIPs(s *corev1.PodStatus) {
 	}
 }
 
-// requestsFromLimits sets missing requests to the limits. Only pods get this default. Templates don't, because a
-// LimitRange may set other requests first.
+// requestsFromLimits sets missing requests to the limits. Only pods get this default, because in a template it
+// would come before the requests that a LimitRange sets.
 func requestsFromLimits(r *corev1.ResourceRequirements) {
 	if r.Limits == nil {
 		return
@@ -55,8 +55,9 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 	defaults.AddMissing(r.Requests, r.Limits, func(corev1.ResourceName) bool { return true })
 }
 
-// podLevelResources completes the resources of a pod as a whole, if some are given. The limit of huge pages is the sum
-// of the containers' limits. A request is the sum of the containers' requests, or else the limit. See KEP-2837.
+// podLevelResources completes spec.resources, the resources of the whole pod, if some of them are set (KEP-2837).
+// The limit of huge pages is the sum of the containers' limits. Each request is the sum of the containers'
+// requests, or else the pod's limit.
 func podLevelResources(pod *corev1.Pod) {
 	r := pod.Spec.Resources
 	if r == nil || len(r.Limits)+len(r.Requests) == 0 {

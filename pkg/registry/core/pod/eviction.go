@@ -22,10 +22,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// evictionREST serves pods/eviction: a deletion of a pod that its disruption budget
-// allows, see https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
+// evictionREST serves pods/eviction. An eviction deletes a pod, if the pod's disruption budgets allow that. See
+// https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 type evictionREST struct {
-	// pods is the store of pods. Updates through it use the strategy of the status.
+	// pods is the store of pods, with the update strategy of pods/status.
 	pods    *genericregistry.Store
 	budgets disruptionBudgets
 }
@@ -49,17 +49,17 @@ func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
 // Destroy does nothing, because the rows of the stores destroy them.
 func (r *evictionREST) Destroy() {}
 
-// GroupVersionKind returns the kind of evictions. Its group isn't that of pods.
+// GroupVersionKind returns the kind of evictions. It is in another group than pods.
 func (r *evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return policyv1.SchemeGroupVersion.WithKind("Eviction")
 }
 
-// AcceptsGroupVersion accepts evictions of both versions of group policy at pods of v1.
+// AcceptsGroupVersion accepts Eviction in both versions of the group policy, although pods are in the core group.
 func (r *evictionREST) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == policyv1.SchemeGroupVersion || gv == policyv1beta1.SchemeGroupVersion || gv == corev1.SchemeGroupVersion
 }
 
-// Create evicts the pod of the given name.
+// Create evicts the pod with the given name.
 func (r *evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
 	if !ok {
@@ -89,7 +89,8 @@ func (r *evictionREST) Create(ctx context.Context, name string, obj runtime.Obje
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// evictionDeleteOptions returns the delete options of an eviction, with the dry run of the request.
+// evictionDeleteOptions returns the delete options of an eviction. A dry run of the request makes the deletion a
+// dry run.
 func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
 	deletion := eviction.DeleteOptions
 	switch {
@@ -103,8 +104,8 @@ func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOp
 	return deletion, nil
 }
 
-// deleteUnguarded deletes a pod that no budget counts, because the pod has ended or hasn't started. For any other pod,
-// it returns the pod.
+// deleteUnguarded deletes a pod to which no budget applies, because the pod has ended or hasn't started. For any
+// other pod, it deletes nothing and returns the pod.
 func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options *metav1.DeleteOptions) (guarded *corev1.Pod, err error) {
 	unconditional := resourceVersionOf(options) == nil
 	again := func(err error) bool { return unconditional && apierrors.IsConflict(err) }
@@ -119,7 +120,7 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 			return nil
 		}
 		if !ended && unconditional {
-			// A pod that has become ready in the meantime must be checked again.
+			// If the pod has changed, for example because it is ready now, it must be checked again.
 			return r.delete(ctx, name, atResourceVersion(options, pod.ResourceVersion))
 		}
 		return r.delete(ctx, name, options)
@@ -127,8 +128,8 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 	return guarded, err
 }
 
-// deleteGuarded deletes a pod if its budget allows that. If the budget's status isn't up to date, the result is a
-// Status.
+// deleteGuarded deletes a pod if its budget allows that. If the budget doesn't, the result is a Status that says
+// so.
 func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (runtime.Object, error) {
 	budgets, err := r.budgets.of(ctx, pod)
 	if err != nil {
@@ -153,13 +154,13 @@ func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, optio
 	}
 	err = r.delete(ctx, pod.Name, atResourceVersion(options, pod.ResourceVersion))
 	if apierrors.IsConflict(err) && resourceVersionOf(options) == nil {
-		// The pod may have become ready, so that the budget counts it.
+		// The pod has changed, and the budget may now apply to it.
 		err = budgetNotSynced(budget.Name)
 	}
 	return nil, err
 }
 
-// delete marks the pod as disrupted and deletes it.
+// delete sets the pod's condition DisruptionTarget, and then deletes the pod.
 func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.DeleteOptions) error {
 	if !dryrun.IsDryRun(options.DryRun) {
 		updated, _, err := r.pods.Update(ctx, name, disrupted(options.Preconditions), rest.ValidateAllObjectFunc,
@@ -175,7 +176,7 @@ func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.
 	return err
 }
 
-// disrupted sets the condition DisruptionTarget (KEP-3329) on the stored pod, if the pod meets the preconditions.
+// disrupted sets the condition DisruptionTarget of a stored pod (KEP-3329), if the pod meets the preconditions.
 func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		pod := old.DeepCopyObject().(*corev1.Pod)
@@ -199,8 +200,8 @@ func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	})
 }
 
-// evictableUnready tells whether a pod can be evicted without its budget, because it isn't ready and the policy allows
-// that (KEP-3017).
+// evictableUnready reports whether a pod that isn't ready can be evicted although its budget has no disruptions
+// left. unhealthyPodEvictionPolicy decides that (KEP-3017).
 func evictableUnready(pod *corev1.Pod, budget *policyv1.PodDisruptionBudget) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -220,7 +221,7 @@ func resourceVersionOf(options *metav1.DeleteOptions) *string {
 	return options.Preconditions.ResourceVersion
 }
 
-// atResourceVersion adds a precondition to the options.
+// atResourceVersion returns the options with a precondition on the resourceVersion.
 func atResourceVersion(options *metav1.DeleteOptions, resourceVersion string) *metav1.DeleteOptions {
 	options = options.DeepCopy()
 	if options.Preconditions == nil {

@@ -18,10 +18,10 @@ import (
 	"k8s.io/component-helpers/apps/poddisruptionbudget"
 )
 
-// maxDisruptedPods is the largest number of evictions that the disruption controller hasn't seen yet.
+// maxDisruptedPods bounds the number of evictions that the disruption controller hasn't seen yet.
 const maxDisruptedPods = 2000
 
-// disruptionBudgets is the store of PodDisruptionBudgets. Updates through it use the strategy of the status.
+// disruptionBudgets is the store of PodDisruptionBudgets, with the update strategy of the status.
 type disruptionBudgets struct{ store *genericregistry.Store }
 
 // of returns the budgets that select a pod.
@@ -34,7 +34,7 @@ func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.
 	for _, budget := range found.(*policyv1.PodDisruptionBudgetList).Items {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
-			// An invalid selector selects nothing.
+			// A selector that is invalid selects no pods.
 			continue
 		}
 		if budget.Namespace == pod.Namespace && selector.Matches(labels.Set(pod.Labels)) {
@@ -44,8 +44,8 @@ func (b disruptionBudgets) of(ctx context.Context, pod *corev1.Pod) ([]policyv1.
 	return covering, nil
 }
 
-// spend takes one disruption from a budget, for the pod. The check and the write are one transaction, so that two
-// evictions can't spend the same disruption.
+// spend takes one disruption from a budget. It checks and writes the budget in one transaction, so that two
+// evictions can't take the same disruption.
 func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun []string) error {
 	spent := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		budget := old.DeepCopyObject().(*policyv1.PodDisruptionBudget)
@@ -57,7 +57,7 @@ func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun [
 		if status.DisruptionsAllowed == 0 {
 			poddisruptionbudget.UpdateDisruptionAllowedCondition(budget)
 		}
-		// The disruption controller, if there is one, counts the pod as gone from now on.
+		// The disruption controller counts these pods as gone.
 		if status.DisruptedPods == nil {
 			status.DisruptedPods = map[string]metav1.Time{}
 		}
@@ -68,7 +68,7 @@ func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun [
 	return err
 }
 
-// allowsDisruption returns nil for a budget with disruptions left.
+// allowsDisruption returns nil if the budget has a disruption left. Otherwise the error says why not.
 func allowsDisruption(budget *policyv1.PodDisruptionBudget) error {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), budget.Name, errors.New(why))

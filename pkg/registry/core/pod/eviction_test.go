@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// evictable returns a pod that budgets for app=a select.
+// evictable returns a pod with the label app=a.
 func evictable(name string, phase corev1.PodPhase, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"app": "a"}},
@@ -31,7 +31,7 @@ func evictable(name string, phase corev1.PodPhase, ready corev1.ConditionStatus)
 	}
 }
 
-// budgetFor returns a budget for app=a with the given status, observed at the present generation.
+// budgetFor returns a budget that selects app=a, with the given status. The status is up to date.
 func budgetFor(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.PodDisruptionBudget {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = 1
@@ -50,7 +50,8 @@ func evict(s stored, name string, options *metav1.DeleteOptions, dryRun ...strin
 
 const evictionSuccess = "Success"
 
-// outcome returns the result of an eviction as text, with the delay that a refusal asks for.
+// outcome returns the result of an eviction as text. A refusal includes the delay after which the client shall
+// retry.
 func outcome(obj runtime.Object, err error) string {
 	var refused *apierrors.StatusError
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kubeletsOf returns the kubelets of a cluster with one node, for which the handler answers.
+// kubeletsOf returns the Kubelets of a cluster with one node. The handler answers for its kubelet.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) connect.Kubelets {
 	t.Helper()
 	transport, nodes := registrytest.KubeletOf(t, h)

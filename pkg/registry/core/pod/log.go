@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// logREST serves pods/log, from the pod's kubelet.
+// logREST serves pods/log. The log comes from the kubelet of the pod's node.
 type logREST struct {
 	pods       rest.Getter
 	kubelets   connect.Kubelets
@@ -44,7 +44,7 @@ func newLog(pods *registry.Storage, deps registry.Dependencies) (rest.Storage, e
 	return &logREST{pods, kubelets, unverified}, nil
 }
 
-// New returns a Pod, which is the kind that discovery names for logs.
+// New returns a Pod. Discovery shows this kind for pods/log.
 func (r *logREST) New() runtime.Object { return &corev1.Pod{} }
 
 // Destroy closes idle connections to kubelets.
@@ -53,13 +53,13 @@ func (r *logREST) Destroy() {
 	utilnet.CloseIdleConnectionsFor(r.unverified)
 }
 
-// ProducesMIMETypes says that a log is text.
+// ProducesMIMETypes returns the media type of a log, which is text.
 func (r *logREST) ProducesMIMETypes(string) []string { return []string{"text/plain"} }
 
-// ProducesObject says that a log is a string.
+// ProducesObject returns the Go type of a log, for the OpenAPI document.
 func (r *logREST) ProducesObject(string) any { return "" }
 
-// OverrideMetricsVerb makes metrics count a read of a log as a connection.
+// OverrideMetricsVerb makes metrics count the read of a log as a CONNECT.
 func (r *logREST) OverrideMetricsVerb(verb string) string {
 	if verb == http.MethodGet {
 		return "CONNECT"
@@ -72,7 +72,7 @@ func (r *logREST) NewGetOptions() (runtime.Object, bool, string) {
 	return &corev1.PodLogOptions{}, false, ""
 }
 
-// Get returns a stream of the log. The log of a pod without a node is empty.
+// Get returns a stream with the log. A pod without a node has an empty log.
 func (r *logREST) Get(ctx context.Context, name string, o runtime.Object) (runtime.Object, error) {
 	options, ok := o.(*corev1.PodLogOptions)
 	if !ok {
@@ -109,7 +109,7 @@ func (r *logREST) Get(ctx context.Context, name string, o runtime.Object) (runti
 	return streamer, nil
 }
 
-// logQuery returns the query parameters for the kubelet. The container is in the path.
+// logQuery returns the query parameters of the request to the kubelet. The container is in the path.
 func logQuery(o *corev1.PodLogOptions) url.Values {
 	query := url.Values{}
 	for name, set := range map[string]bool{"follow": o.Follow, "previous": o.Previous, "timestamps": o.Timestamps} {
@@ -142,7 +142,7 @@ func validatePodLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 	case n != nil && *n < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *n, "must be greater than 0"))
 	}
-	// The feature gate for logs of a single stream is off (KEP-3288).
+	// The feature gate for the log of a single stream is off (KEP-3288).
 	if o.Stream != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("stream"), "may not be specified"))
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// podPart is a part of a pod's spec that has a subresource. An update through the subresource changes only that
-// part.
+// podPart is a part of a pod's spec that has a subresource of its own. An update of the subresource changes only
+// that part.
 type podPart struct {
-	// fields are the paths of the part.
+	// fields are the paths of the fields in the part.
 	fields [][]any
-	// take copies the requested part to spec.
+	// take copies the part from the request to the spec.
 	take     func(spec, asked *corev1.PodSpec)
 	validate func(pod, old *corev1.Pod) field.ErrorList
 }
 
-// storage returns the storage of the part's subresource.
+// storage returns the storage of the subresource.
 func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
 	owned := make([]*fieldpath.SetMatcher, len(p.fields))
 	for i, path := range p.fields {
@@ -40,10 +40,10 @@ func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.
 	return podPartREST{pods: pods.Part(p.update(pods.Strategy)), filters: filters}, nil
 }
 
-// update returns the strategy for updates of the part.
+// update returns the update strategy of the subresource.
 func (p podPart) update(s registry.Strategy) registry.UpdateStrategy { return podPartStrategy{s, p} }
 
-// podPartStrategy is the strategy of a part's subresource.
+// podPartStrategy is the update strategy of a podPart.
 type podPartStrategy struct {
 	registry.Strategy
 	part podPart
@@ -70,8 +70,8 @@ func (s podPartStrategy) WarningsOnUpdate(context.Context, runtime.Object, runti
 	return nil
 }
 
-// podPartREST serves get and update of a part of a pod. Unlike other subresources, it lists the fields that an
-// apply owns instead of those that an apply never owns.
+// podPartREST serves get and update of a podPart. For server-side apply, it lists the fields that an apply owns.
+// Other subresources list the fields that an apply never owns.
 type podPartREST struct {
 	pods    registry.ObjectPart
 	filters map[fieldpath.APIVersion]fieldpath.Filter

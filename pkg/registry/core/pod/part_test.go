@@ -23,7 +23,7 @@ func TestPodParts(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		name, reason, subresource string
-		// change sets the requested part; want is the result.
+		// change changes the part in the request. want is the spec after the update.
 		change, want func(*corev1.Pod)
 		generation   int64
 		err          string

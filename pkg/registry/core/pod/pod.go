@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// Kind is the row of pods.
+// Kind is the row of pods in the server's table of kinds.
 var Kind = registry.Kind{
 	Resource:   "pods",
 	ShortNames: []string{"po"},

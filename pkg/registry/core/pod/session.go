@@ -24,16 +24,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// session is a request to a pod's kubelet over an upgraded connection, such as exec.
+// session describes a subresource that opens a connection to a pod's kubelet, such as pods/exec.
 type session struct {
-	// path returns the kubelet's path for the pod and, if the request names one, the container.
+	// path returns the path of the kubelet's endpoint for the pod. If the options name a container, the path has
+	// the container too.
 	path  func(*corev1.Pod) (string, error)
 	query url.Values
-	// translate lets clients speak websocket to kubelets that speak SPDY (KEP-4006).
+	// translate is true if the server translates websocket to SPDY, for kubelets that only speak SPDY (KEP-4006).
 	translate func(spdy http.Handler, location *url.URL, transport http.RoundTripper) http.Handler
 }
 
-// sessionSubresource returns a subresource for sessions with a pod. Its options are of type O.
+// sessionSubresource returns the subresource of a session. O is the type of its options.
 func sessionSubresource[O runtime.Object](name string, ask func(O) session) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
@@ -121,7 +122,7 @@ func (r *sessionREST) New() runtime.Object { return r.options() }
 // Destroy does nothing, because a connection ends with its session.
 func (r *sessionREST) Destroy() {}
 
-// ConnectMethods returns POST and, for websockets, GET.
+// ConnectMethods returns POST and GET. Websocket clients use GET.
 func (r *sessionREST) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
 // NewConnectOptions returns empty options, which have no path.
@@ -129,10 +130,9 @@ func (r *sessionREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), false, ""
 }
 
-// Connect passes the client's connection on to the pod's kubelet.
+// Connect forwards the client's connection to the pod's kubelet.
 func (r *sessionREST) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
-	// A websocket begins with a GET, but opens the same session as a POST. Therefore the user needs the permission
-	// for a POST.
+	// A websocket begins with a GET, but does the same as a POST. So the user needs the permission for a POST.
 	if err := alsoAuthorized(ctx, r.authorizer, "create"); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func alsoAuthorized(ctx context.Context, a authorizer.Authorizer, verb string) e
 	return nil
 }
 
-// withVerb returns the attributes of a request with another verb.
+// withVerb has the attributes of a request, but another verb.
 type withVerb struct {
 	authorizer.Attributes
 	verb string

@@ -27,7 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// serveSession is a kubelet that answers every session: first with the request, then with the data that it receives.
+// serveSession is a fake kubelet. It answers every session with the request, and then with the data that it
+// receives.
 func serveSession(w http.ResponseWriter, req *http.Request) {
 	in, out, all := corev1.StreamTypeStdin, corev1.StreamTypeStdout, 3
 	if strings.HasPrefix(req.URL.Path, "/portForward/") {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// stored has the storages of pods and budgets on a separate etcd.
+// stored has the storages of pods and disruption budgets, on an etcd of its own.
 type stored struct {
 	registrytest.Stores
 	t *testing.T

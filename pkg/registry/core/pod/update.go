@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// preparePod sets the status of a new pod, and completes its spec.
+// preparePod sets the status of a new pod, and sets fields of its spec that depend on others.
 func preparePod(ctx context.Context, pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -29,10 +29,10 @@ func preparePod(ctx context.Context, pod *corev1.Pod) {
 	appArmorFields(pod)
 }
 
-// preparePodStatus keeps the parts of the old pod that a status can't change.
+// preparePodStatus restores the parts of the pod that an update of the status can't change.
 func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	pod.DeletionTimestamp = nil
-	// Old kubelets send owners without apiVersion, which the garbage collector needs.
+	// Old kubelets send owner references without an apiVersion, which the garbage collector needs.
 	pod.OwnerReferences = old.OwnerReferences
 	if pod.Status.QOSClass == "" {
 		pod.Status.QOSClass = old.Status.QOSClass
@@ -40,8 +40,8 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
-// gracefulPodDelete sets the grace period to that of the request, or else to that of the pod. A pod that doesn't
-// run on a node needs none.
+// gracefulPodDelete sets the grace period of a deletion. It is that of the request, or else that of the pod. A pod
+// without a node is deleted at once.
 func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false
@@ -64,8 +64,8 @@ func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.Delet
 	return true
 }
 
-// keepObservedGenerations keeps the observed generations that a request leaves out, because old clients don't know the
-// field. Several conditions may have one type; they are matched in order.
+// keepObservedGenerations restores observedGeneration of conditions if a request leaves it out, because old clients
+// don't know the field. If several conditions have the same type, they are matched in their order.
 func keepObservedGenerations(status, old *corev1.PodStatus) {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = old.ObservedGeneration
@@ -87,11 +87,11 @@ func keepObservedGenerations(status, old *corev1.PodStatus) {
 	}
 }
 
-// selectByLabelKeys makes the label keys of affinity terms and spread constraints
-// part of their selectors, with the pod's own values (KEP-3633, KEP-3243).
+// selectByLabelKeys adds requirements to the selectors of affinity terms and spread constraints: the keys in
+// matchLabelKeys, with the values of the pod's own labels (KEP-3633, KEP-3243).
 func selectByLabelKeys(pod *corev1.Pod) {
 	narrow := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
-		// A missing selector selects nothing, so it can't become narrower.
+		// A nil selector selects nothing, so it needs no further requirement.
 		if selector == nil {
 			return
 		}
@@ -143,7 +143,7 @@ var podFields = registry.FieldsOf[*corev1.Pod]{
 			"status.nominatedNodeName": pod.Status.NominatedNodeName,
 		}
 	},
-	// Field selectors may use status.podIPs, but no object has a value for it.
+	// kube-apiserver accepts the field selector status.podIPs too, although no object has a value for it.
 	Names: []string{
 		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",

@@ -28,7 +28,7 @@ func validatePod(pod *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podAlone checks the rules for a pod that don't depend on an old pod.
+// podAlone checks the rules for a pod that don't depend on the stored pod.
 func podAlone(pod *corev1.Pod) field.ErrorList {
 	f := validation.Created(&pod.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(
@@ -43,7 +43,7 @@ func podAlone(pod *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// projectedTokens refuses volumes with tokens in a pod without a service account.
+// projectedTokens refuses a projected volume with a token if the pod has no service account.
 func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList {
 	var f validation.Findings
 	for i := range volumes {
@@ -55,14 +55,14 @@ func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList 
 	return f.Errs
 }
 
-// podUpdate checks the rules for every update of a pod, through any endpoint.
+// podUpdate checks the rules for updates through any endpoint of pods.
 func podUpdate(pod, old *corev1.Pod) validation.Findings {
 	f := validation.Updated(&pod.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podAlone(pod))
 	return f
 }
 
-// validatePodUpdate checks a pod that replaces another. Little of a spec can change:
+// validatePodUpdate checks an update of a pod. Only few fields of the spec can change:
 // https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement.
 func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f := podUpdate(pod, old)
@@ -112,7 +112,8 @@ var changeablePodFields = []string{
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 }
 
-// deadlineUpdate checks that a deadline only gets shorter. A deadline out of bounds gets no further error.
+// deadlineUpdate checks that activeDeadlineSeconds can only decrease. If the value is out of bounds, another check
+// reports that.
 func deadlineUpdate(spec *field.Path, now, was *int64) (errs field.ErrorList, stop bool) {
 	path := spec.Child("activeDeadlineSeconds")
 	switch {
@@ -150,8 +151,8 @@ func schedulingGatesUpdate(path *field.Path, now, was []corev1.PodSchedulingGate
 	return f.Errs
 }
 
-// withoutAllowedChanges returns the new spec with the old values of all fields that may change, or the errors of
-// changes that aren't allowed.
+// withoutAllowedChanges returns the new spec, with the stored values of all fields that may change. It also returns
+// the errors of changes to these fields that aren't allowed.
 func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.ErrorList) {
 	spec := now.DeepCopy()
 	for i := range spec.Containers {
@@ -163,7 +164,7 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	spec.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	spec.SchedulingGates = was.SchedulingGates
 	spec.Tolerations = was.Tolerations
-	// The deprecated field has the value of serviceAccountName, which has an error of its own.
+	// serviceAccountName, which always has the same value, reports the error.
 	spec.DeprecatedServiceAccount = was.DeprecatedServiceAccount
 	if ptr.Deref(was.TerminationGracePeriodSeconds, 0) < 0 && ptr.Deref(spec.TerminationGracePeriodSeconds, 0) == 1 {
 		spec.TerminationGracePeriodSeconds = was.TerminationGracePeriodSeconds
@@ -171,7 +172,7 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	if len(was.SchedulingGates) == 0 {
 		return spec, nil
 	}
-	// A gated pod can still be restricted to fewer nodes (KEP-3838).
+	// The affinity of a pod with scheduling gates may get stricter (KEP-3838).
 	var f validation.Findings
 	path := validation.SpecPath.Child("nodeSelector")
 	for k, v := range was.NodeSelector {
@@ -198,7 +199,7 @@ func keepNodeAffinity(spec, was *corev1.PodSpec) {
 	}
 }
 
-// nodeAffinityUpdate checks that required node affinity only gets stricter.
+// nodeAffinityUpdate checks that the required node affinity only gets stricter.
 func nodeAffinityUpdate(path *field.Path, now, was *corev1.NodeAffinity) field.ErrorList {
 	var f validation.Findings
 	old, terms := hardTerms(was), hardTerms(now)
@@ -219,7 +220,8 @@ func hardTerms(a *corev1.NodeAffinity) []corev1.NodeSelectorTerm {
 	return a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// addsOnly tells whether a term only adds requirements. An empty term, which matches nothing, has to stay empty.
+// addsOnly reports whether a term has all its old requirements, and possibly more. An empty term matches nothing,
+// so it must stay empty.
 func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	if len(was.MatchExpressions)+len(was.MatchFields) == 0 {
 		return len(now.MatchExpressions)+len(now.MatchFields) == 0
@@ -230,8 +232,8 @@ func addsOnly(now, was *corev1.NodeSelectorTerm) bool {
 	return begins(now.MatchExpressions, was.MatchExpressions) && begins(now.MatchFields, was.MatchFields)
 }
 
-// validatePodEphemeralContainersUpdate checks an update through the ephemeralcontainers subresource. The update can
-// add containers, but can't change or remove any.
+// validatePodEphemeralContainersUpdate checks an update of pods/ephemeralcontainers. It can add containers, but
+// can't change or remove any.
 func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList {
 	if podvalidation.IsMirror(&old.ObjectMeta) {
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers")}

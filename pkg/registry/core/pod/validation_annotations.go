@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podAnnotationsUpdate checks that an update keeps the annotations of a pod that are read only once.
+// podAnnotationsUpdate checks that an update doesn't change annotations that are read only when the pod starts.
 func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
 	var f validation.Findings
 	fixed := func(k, msg string) {

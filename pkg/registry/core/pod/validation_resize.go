@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatePodResize checks an update through the resize subresource (KEP-1287). Only cpu and memory can change, and
-// the QoS class has to stay.
+// validatePodResize checks an update of pods/resize (KEP-1287). Only cpu and memory can change, and the QoS class
+// can't.
 func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
 	case podvalidation.IsMirror(&old.ObjectMeta):
@@ -67,7 +67,8 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// nodeResizes tells whether the node can resize running containers. Only such a node reports their resources.
+// nodeResizes reports whether the pod's node can resize running containers. A node that can reports the resources
+// of its containers.
 func nodeResizes(s *corev1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if s.ContainerStatuses[i].State.Running != nil {
@@ -77,8 +78,8 @@ func nodeResizes(s *corev1.PodStatus) bool {
 	return true
 }
 
-// podLevelResize checks the change of the pod's own resources (KEP-5419), and reverts the allowed part of the change in
-// spec.
+// podLevelResize checks the change of spec.resources, the resources of the whole pod (KEP-5419). It restores the
+// stored values of the changes that are allowed.
 func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
 	path := validation.SpecPath.Child("resources")
 	if spec.Resources == nil {
@@ -136,7 +137,7 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 	return f.Errs
 }
 
-// keepCompute restores the old cpu and memory of requirements. Other resources can't be resized.
+// keepCompute sets cpu and memory to their stored values. Other resources can't be resized.
 func keepCompute(r, was *corev1.ResourceRequirements) {
 	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
 }

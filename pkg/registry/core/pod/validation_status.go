@@ -55,7 +55,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podConditions checks that the types of conditions that don't belong to Kubernetes have valid names.
+// podConditions checks the types of conditions. Those of Kubernetes itself are always valid.
 func podConditions(path *field.Path, conditions []corev1.PodCondition) field.ErrorList {
 	var f validation.Findings
 	for i, c := range conditions {
@@ -69,7 +69,7 @@ func podConditions(path *field.Path, conditions []corev1.PodCondition) field.Err
 	return f.Errs
 }
 
-// nomination checks the nominated node. Only a pod without a node can have one.
+// nomination checks nominatedNodeName. Only a pod without a node can have it.
 func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList {
 	if node == "" || node == old.Status.NominatedNodeName {
 		return nil
@@ -81,7 +81,7 @@ func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList 
 	return errs
 }
 
-// restarts returns a function that tells whether a container of the spec may restart after an exit code.
+// restarts returns a function that reports whether a container may restart after it has ended with an exit code.
 func restarts(spec *corev1.PodSpec, containers []corev1.Container) func(string, int32) bool {
 	all := false
 	for _, c := range podspec.Containers(spec, nil) {
@@ -114,7 +114,7 @@ func restartsAfter(c *corev1.Container, podPolicy corev1.RestartPolicy, code int
 	return true
 }
 
-// staysTerminated checks that a container that has ended doesn't run again, unless it may restart.
+// staysTerminated checks that a container that has ended doesn't run again, unless its restart policy allows that.
 func staysTerminated(path *field.Path, now, was []corev1.ContainerStatus, restarts func(string, int32) bool) field.ErrorList {
 	var f validation.Findings
 	for i, old := range was {
@@ -143,7 +143,8 @@ func claimStatuses(path *field.Path, statuses []corev1.PodResourceClaimStatus, c
 	return f.Errs
 }
 
-// extendedClaimStatus checks the claim that was made for extended resources (KEP-5004).
+// extendedClaimStatus checks extendedResourceClaimStatus, the claim that a scheduler has made for extended
+// resources (KEP-5004).
 func extendedClaimStatus(path *field.Path, s *corev1.PodExtendedResourceClaimStatus, spec *corev1.PodSpec) field.ErrorList {
 	if s == nil {
 		return nil
@@ -203,7 +204,7 @@ func hostIPs(path *field.Path, s, was *corev1.PodStatus) field.ErrorList {
 	return f.Errs
 }
 
-// statusIPs checks addresses. A pod can have one for each IP family.
+// statusIPs checks a list of addresses. A pod has at most one address of each IP family.
 func statusIPs(path *field.Path, now, was []string, value any) field.ErrorList {
 	var f validation.Findings
 	for i, ip := range now {
@@ -239,7 +240,8 @@ func statusUsers(path *field.Path, statuses []corev1.ContainerStatus, windows bo
 	return f.Errs
 }
 
-// allocations checks the devices that are allocated to containers (KEP-4680). Ephemeral containers can't have any.
+// allocations checks allocatedResourcesStatus, the devices that a container has (KEP-4680). Ephemeral containers
+// have none.
 func allocations(path *field.Path, statuses []corev1.ContainerStatus, containers []corev1.Container, ephemeral bool) field.ErrorList {
 	var f validation.Findings
 	for i, s := range statuses {
@@ -259,7 +261,7 @@ func allocations(path *field.Path, statuses []corev1.ContainerStatus, containers
 	return f.Errs
 }
 
-// asked checks that a container requested its allocated devices.
+// asked checks that the container has requested the resource of its devices.
 func asked(path *field.Path, name corev1.ResourceName, r *corev1.ResourceRequirements) field.ErrorList {
 	msg := "must match one of the container's resource requests"
 	_, found := r.Requests[name]

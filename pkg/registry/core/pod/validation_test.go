@@ -16,7 +16,7 @@ const subdomainMessage = "a lowercase RFC 1123 subdomain must consist of lower c
 	"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
 	`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 
-// podWith returns a valid pod with defaults. The function changes the pod after defaulting.
+// podWith returns a valid pod with defaults. change changes the pod after defaulting.
 func podWith(change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: registrytest.ValidPodSpec()}
 	defaultPod(pod)
@@ -213,7 +213,8 @@ func TestPodUpdate(t *testing.T) {
 	}
 }
 
-// TestPodUpdateDifference checks that an error shows the changes by the names of kube-apiserver's internal types.
+// TestPodUpdateDifference checks that the error about a changed spec shows the changes, with the field names of
+// kube-apiserver's internal types.
 func TestPodUpdateDifference(t *testing.T) {
 	t.Parallel()
 	errs := validatePodUpdate(podWith(func(p *corev1.Pod) { p.Spec.HostPID = true }), podWith(unchangedPod))

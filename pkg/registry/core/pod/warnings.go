@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// podWarnings returns the warnings of a new pod. Updates have none: they are frequent, come from controllers, and
-// rarely change fields with warnings.
+// podWarnings returns the warnings of a new pod. Updates get no warnings: they are frequent, come from controllers,
+// and rarely change a field with a warning.
 func podWarnings(_ context.Context, pod, old *corev1.Pod) []string {
 	if old != nil {
 		return nil
@@ -37,8 +37,8 @@ func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	return l
 }
 
-// podAppArmorWarnings returns the warnings about AppArmor annotations without a field of the same meaning. The
-// check must run before the server copies such an annotation to the container's field.
+// podAppArmorWarnings returns the warnings about AppArmor annotations of containers whose field isn't set. It must
+// be called before appArmorFields copies the annotations to the fields.
 func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return nil
@@ -58,8 +58,8 @@ func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	return l
 }
 
-// appArmorProfileWarnings returns the field with the meaning of an AppArmor annotation, or nil for an invalid
-// annotation.
+// appArmorProfileWarnings returns the profile that an AppArmor annotation stands for, or nil if the annotation is
+// invalid.
 func appArmorProfileWarnings(annotation string) *corev1.AppArmorProfile {
 	switch annotation {
 	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:

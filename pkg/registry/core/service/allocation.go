@@ -19,24 +19,24 @@ type serviceAllocator struct {
 	ports    nodePorts
 }
 
-// allocation has the reservations that a write of a service makes and releases, before the result of the write is
-// known.
+// allocation collects the reservations that a write of a service makes, and those that it no longer needs. Which of
+// them are released depends on the result of the write.
 type allocation struct{ reverts, commits []func(context.Context) error }
 
 type releaseFunc func(ctx context.Context, key string, owner types.NamespacedName) error
 
-// onRevert releases a new reservation if the service isn't stored.
+// onRevert releases a new reservation, if the write fails.
 func (a *allocation) onRevert(release releaseFunc, key string, owner types.NamespacedName) {
 	a.reverts = append(a.reverts, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// onCommit releases an old reservation once the service is stored.
+// onCommit releases an old reservation, if the write succeeds.
 func (a *allocation) onCommit(release releaseFunc, key string, owner types.NamespacedName) {
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// finish releases the new reservations, or the old ones if the service was stored. Only the first call counts. A
-// release that fails leaves an abandoned reservation, which a later write takes over.
+// finish releases the old reservations if the service was stored, and the new ones otherwise. Only the first call
+// has an effect. If a release fails, the reservation belongs to no service, and a later write takes it over.
 func (a *allocation) finish(ctx context.Context, stored bool) {
 	do := a.reverts
 	if stored {
@@ -50,7 +50,7 @@ func (a *allocation) finish(ctx context.Context, stored bool) {
 	}
 }
 
-// create allocates the addresses and ports that a new service needs.
+// create reserves the addresses and ports of a new service.
 func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun bool) (*allocation, error) {
 	alignNewClusterIPs(s)
 	if err := a.families.settle(s, nil); err != nil {
@@ -64,9 +64,10 @@ func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun
 	})
 }
 
-// update allocates the further addresses and ports of a service, and releases those that the service no longer needs.
+// update reserves the addresses and ports that a service needs in addition, and releases those that it no longer
+// needs.
 func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, dryRun bool) (*allocation, error) {
-	a.families.complete(old) // the store reads the object for an update without its decorator
+	a.families.complete(old) // here, the store has read the old service without its decorator
 	carryOver(s, old)
 	alignClusterIPs(s, old)
 	if err := a.families.settle(s, old); err != nil {
@@ -80,7 +81,7 @@ func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, d
 	})
 }
 
-// allocate runs an allocation. If the allocation fails, its reservations are released.
+// allocate runs an allocation. If it fails, all its reservations are released.
 func (a *serviceAllocator) allocate(ctx context.Context, s *corev1.Service, dryRun bool, do func(*allocation) error) (*allocation, error) {
 	t := &allocation{}
 	if err := do(t); err != nil {
@@ -94,8 +95,8 @@ func (a *serviceAllocator) claim(t *allocation, s *corev1.Service, dryRun bool) 
 	return &portClaim{nodePorts: &a.ports, allocation: t, owner: ownerOf(s), dryRun: dryRun}
 }
 
-// updateIPs handles services that become or cease to be an ExternalName, and those that
-// gain or lose a second address. The first address never changes.
+// updateIPs reserves and releases addresses if a service becomes an ExternalName or ceases to be one, or if it
+// gains or loses its second address. The first address can't change.
 func (a *serviceAllocator) updateIPs(ctx context.Context, t *allocation, s, old *corev1.Service, dryRun bool) error {
 	had, has := len(old.Spec.IPFamilies), len(s.Spec.IPFamilies)
 	switch {
@@ -113,8 +114,8 @@ func (a *serviceAllocator) updateIPs(ctx context.Context, t *allocation, s, old 
 	return nil
 }
 
-// allocateIPs reserves the addresses of a service, beginning with the one at index from. The result is the
-// requested address, or any if the service requests none.
+// allocateIPs reserves the addresses of a service from the position from on. If the service requests an address, it
+// reserves that one, and otherwise any.
 func (a *serviceAllocator) allocateIPs(ctx context.Context, t *allocation, s *corev1.Service, from int, dryRun bool) error {
 	if !hasClusterIP(s) || isHeadlessSpec(s) {
 		return nil
@@ -174,7 +175,7 @@ func ownerOf(s *corev1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
-// usesIP tells whether a service uses a reserved address.
+// usesIP reports whether a service has the address among its cluster IPs.
 func usesIP(s *corev1.Service, key string) bool {
 	return hasClusterIP(s) && slices.ContainsFunc(s.Spec.ClusterIPs, func(value string) bool {
 		ip, err := canonicalIP(value)
@@ -182,7 +183,7 @@ func usesIP(s *corev1.Service, key string) bool {
 	})
 }
 
-// usesPort tells whether a service uses a reserved port.
+// usesPort reports whether a service has the port among its node ports.
 func usesPort(s *corev1.Service, key string) bool {
 	is := func(port int32) bool { return fmt.Sprint(port) == key }
 	return is(s.Spec.HealthCheckNodePort) || slices.ContainsFunc(nodePortsOf(s), is)

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// carryOver copies allocated addresses and ports from the old service to an update that leaves them out. Therefore
-// a client can send the manifest again that it has created the service from.
+// carryOver copies addresses and ports from the stored service to an update that leaves them out. So a client can
+// update a service with the manifest from which it has created it.
 func carryOver(s, old *corev1.Service) {
 	if hasClusterIP(s) && hasClusterIP(old) {
 		if s.Spec.ClusterIP == "" {
@@ -17,7 +17,7 @@ func carryOver(s, old *corev1.Service) {
 			s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 		}
 	}
-	// An update that turns off the allocation of node ports releases the ports that it leaves out.
+	// If the update turns off the allocation of node ports, node ports that it leaves out are released.
 	if allocatesNodePorts(s) && allocatesNodePorts(old) {
 		carryOverNodePorts(s, old)
 	}
@@ -26,7 +26,7 @@ func carryOver(s, old *corev1.Service) {
 	}
 }
 
-// carryOverNodePorts matches ports by name, even if their other fields change.
+// carryOverNodePorts copies node ports between service ports of the same name. Other fields may differ.
 func carryOverNodePorts(s, old *corev1.Service) {
 	named := map[string]int32{}
 	for _, p := range old.Spec.Ports {
@@ -41,16 +41,16 @@ func carryOverNodePorts(s, old *corev1.Service) {
 	}
 }
 
-// alignNewClusterIPs sets clusterIPs of a new service to clusterIP if a client sets clusterIP alone, as old clients
-// do.
+// alignNewClusterIPs sets clusterIPs of a new service from clusterIP, if the client has set only clusterIP. Old
+// clients don't know clusterIPs.
 func alignNewClusterIPs(s *corev1.Service) {
 	if s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
 }
 
-// alignClusterIPs does the same for an update: if a client changes only one of clusterIP and clusterIPs, the other
-// one follows.
+// alignClusterIPs aligns clusterIP and clusterIPs in an update. If the client has changed only one of them, the
+// other one follows.
 func alignClusterIPs(s, old *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP == old.Spec.ClusterIP {
 		s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)

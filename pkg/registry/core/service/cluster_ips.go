@@ -21,19 +21,19 @@ import (
 	utilsnet "k8s.io/utils/net"
 )
 
-// errIPOutOfRange is in the reference's words.
+// errIPOutOfRange has kube-apiserver's text.
 var errIPOutOfRange = errors.New("the provided network does not match the current range")
 
-// clusterIPs allocates addresses of the ServiceCIDRs. Each allocated address has an IPAddress object of that name
-// (KEP-1880).
+// clusterIPs allocates addresses from the ranges of ServiceCIDR objects. An allocated address is an IPAddress
+// object with that name (KEP-1880).
 type clusterIPs struct {
 	reservations
 	cidrs *genericregistry.Store
-	// nets are the ranges that are used while there are no ServiceCIDRs.
+	// nets are the ranges that are used if there is no ServiceCIDR.
 	nets []netip.Prefix
 }
 
-// reserveIP reserves a given address.
+// reserveIP reserves the given address.
 func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.NamespacedName, dryRun bool) (added bool, err error) {
 	ip, err := canonicalIP(value)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.Na
 	inRange := func(p netip.Prefix) bool { return contains(p, ip) }
 	ranges, err := c.ranges(ctx, familyOf(ip), true)
 	if err == nil && !slices.ContainsFunc(ranges, inRange) {
-		// The cache may lack a ServiceCIDR that was just created.
+		// The cache may not have a new ServiceCIDR yet, so read from etcd.
 		ranges, err = c.ranges(ctx, familyOf(ip), false)
 	}
 	switch {
@@ -63,7 +63,7 @@ func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.Na
 	return added, err
 }
 
-// reserveAnyIP reserves any address of a family. A dry run returns an address that no service can have.
+// reserveAnyIP reserves any address of an IP family. A dry run returns an address that no service can have.
 func (c *clusterIPs) reserveAnyIP(ctx context.Context, family corev1.IPFamily, owner types.NamespacedName, dryRun bool) (string, error) {
 	for _, cached := range []bool{true, false} {
 		ranges, err := c.ranges(ctx, family, cached)
@@ -92,7 +92,7 @@ func (c *clusterIPs) releaseIP(ctx context.Context, value string, owner types.Na
 	return c.release(ctx, ip.String(), owner)
 }
 
-// ranges returns the ranges of a family in the ServiceCIDRs that are in use.
+// ranges returns the ranges of an IP family, from all ServiceCIDRs that can be used.
 func (c *clusterIPs) ranges(ctx context.Context, family corev1.IPFamily, cached bool) ([]netip.Prefix, error) {
 	options := &metainternalversion.ListOptions{}
 	if cached {
@@ -112,8 +112,9 @@ func (c *clusterIPs) ranges(ctx context.Context, family corev1.IPFamily, cached 
 	return slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return familyOf(p.Addr()) != family }), nil
 }
 
-// usableRanges returns the ranges of a ServiceCIDR, or none if it is being deleted. Without a condition the ServiceCIDR
-// counts as ready, because the controller that sets conditions may not run.
+// usableRanges returns the ranges of a ServiceCIDR. It returns none if the ServiceCIDR is being deleted, or isn't
+// ready. Without a condition, a ServiceCIDR counts as ready, because the controller that sets the condition may not
+// be running.
 func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	if !cidr.DeletionTimestamp.IsZero() {
 		return nil
@@ -132,8 +133,9 @@ func usableRanges(cidr *networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// candidateIPs yields the addresses of a range in the order of attempts. It begins at a random address of the upper
-// part, and then of the lower part. The lower part is for services that request a given address (KEP-3070).
+// candidateIPs yields the addresses of a range in the order in which they are tried. It begins with the upper part
+// of the range, at a random address. Then it yields the lower part, which should stay free for services that
+// request an address (KEP-3070).
 func candidateIPs(r netip.Prefix) iter.Seq[string] {
 	hosts := hosts(r)
 	var static uint64
@@ -151,7 +153,7 @@ func candidateIPs(r netip.Prefix) iter.Seq[string] {
 	}
 }
 
-// rotation yields every number of [first, first+size) once, beginning with a random one.
+// rotation yields each number of [first, first+size) once. It begins at a random number.
 func rotation(first, size uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		if size == 0 {
@@ -166,16 +168,16 @@ func rotation(first, size uint64) iter.Seq[uint64] {
 	}
 }
 
-// hosts returns the number of addresses of a range that services can have. For a range of more than 62 bits, only
-// the first 62 bits count.
+// hosts returns the number of addresses of a range that services can have. In a range with more than 62 bits, only
+// the lowest 62 bits are used.
 func hosts(r netip.Prefix) uint64 {
 	bits := min(r.Addr().BitLen()-r.Bits(), 62)
 	size := uint64(1) << bits
 	return size - min(size, reservedIPs(r))
 }
 
-// reservedIPs returns the number of addresses of a range that no service can have: the address of the network and,
-// in IPv4, of its broadcast.
+// reservedIPs returns the number of addresses of a range that no service can have. These are the address of the
+// network and, in IPv4, the broadcast address.
 func reservedIPs(r netip.Prefix) uint64 {
 	if r.Addr().Is4() {
 		return 2
@@ -183,7 +185,7 @@ func reservedIPs(r netip.Prefix) uint64 {
 	return 1
 }
 
-// contains tells whether an address is in a range, and services can have it.
+// contains reports whether an address is in a range and can be used for a service.
 func contains(r netip.Prefix, ip netip.Addr) bool {
 	if !r.Contains(ip) || ip == r.Addr() {
 		return false
@@ -191,8 +193,8 @@ func contains(r netip.Prefix, ip netip.Addr) bool {
 	return ip.Is6() || ip != addressAt(r, hosts(r)+1)
 }
 
-// addressAt returns the address of a range with a number. A number has at most 62 bits, so it fits into the lower
-// half of the address.
+// addressAt returns the address of a range at an offset. The offset has at most 62 bits, so it fits into the lower
+// half of an IPv6 address.
 func addressAt(r netip.Prefix, number uint64) netip.Addr {
 	if r.Addr().Is4() {
 		b := r.Addr().As4()
@@ -204,7 +206,7 @@ func addressAt(r netip.Prefix, number uint64) netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// canonicalIP parses an address as old clients may write it, with leading zeros.
+// canonicalIP parses an address. Old clients may have written it with leading zeros.
 func canonicalIP(value string) (netip.Addr, error) {
 	ip, ok := netip.AddrFromSlice(utilsnet.ParseIPSloppy(value))
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// serviceColumns shows the addresses and ports.
+// serviceColumns makes the rows of kubectl get. They show the addresses and ports.
 var serviceColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -7,7 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// defaultService sets the defaults of a Service. The allocators set cluster IPs, IP families and node ports.
+// defaultService sets the defaults of a Service. Cluster IPs, IP families and node ports have no defaults here:
+// they are allocated later.
 func defaultService(s *corev1.Service) {
 	spec := &s.Spec
 	defaults.Zero(&spec.Type, corev1.ServiceTypeClusterIP)

@@ -12,8 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ipFamilies are the families that the server has ranges of cluster IPs for, the
-// preferred one first.
+// ipFamilies are the IP families for which the server has ranges of cluster IPs. The preferred family comes first.
 type ipFamilies []corev1.IPFamily
 
 var (
@@ -22,8 +21,8 @@ var (
 	ipsPath      = field.NewPath("spec", "clusterIPs")
 )
 
-// settle completes spec.ipFamilyPolicy and spec.ipFamilies from each other, from the cluster IPs, and from the old
-// service (KEP-563). The old service is nil on create.
+// settle completes spec.ipFamilyPolicy and spec.ipFamilies. It infers each from the other, from the cluster IPs,
+// and from the stored service (KEP-563). old is nil on create.
 func (f ipFamilies) settle(s, old *corev1.Service) error {
 	spec := &s.Spec
 	if !hasClusterIP(s) || staysPreferDualStack(s, old) {
@@ -45,7 +44,8 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 		return invalidService(s, errs...)
 	}
 
-	// A service without a selector can have endpoints of any family, even one that the server has no range for.
+	// A headless service without a selector can have endpoints of any family, even of one for which the server has
+	// no range.
 	anyFamily := isHeadlessSpec(s) && len(spec.Selector) == 0
 	if !anyFamily {
 		if errs := f.checkHad(s); len(errs) > 0 {
@@ -64,8 +64,8 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	return nil
 }
 
-// inferredPolicy returns the default policy of a service. An old policy stays, so that no service changes between
-// single and dual stack without a request.
+// inferredPolicy returns the ipFamilyPolicy of a service that sets none. An update keeps the stored policy, so that
+// the service doesn't change between single and dual stack by accident.
 func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	switch {
 	case old != nil && old.Spec.IPFamilyPolicy != nil:
@@ -77,8 +77,8 @@ func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	}
 }
 
-// dropSecond removes the second family in an update to SingleStack. Any other update that removes the second family
-// is an error.
+// dropSecond removes the second family if an update changes the policy to SingleStack. With another policy, an
+// update that removes the second family is an error.
 func dropSecond(s, old *corev1.Service) field.ErrorList {
 	spec, was := &s.Spec, &old.Spec
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
@@ -120,7 +120,7 @@ func checkSingleStack(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// fromIPs adds the families of cluster IPs for which spec.ipFamilies has no item.
+// fromIPs adds the families of the cluster IPs to spec.ipFamilies, if they are missing there.
 func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	if isHeadlessSpec(s) {
 		return nil
@@ -129,7 +129,7 @@ func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	for i := len(s.Spec.IPFamilies); i < len(s.Spec.ClusterIPs); i++ {
 		ip, err := canonicalIP(s.Spec.ClusterIPs[i])
 		if err != nil {
-			continue // validation reports the error
+			continue // validation reports this error
 		}
 		family := familyOf(ip)
 		if !slices.Contains(f, family) {
@@ -141,7 +141,7 @@ func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// checkHad refuses families that the server has no range for.
+// checkHad refuses families for which the server has no range.
 func (f ipFamilies) checkHad(s *corev1.Service) field.ErrorList {
 	var errs field.ErrorList
 	if *s.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && len(f) < 2 {
@@ -155,8 +155,8 @@ func (f ipFamilies) checkHad(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// staysPreferDualStack tells whether an update leaves the families of a PreferDualStack service unchanged. Such a
-// service keeps its one or two addresses, even if the server has another number of families now.
+// staysPreferDualStack reports whether an update of a PreferDualStack service leaves its families unchanged. Then
+// the service keeps its one or two addresses, even if the server's families have changed since.
 func staysPreferDualStack(s, old *corev1.Service) bool {
 	return old != nil && s.Spec.Type == old.Spec.Type &&
 		ptr.Deref(s.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicyPreferDualStack &&
@@ -171,17 +171,17 @@ func otherFamily(family corev1.IPFamily) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// isHeadlessSpec tells whether a service requests no cluster IP.
+// isHeadlessSpec reports whether a service requests to have no cluster IP.
 func isHeadlessSpec(s *corev1.Service) bool { return s.Spec.ClusterIP == corev1.ClusterIPNone }
 
-// hasClusterIP tells whether services of this type have a cluster IP, which may be "None".
+// hasClusterIP reports whether services of this type have a cluster IP. The cluster IP "None" counts.
 func hasClusterIP(s *corev1.Service) bool { return s.Spec.Type != corev1.ServiceTypeExternalName }
 
 func invalidService(s *corev1.Service, errs ...*field.Error) error {
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, errs)
 }
 
-// completeAll completes a service or the services of a list, before a client sees them.
+// completeAll calls complete for a service, or for all services in a list.
 func (f ipFamilies) completeAll(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:
@@ -193,9 +193,9 @@ func (f ipFamilies) completeAll(obj runtime.Object) {
 	}
 }
 
-// complete gives a stored service the form of a new one. Servers before Kubernetes 1.20 stored services without
-// clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored an internalTrafficPolicy in services of
-// type ExternalName, which have no use for it.
+// complete gives a stored service the form of a new one, before a client sees it. Servers before Kubernetes 1.20
+// stored services without clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored an
+// internalTrafficPolicy in services of the type ExternalName, for which it has no meaning.
 func (f ipFamilies) complete(s *corev1.Service) {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		s.Spec.InternalTrafficPolicy = nil
@@ -205,7 +205,7 @@ func (f ipFamilies) complete(s *corev1.Service) {
 	}
 	settled := s.DeepCopy()
 	alignNewClusterIPs(settled)
-	// If settle fails, the stored service stays unchanged, so that a client can read and repair it.
+	// If settle fails, the service stays as it is stored, so that a client can read and repair it.
 	if err := f.settle(settled, nil); err == nil {
 		s.Spec = settled.Spec
 	}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ipAllocator is the value of the label managed-by of services' IPAddresses.
+// ipAllocator is the value of the label "managed-by" of the IPAddresses that this package makes.
 const ipAllocator = "ipallocator.k8s.io"
 
-// addressLedger keeps its entries as IPAddress objects.
+// addressLedger is a ledger of cluster IPs. Its entries are IPAddress objects.
 type addressLedger struct {
 	IPAddressWriter
 	addresses *genericregistry.Store
@@ -78,7 +78,7 @@ func (l addressLedger) remove(ctx context.Context, key string, certain *reservat
 	return err
 }
 
-// addressWriter writes IPAddresses without admission.
+// addressWriter writes IPAddresses to their store, without admission.
 type addressWriter struct{ addresses *genericregistry.Store }
 
 var _ IPAddressWriter = addressWriter{}

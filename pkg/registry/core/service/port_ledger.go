@@ -22,9 +22,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// portLedger stores the entries of node ports as Leases that no API serves. A Lease is below portPrefix, has the
-// port as its name, and the service as its holder. The store is opened at the first use, since most servers never
-// allocate a node port.
+// portLedger is a ledger of node ports. Its entries are Leases in etcd below portPrefix, which no API serves. The
+// name of a Lease is the port, and its holder is the service. The store of the Leases is opened at its first use,
+// because most servers never allocate a node port.
 type portLedger struct {
 	options generic.RESTOptions
 
@@ -64,7 +64,7 @@ func (l *portLedger) open() (storage.Interface, error) {
 	return store, nil
 }
 
-// close destroys the store if there is one.
+// close destroys the store, if it was opened.
 func (l *portLedger) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

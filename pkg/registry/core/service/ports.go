@@ -22,8 +22,8 @@ type nodePorts struct {
 	ports utilnet.PortRange
 }
 
-// candidates yields all ports in the order of attempts. It begins at a random port of the upper part, and then of
-// the lower part. The lower part is for services that request a given port (KEP-3668).
+// candidates yields all ports in the order in which they are tried. It begins with the upper part of the range, at
+// a random port. Then it yields the lower part, which should stay free for services that request a port (KEP-3668).
 func (n *nodePorts) candidates() iter.Seq[string] {
 	size, static := uint64(max(n.ports.Size, 0)), uint64(0)
 	if size > 16 {
@@ -40,17 +40,17 @@ func (n *nodePorts) candidates() iter.Seq[string] {
 	}
 }
 
-// portClaim has the changes of node ports that one write of a service makes.
+// portClaim collects the changes of node ports by one write of a service.
 type portClaim struct {
 	*nodePorts
 	*allocation
 	owner  types.NamespacedName
 	dryRun bool
-	// taken are the ports that this write has reserved. In a dry run, no entries exist for them.
+	// taken are the ports that this write has reserved. A dry run makes no entries, so taken is its only record.
 	taken []int32
 }
 
-// take reserves a given port.
+// take reserves the given port.
 func (c *portClaim) take(ctx context.Context, port int32) error {
 	if slices.Contains(c.taken, port) {
 		return errPortReserved
@@ -83,7 +83,7 @@ func (c *portClaim) take(ctx context.Context, port int32) error {
 	return nil
 }
 
-// firstDryPort is the first port in the result of a dry run. It is above the default range, so that users don't take it
+// firstDryPort is the first port that a dry run returns. It is above the default range, so that users don't take it
 // for a reserved port.
 const firstDryPort = 32769
 
@@ -110,15 +110,15 @@ func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
 	return int32(port), nil
 }
 
-// giveUp releases a port after the service is written without it.
+// giveUp releases a port after the write, if the service is stored without the port.
 func (c *portClaim) giveUp(port int32) {
 	if !c.dryRun {
 		c.onCommit(c.release, strconv.Itoa(int(port)), c.owner)
 	}
 }
 
-// create gives a new service the node ports that it needs. Service ports with the same number, such as those of DNS
-// over TCP and over UDP, share a node port.
+// create reserves the node ports of a new service. Service ports with the same number but different protocols, such
+// as those of DNS, share a node port.
 func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	if hasNodePorts(s) {
 		shared := map[int32]int32{}
@@ -148,8 +148,8 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// first reserves the node port of a service port: the one that a service port with the same number requests, or
-// any.
+// first reserves the node port for the first service port with a number. It is the node port that a service port
+// with this number requests, or any free one.
 func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
 	port := &s.Spec.Ports[i]
 	asked := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.NodePort != 0 })
@@ -173,8 +173,7 @@ func (c *portClaim) anyFor(ctx context.Context, port *corev1.ServicePort) error 
 	return nil
 }
 
-// update reserves the node ports that a service needs in addition to its old ones, and releases the old ones that
-// it no longer needs.
+// update reserves the node ports that a service needs in addition, and releases those that it no longer needs.
 func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	had := nodePortsOf(old)
 	if hasNodePorts(s) {
@@ -202,7 +201,7 @@ func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	return nil
 }
 
-// missing reserves the node ports that a service still lacks.
+// missing reserves a node port for each service port that has none yet.
 func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32) error {
 	type nodePort struct {
 		protocol corev1.Protocol
@@ -232,7 +231,7 @@ func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32)
 	return nil
 }
 
-// healthCheck reserves the port at which load balancers check whether a node has endpoints.
+// healthCheck reserves healthCheckNodePort, the port at which load balancers ask whether a node has endpoints.
 func (c *portClaim) healthCheck(ctx context.Context, s *corev1.Service) error {
 	if port := s.Spec.HealthCheckNodePort; port != 0 {
 		if err := c.take(ctx, port); err != nil {
@@ -253,12 +252,12 @@ func invalidNodePort(s *corev1.Service, i int, port int32, err error) error {
 	return invalidService(s, field.Invalid(path, port, err.Error()))
 }
 
-// hasNodePorts tells whether services of this type are reachable at ports of the nodes.
+// hasNodePorts reports whether services of this type are reachable at ports of the nodes.
 func hasNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// allocatesNodePorts tells whether a service port without a requested node port gets one.
+// allocatesNodePorts reports whether a service port gets a node port even if it requests none.
 func allocatesNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort ||
 		s.Spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true)
@@ -269,7 +268,7 @@ func needsHealthCheckPort(s *corev1.Service) bool {
 		s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// nodePortsOf returns the node ports of a service, without the port of the health check.
+// nodePortsOf returns the node ports of a service, without healthCheckNodePort.
 func nodePortsOf(s *corev1.Service) []int32 {
 	var ports []int32
 	for _, p := range s.Spec.Ports {

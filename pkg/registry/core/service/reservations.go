@@ -14,40 +14,40 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// reservations make sure that no two services hold the same cluster IP or the same node port. Each reservation is a
-// separate entry in etcd, which only one writer can create. Therefore any number of requests and servers can reserve at
-// the same time.
+// reservations make sure that no two services have the same cluster IP or the same node port. Each reservation is
+// an entry in etcd with the address or the port as its key. etcd lets only one writer create a key, so any number
+// of requests and servers can make reservations at the same time.
 //
-// An entry is written before its service, and removed after it. If a server ends in between, the entry belongs to no
-// service. Such an entry is abandoned. A later request that looks for a free entry takes it over.
+// An entry is written before its service, and removed after its service. If a server crashes in between, the entry
+// belongs to no service: it is abandoned. A later request that looks for a free key takes it over.
 type reservations struct {
 	ledger
 	services *genericregistry.Store
-	// uses tells whether a stored service uses an entry.
+	// uses reports whether a service uses the key of an entry.
 	uses func(service *corev1.Service, key string) bool
 }
 
-// ledger stores entries.
+// ledger stores the entries of reservations.
 type ledger interface {
-	// add adds the entry of a service for key. If there is an entry already, the error is errReserved.
+	// add adds an entry for key, held by a service. If the key has an entry, the error is errReserved.
 	add(ctx context.Context, key string, owner types.NamespacedName) error
-	// get returns the entry of key, or nil. A cached entry may be outdated for a moment.
+	// get returns the entry of key, or nil. With cached, the entry may be outdated for a moment.
 	get(ctx context.Context, key string, cached bool) (*reservation, error)
-	// remove removes an entry. If the caller gives an entry, only that one is removed.
+	// remove removes the entry of key. If certain isn't nil, only that entry is removed, and not a newer one.
 	remove(ctx context.Context, key string, certain *reservation) error
 }
 
 // reservation is an entry of a ledger.
 type reservation struct {
-	// owner is the service that holds the entry. The zero value stands for another object than a service. Its entry
-	// is never abandoned.
+	// owner is the service that holds the entry. If it is the zero value, another object holds the entry, and the
+	// entry is never abandoned.
 	owner           types.NamespacedName
 	since           metav1.Time
 	uid             types.UID
 	resourceVersion string
 }
 
-// These are the errors of reservations. Those that clients see have the reference's texts.
+// Errors of reservations. Clients see some of them, with kube-apiserver's texts.
 var (
 	errReserved     = errors.New("already reserved")
 	errNoneIsLeft   = errors.New("range is full")
@@ -55,14 +55,13 @@ var (
 	errPortReserved = errors.New("provided port is already allocated")
 )
 
-// writeTime is the longest time between the reservations of a request and the write of its service: twice the
-// timeout of requests.
+// writeTime bounds the time from a reservation to the write of its service. It is twice the timeout of requests.
 const writeTime = 2 * time.Minute
 
-// reserve adds an entry for key. It returns false if this service has the entry already, from an earlier attempt.
+// reserve adds an entry for key. It returns false if the service has the entry already, from an earlier attempt.
 func (r *reservations) reserve(ctx context.Context, key string, owner types.NamespacedName) (added bool, err error) {
-	// There are two attempts, because the existing entry may have been removed after the first one, or may be
-	// abandoned.
+	// If there is an entry, it may have been removed since, or may be abandoned and removed here. Then the second
+	// attempt succeeds.
 	for range 2 {
 		if err := r.add(ctx, key, owner); !errors.Is(err, errReserved) {
 			return err == nil, err
@@ -111,7 +110,8 @@ func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], ow
 	return "", errNoneIsLeft
 }
 
-// looksFree tells whether a key seems free. It spares reserveAny most attempts that would fail.
+// looksFree reports whether a key seems to be free, by the cache. It saves reserveAny most of the attempts that
+// would fail.
 func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) {
 	entry, err := r.get(ctx, key, true)
 	if err != nil || entry == nil {
@@ -124,7 +124,7 @@ func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) 
 	return !used, err
 }
 
-// release removes the entry of a service, unless the stored service uses it.
+// release removes the entry of a service, unless the stored service uses the key.
 func (r *reservations) release(ctx context.Context, key string, owner types.NamespacedName) error {
 	entry, err := r.get(ctx, key, false)
 	if err != nil || entry == nil || entry.owner != owner {
@@ -137,7 +137,7 @@ func (r *reservations) release(ctx context.Context, key string, owner types.Name
 	return r.remove(ctx, key, nil)
 }
 
-// used tells whether the owner of an entry exists and uses the entry.
+// used reports whether the owner of an entry exists and uses the key.
 func (r *reservations) used(ctx context.Context, key string, entry *reservation, cached bool) (bool, error) {
 	if entry.owner == (types.NamespacedName{}) {
 		return true, nil
@@ -156,5 +156,5 @@ func (r *reservations) used(ctx context.Context, key string, entry *reservation,
 	return r.uses(found.(*corev1.Service), key), nil
 }
 
-// old tells whether the request that made the entry must have ended.
+// old reports whether the request that made the entry must have ended by now.
 func (e *reservation) old() bool { return time.Since(e.since.Time) > writeTime }

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// Kind is the row of services.
+// Kind is the row of services in the server's table of kinds.
 var Kind = registry.Kind{
 	Resource:   "services",
 	ShortNames: []string{"svc"},

@@ -32,7 +32,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// services are the services of one server, in namespace "ns".
+// services has the storages of services and of what they need, on one server. All services are in the namespace
+// "ns".
 type services struct {
 	*serviceStorage
 	t   *testing.T
@@ -86,7 +87,7 @@ func (s services) mustCreate(service *corev1.Service) *corev1.Service {
 	return created
 }
 
-// update changes a service, as a patch does.
+// update changes a service in the way a patch does: it changes the stored object.
 func (s services) update(name string, change func(*corev1.Service), validate rest.ValidateObjectUpdateFunc) (*corev1.Service, error) {
 	obj, _, err := s.Update(s.ctx, name, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		service := old.DeepCopyObject().(*corev1.Service)
@@ -107,7 +108,7 @@ func (s services) delete(name string) {
 	}
 }
 
-// held returns the addresses and ports of the ledgers, in order.
+// held returns the addresses and ports that have entries, sorted.
 func (s services) held() []string {
 	s.t.Helper()
 	list, err := s.allocator.ips.ledger.(addressLedger).addresses.List(context.Background(), nil)
@@ -131,7 +132,7 @@ func (s services) held() []string {
 	return keys
 }
 
-// holdings returns the addresses and ports of the services, in order.
+// holdings returns the addresses and ports that services have, sorted.
 func holdings(services ...*corev1.Service) []string {
 	var keys []string
 	for _, s := range services {
@@ -161,7 +162,7 @@ func service(name string, serviceType corev1.ServiceType, change ...func(*corev1
 	for _, c := range change {
 		c(&s.Spec)
 	}
-	// The TypeMeta selects the defaults.
+	// The apiVersion and kind decide which defaults are set.
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
 	return s
 }
@@ -315,7 +316,7 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			want("listed", &list.(*corev1.ServiceList).Items[0])
-			// An old client sends none of the fields.
+			// An old client doesn't know these fields.
 			updated, err := s.update("old", func(o *corev1.Service) {
 				o.Spec.ClusterIPs, o.Spec.IPFamilies, o.Spec.IPFamilyPolicy = nil, nil, nil
 				o.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -405,8 +406,7 @@ func TestServiceAdmission(t *testing.T) {
 	s.wantHeld("a denied service holds nothing")
 }
 
-// TestServiceUpdateRetried changes a service while an update of it is under way, so
-// that the update is tried again.
+// TestServiceUpdateRetried changes a service during an update of it, so that the update is tried a second time.
 func TestServiceUpdateRetried(t *testing.T) {
 	t.Parallel()
 	s := newServices(t, registrytest.Start(t), "10.0.0.0/24")
@@ -431,7 +431,7 @@ func TestServiceUpdateRetried(t *testing.T) {
 	s.wantHeld("only the last try counts", holdings(updated)...)
 }
 
-// TestServiceConcurrency fills a range from two servers at once.
+// TestServiceConcurrency allocates all addresses of a range from two servers at once.
 func TestServiceConcurrency(t *testing.T) {
 	t.Parallel()
 	member := registrytest.Start(t)
@@ -466,8 +466,8 @@ func TestServiceConcurrency(t *testing.T) {
 	servers[0].wantHeld("there is an entry for each", want...)
 }
 
-// TestAbandonedReservations checks the entries of a server that ended after the write of an entry and before the
-// write of its service.
+// TestAbandonedReservations checks entries of a server that crashed after it wrote an entry, and before it wrote
+// the service.
 func TestAbandonedReservations(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

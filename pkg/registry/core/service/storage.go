@@ -21,13 +21,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Network is the part of the server with the addresses and ports that services get.
+// Network is the part of the server that has the addresses and ports of services.
 type Network struct {
-	// ClusterIPs are the ranges of cluster IPs, one for each IP family, with the preferred family first.
+	// ClusterIPs are the ranges of cluster IPs, at most one for each IP family. The preferred family comes first.
 	ClusterIPs []*net.IPNet
 	NodePorts  utilnet.PortRange
-	// Addresses writes the IPAddress objects of services through the API of this server, so that admission sees them.
-	// If Addresses is nil, the writes bypass admission.
+	// Addresses writes IPAddress objects through the API of this server, so that admission sees them. If it is nil,
+	// IPAddress objects are written without admission.
 	Addresses IPAddressWriter
 }
 
@@ -37,9 +37,9 @@ type IPAddressWriter interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// serviceStorage allocates cluster IPs and node ports for the store of services. The allocation runs after mutating
-// admission, which can still request addresses and ports, and before validating admission, which sees the allocated
-// ones.
+// serviceStorage is the storage of services, which also allocates cluster IPs and node ports. The allocation runs
+// between mutating admission, which can still request addresses and ports, and validating admission, which sees the
+// allocated ones.
 type serviceStorage struct {
 	*registry.Storage
 	allocator *serviceAllocator
@@ -50,7 +50,7 @@ type serviceStorage struct {
 var _ rest.StandardStorage = &serviceStorage{}
 
 func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {
-	// Only this endpoint allocates addresses and ports, because the status endpoint doesn't change the spec.
+	// Only the main endpoint allocates addresses and ports. The status endpoint doesn't change the spec.
 	allocating := *main.Store
 	s := &serviceStorage{Storage: &registry.Storage{Store: &allocating, Kind: main.Kind, Strategy: main.Strategy}}
 	stores := map[schema.GroupResource]*registry.Storage{}
@@ -93,7 +93,8 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
 	}
 	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
-	// The removal of a service's last finalizer, through either endpoint, releases its addresses and ports.
+	// A service may be removed by an update of either endpoint that removes its last finalizer. So both release its
+	// addresses and ports.
 	afterDelete := s.afterDelete(main.AfterDelete)
 	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
 		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
@@ -107,13 +108,13 @@ func (s *serviceStorage) Destroy() {
 	s.Storage.Destroy()
 }
 
-// attempt is the latest attempt of an update. The store makes another attempt if the object has changed in the
-// meantime, and it reports the success of an attempt before the write.
+// attempt is the latest attempt of an update. The store tries again if the object has changed meanwhile. It reports
+// an attempt as successful before the object is written.
 type attempt struct{ last *allocation }
 
 type attemptKey struct{}
 
-// start ends the previous attempt, which has failed.
+// start ends the previous attempt, which has failed, and begins a new one.
 func (a *attempt) start() {
 	if a.last != nil {
 		a.last.finish(beside(), false)
@@ -121,7 +122,7 @@ func (a *attempt) start() {
 	}
 }
 
-// Update updates a service. Addresses and ports that the service no longer needs are released after the write.
+// Update updates a service. After the write, it releases addresses and ports that the service no longer needs.
 func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	try := &attempt{}
@@ -135,11 +136,12 @@ func (s *serviceStorage) Update(ctx context.Context, name string, objInfo rest.U
 func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 	service := obj.(*corev1.Service)
 	if service.Name == "" || len(content.IsPathSegmentName(service.Name)) > 0 {
-		// A service without a valid name can't own an IPAddress. Validation, which comes next, refuses the service.
+		// An IPAddress can't refer to a service without a valid name. Validation, which runs next, refuses the
+		// service.
 		return func(context.Context, bool) {}, nil
 	}
 	if service.Namespace == "" {
-		// Reservations contain the namespace, which some callers leave out.
+		// A reservation contains the namespace. In some calls, the object doesn't have it yet.
 		service.Namespace = genericapirequest.NamespaceValue(ctx)
 	}
 	return begin(ctx, func() (*allocation, error) {
@@ -153,7 +155,7 @@ func (s *serviceStorage) beginUpdate(ctx context.Context, obj, old runtime.Objec
 	})
 }
 
-// begin allocates for a create, or for an attempt of an update.
+// begin allocates addresses and ports for a create, or for an attempt of an update.
 func begin(ctx context.Context, allocate func() (*allocation, error)) (genericregistry.FinishFunc, error) {
 	try, _ := ctx.Value(attemptKey{}).(*attempt)
 	if try != nil {
@@ -174,8 +176,8 @@ func begin(ctx context.Context, allocate func() (*allocation, error)) (genericre
 	}, nil
 }
 
-// afterDelete releases the addresses and ports of a deleted service. It also deletes its endpoints, so that a new
-// service of the name doesn't begin with them.
+// afterDelete releases the addresses and ports of a deleted service. It also deletes the service's endpoints, so
+// that a new service of the same name doesn't get them.
 func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) genericregistry.AfterDeleteFunc {
 	return func(obj runtime.Object, options *metav1.DeleteOptions) {
 		if !dryrun.IsDryRun(options.DryRun) {
@@ -192,6 +194,6 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 	}
 }
 
-// beside returns a context for work that outlives a request, so that the work isn't left half done. The context has
-// none of the request's values, because those aren't for the writes of IPAddresses.
+// beside returns a context for work that must be completed even if its request ends. The context has none of the
+// request's values, because the writes of IPAddresses are other requests.
 func beside() context.Context { return context.Background() }

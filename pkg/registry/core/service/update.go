@@ -8,11 +8,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// dropForType clears the fields that the new type of a service doesn't use. If the update also changes such a field,
-// the field stays, and validation refuses it.
+// dropForType clears fields that the new type of a service doesn't use. If the update has changed such a field, the
+// field stays, and validation refuses the update.
 func dropForType(_ context.Context, s, old *corev1.Service) {
 	spec, was := &s.Spec, &old.Spec
-	// lost tells whether the old service needs a field and the new one doesn't.
+	// lost reports whether the stored service needs a field that the new service doesn't need.
 	lost := func(needs func(*corev1.Service) bool) bool { return needs(old) && !needs(s) }
 
 	if lost(hasClusterIP) {
@@ -52,7 +52,7 @@ func dropForType(_ context.Context, s, old *corev1.Service) {
 
 func isLoadBalancerSpec(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeLoadBalancer }
 
-// reachedFromOutside tells whether traffic from outside of the cluster reaches a service.
+// reachedFromOutside reports whether traffic from outside of the cluster can reach a service.
 func reachedFromOutside(s *corev1.Service) bool {
 	return hasNodePorts(s) || s.Spec.Type == corev1.ServiceTypeClusterIP && len(s.Spec.ExternalIPs) > 0
 }

@@ -17,7 +17,7 @@ import (
 
 const onlyForLoadBalancers = "may only be used when `type` is 'LoadBalancer'"
 
-// validateService checks a new service, after its addresses and ports were allocated.
+// validateService checks a new service. Its addresses and ports have been allocated before.
 func validateService(o *corev1.Service) field.ErrorList {
 	// Since 1.36 a name may start with a digit (KEP-5311).
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSLabel)
@@ -25,7 +25,7 @@ func validateService(o *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// validateServiceUpdate checks a service that replaces another.
+// validateServiceUpdate checks an update of a service.
 func validateServiceUpdate(o, old *corev1.Service) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(serviceAddressChange(o, old), serviceFamilyChange(o, old))
@@ -40,15 +40,15 @@ func validateServiceUpdate(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// validateServiceStatusUpdate checks the load balancer that a controller reports.
+// validateServiceStatusUpdate checks the status, which has the load balancer.
 func validateServiceStatusUpdate(o, old *corev1.Service) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(loadBalancerStatus(o, old))
 	return f.Errs
 }
 
-// validateBoth checks everything but the object's metadata. With an old object, addresses
-// that were stored before a rule became stricter stay valid.
+// validateBoth checks everything except metadata, for a create and an update. If old isn't nil, its addresses stay
+// valid even if a rule has become stricter since.
 func validateBoth(o, old *corev1.Service) field.ErrorList {
 	var f validation.Findings
 	hints, hinted := o.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
@@ -75,7 +75,7 @@ func validateBoth(o, old *corev1.Service) field.ErrorList {
 
 	f.AddIf(o.Spec.AllocateLoadBalancerNodePorts != nil && !isLoadBalancer(o),
 		field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), onlyForLoadBalancers))
-	// The path is the reference's: without "spec".
+	// kube-apiserver's path has no "spec" either.
 	f.AddIf(o.Spec.AllocateLoadBalancerNodePorts == nil && isLoadBalancer(o),
 		field.Required(field.NewPath("allocateLoadBalancerNodePorts"), ""))
 	f.Merge(serviceLoadBalancerClass(o), trafficPolicies(o, spec))
@@ -88,7 +88,7 @@ func isHeadless(o *corev1.Service) bool {
 
 func isLoadBalancer(o *corev1.Service) bool { return o.Spec.Type == corev1.ServiceTypeLoadBalancer }
 
-// externallyAccessible tells whether traffic from outside the cluster can reach a service.
+// externallyAccessible reports whether traffic from outside of the cluster can reach a service.
 func externallyAccessible(o *corev1.Service) bool {
 	return isLoadBalancer(o) || o.Spec.Type == corev1.ServiceTypeNodePort ||
 		(o.Spec.Type == corev1.ServiceTypeClusterIP && len(o.Spec.ExternalIPs) > 0)
@@ -110,7 +110,7 @@ func serviceType(o *corev1.Service, spec *field.Path) field.ErrorList {
 		f.AddIf(len(o.Spec.ClusterIPs) > 0, field.Forbidden(ips, msg))
 		f.AddIf(len(o.Spec.IPFamilies) > 0, field.Forbidden(spec.Child("ipFamilies"), msg))
 		f.AddIf(o.Spec.IPFamilyPolicy != nil, field.Forbidden(spec.Child("ipFamilyPolicy"), msg))
-		// A trailing dot marks a complete name.
+		// A trailing dot marks a fully qualified name.
 		name := strings.TrimSuffix(o.Spec.ExternalName, ".")
 		f.Merge(validation.Required(utilvalidation.IsDNS1123Subdomain, spec.Child("externalName"), name))
 	}
@@ -139,7 +139,7 @@ func servicePorts(o *corev1.Service, ports *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// serviceNodePorts checks where node ports are allowed, and that no two ports are the same.
+// serviceNodePorts checks that a service may have node ports, and that no two of them are the same.
 func serviceNodePorts(o *corev1.Service, ports *field.Path) field.ErrorList {
 	var forbidden, nodePorts, twice validation.Findings
 	type key struct {
@@ -191,7 +191,7 @@ func sessionAffinity(o *corev1.Service, spec *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// maxAffinitySeconds is a day.
+// maxAffinitySeconds is one day.
 const maxAffinitySeconds = 24 * 60 * 60
 
 func serviceLoadBalancerClass(o *corev1.Service) field.ErrorList {
@@ -272,7 +272,7 @@ func loadBalancerSources(o, old *corev1.Service, spec *field.Path) field.ErrorLi
 	return f.Errs
 }
 
-// loadBalancerStatus checks the ingress points of a service.
+// loadBalancerStatus checks the addresses of a load balancer in the status.
 func loadBalancerStatus(o, old *corev1.Service) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("status", "loadBalancer", "ingress")

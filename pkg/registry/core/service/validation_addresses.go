@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// serviceAddresses checks cluster addresses and families, alone and together (KEP-563).
+// serviceAddresses checks clusterIPs and ipFamilies, and that they match (KEP-563).
 func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList {
 	var f validation.Findings
 	ips, families := spec.Child("clusterIPs"), spec.Child("ipFamilies")
@@ -88,7 +88,7 @@ func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// ordinaryIP refuses addresses that other machines can't reach.
+// ordinaryIP refuses addresses that other machines can't reach, such as loopback ones.
 func ordinaryIP(path *field.Path, value string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
@@ -98,8 +98,8 @@ func ordinaryIP(path *field.Path, value string) field.ErrorList {
 
 const onceSet = "may not change once set"
 
-// serviceAddressChange checks a change of addresses. A service can gain or lose its second address. Its first one
-// can change only if the service was or becomes an ExternalName.
+// serviceAddressChange checks an update of clusterIPs. A service can gain or lose its second address. The first
+// address can change only if the service becomes an ExternalName, or was one.
 func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || (isHeadless(o) && isHeadless(old)) {
 		return nil
@@ -126,7 +126,7 @@ func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// serviceFamilyChange does the same for families.
+// serviceFamilyChange checks an update of ipFamilies, by the same rules as serviceAddressChange.
 func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || isHeadless(o) || isHeadless(old) {
 		return nil
@@ -142,7 +142,7 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	}
 	released := len(now) < len(was)
 	f.AddIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
-	// The error shows the addresses, as in the reference.
+	// kube-apiserver's error shows the addresses here, too.
 	f.AddIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
 	if released {
 		f.Merge(releasesSecond(o, len(now), "ipFamily"))
@@ -150,7 +150,7 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// releasesSecond checks that an update that removes the second of two sets the policy SingleStack.
+// releasesSecond checks that an update that removes the second address or family sets the policy to SingleStack.
 func releasesSecond(o *corev1.Service, left int, what string) field.ErrorList {
 	if left != 1 || ptr.Deref(o.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack {
 		return nil

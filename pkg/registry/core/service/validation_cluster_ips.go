@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateServiceClusterIPs checks the cluster IPs and families of a service before the allocation, which relies on
-// them. The old service is nil on create.
+// validateServiceClusterIPs checks clusterIPs and ipFamilies before the allocation, which relies on them. old is
+// nil on create.
 func validateServiceClusterIPs(o, old *corev1.Service) field.ErrorList {
 	return serviceAddresses(o, old, field.NewPath("spec"))
 }

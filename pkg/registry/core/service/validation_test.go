@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// serviceWith returns a service with one address and one port. The function changes the service before defaulting.
+// serviceWith returns a service with one address and one port. change changes the service before defaulting.
 func serviceWith(change func(*corev1.ServiceSpec)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: registrytest.Stored("service"), Spec: corev1.ServiceSpec{
 		Ports:     []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},

@@ -62,7 +62,7 @@ func serviceStatusWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	return l
 }
 
-// headlessWarnings warns of fields of a headless service that have an effect only with a cluster IP.
+// headlessWarnings warns of fields that have no effect in a headless service, which has no cluster IP.
 func headlessWarnings(l *warnings.List, spec *corev1.ServiceSpec) {
 	for _, ignored := range []struct {
 		set   bool
