@@ -126,17 +126,25 @@ func (s *served) closeOthers() {
 // main server has no route for.
 func buildCustomResources(c *Config) error {
 	return c.apis.customResources.Build(customresources.Config{
-		Generic:     *c.generic,
-		Informers:   c.clients.informers,
-		OpenAPI:     shared.schemas().CustomResourceDefinitions(),
-		Etcd:        *c.options.Etcd,
-		Stored:      c.etcd.Stored,
-		Member:      c.etcd.Member(),
-		Alone:       c.etcd.Alone,
-		Services:    c.security.services,
-		WebhookAuth: c.security.webhookAuth,
-		Next:        genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
+		Generic:       *c.generic,
+		Informers:     c.clients.informers,
+		OpenAPI:       shared.schemas().CustomResourceDefinitions(),
+		Etcd:          *c.options.Etcd,
+		Stored:        c.etcd.Stored,
+		Member:        c.etcd.Member(),
+		Alone:         c.etcd.Alone,
+		Services:      c.security.services,
+		WebhookAuth:   c.security.webhookAuth,
+		StatusManager: seed.FieldManager,
+		Seen:          c.seesItself,
+		Next:          genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
 	})
+}
+
+// seesItself tells whether something other than admission sees the server's requests to itself: an audit, traces, the record
+// of what admission did, or faults.
+func (c *Config) seesItself() bool {
+	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
 }
 
 // installGroups serves the table's groups.

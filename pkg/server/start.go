@@ -148,7 +148,7 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	}
 	s.installed, err = c.apis.customResources.Install(ctx, customresources.Installation{
 		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
-		FieldManager: c.options.Definitions.FieldManager, StatusManager: seed.FieldManager,
+		FieldManager: c.options.Definitions.FieldManager,
 	})
 	return err
 }

@@ -39,6 +39,10 @@ type Config struct {
 	// Services finds the webhooks that convert custom resources, and WebhookAuth authenticates the server to them.
 	Services    webhook.ServiceResolver
 	WebhookAuth webhook.AuthenticationInfoResolverWrapper
+	// StatusManager is the field manager of the status of definitions.
+	StatusManager string
+	// Seen tells whether something other than admission sees the server's requests to itself.
+	Seen func() bool
 	// Next serves the requests that aren't for custom resources.
 	Next genericapiserver.DelegationTarget
 }
@@ -47,7 +51,7 @@ type Config struct {
 // apiextensions-apiserver as the library itself does, except for discovery and OpenAPI: packages discovery and openapi
 // derive both from the definitions.
 func (r *Resources) Build(c Config) error {
-	storeDefinitions(&c.Etcd)
+	storeDefinitions(&c.Etcd, &r.specs)
 	config := r.genericConfig(c)
 	server, err := config.Complete().New("apiextensions-apiserver", c.Next)
 	if err != nil {
@@ -61,18 +65,18 @@ func (r *Resources) Build(c Config) error {
 	if err != nil {
 		return err
 	}
-	r.server, r.member = server, c.Member
-	r.informers = newInformers(client, c.Member, r.installed.decoding)
-	if stored := group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version]; c.Member != nil && stored != nil {
-		definitions, status := stored[definitionsResource.Resource], stored[definitionsResource.Resource+"/status"]
-		r.preparer = func() (*preparer, error) { return newPreparer(definitions, status, group.StaticOpenAPISpec, r.feed()) }
+	r.server, r.member, r.statusManager = server, c.Member, c.StatusManager
+	r.informers = newInformers(client, c.Member, r.decoding)
+	stored := storageOf(group)
+	if c.Member != nil && stored != nil {
+		r.preparer = func() (*preparer, error) { return newPreparer(stored, r.feed()) }
 	}
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
 	if err := definitions.Informer().SetTransform(asServed(c.Alone)); err != nil {
 		return err
 	}
 	r.stores.lister = definitions.Lister()
-	return r.serve(c, config, group.StaticOpenAPISpec, client.ApiextensionsV1())
+	return r.serve(c, config, group.StaticOpenAPISpec, newStatusClient(c, config, stored, client.ApiextensionsV1()))
 }
 
 // genericConfig returns the configuration of the library's server. Its requests have passed the handler chain of the

@@ -2,6 +2,7 @@ package customresources
 
 import (
 	"bytes"
+	"io"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,19 +15,49 @@ import (
 )
 
 // storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON, and in version
-// v1beta1, which has one schema for all versions if their schemas are equal.
-func storeDefinitions(etcd *genericoptions.EtcdOptions) {
-	etcd.StorageConfig.Codec = definitionCodec{crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)}
+// v1beta1, which has one schema for all versions if their schemas are equal. The codec remembers specs in stored.
+func storeDefinitions(etcd *genericoptions.EtcdOptions, stored *specs) {
+	codec := crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
+	stored.decode = func(data []byte) (*apiextensions.CustomResourceDefinition, error) {
+		crd := &apiextensions.CustomResourceDefinition{}
+		return crd, runtime.DecodeInto(codec, data, crd)
+	}
+	etcd.StorageConfig.Codec = definitionCodec{codec, stored}
 	etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 }
 
 // definitionCodec corrects definitions that an earlier version of miniapi stored in protobuf. In JSON,
 // additionalProperties is either a schema or a boolean, and a schema allows additional properties. Protobuf has both
-// fields, and typed clients send the schema with the boolean false.
-type definitionCodec struct{ runtime.Codec }
+// fields, and typed clients send the schema with the boolean false. The codec copies the specs that it remembers, and
+// decodes other specs.
+type definitionCodec struct {
+	runtime.Codec
+	stored *specs
+}
+
+// Encode implements runtime.Encoder.
+func (c definitionCodec) Encode(obj runtime.Object, w io.Writer) error {
+	data, err := runtime.Encode(c.Codec, obj)
+	if err != nil {
+		return err
+	}
+	c.stored.remember(data)
+	_, err = w.Write(data)
+	return err
+}
 
 // Decode implements runtime.Decoder.
 func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if rest, stored := c.stored.of(data); stored != nil {
+		if spec, err := stored.internal(); err == nil {
+			obj, kind, err := c.Codec.Decode(rest, defaults, into)
+			// Versions that aren't stored would have to be taken from the spec.
+			if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil && len(crd.Status.StoredVersions) > 0 {
+				crd.Spec = *spec.DeepCopy()
+				return obj, kind, nil
+			}
+		}
+	}
 	obj, kind, err := c.Codec.Decode(data, defaults, into)
 	if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil && !isJSON(data) {
 		allowBySchema(crd.Spec.Validation)

@@ -19,7 +19,7 @@ import (
 func TestStoreDefinitions(t *testing.T) {
 	t.Parallel()
 	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
-	storeDefinitions(etcd)
+	storeDefinitions(etcd, &specs{})
 	codec := etcd.StorageConfig.Codec
 	definition := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},

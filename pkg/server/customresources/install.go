@@ -30,9 +30,8 @@ type Installation struct {
 	// the same Settings.
 	Prepared *Prepared
 	Settings string
-	// FieldManager is the manager of the fields of the definitions, and StatusManager that of the fields that the
-	// controllers write.
-	FieldManager, StatusManager string
+	// FieldManager is the manager of the fields of the definitions.
+	FieldManager string
 }
 
 // Installed is a definition of an Installation that is stored.
@@ -91,7 +90,7 @@ func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared
 					return nil
 				}
 				// Other servers use the result, so the end of this server's context must not interrupt the work.
-				return p.prepare(context.WithoutCancel(ctx), given, managers{i.FieldManager, i.StatusManager})
+				return p.prepare(context.WithoutCancel(ctx), given, managers{i.FieldManager, r.statusManager})
 			})
 			return failed
 		})
@@ -147,14 +146,18 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 }
 
 // decoding returns the feed of definitions in version v1. A definition that Install has stored isn't decoded, because
-// installed has it.
-func (i *installed) decoding(feed *storage.Feed) *storage.Feed {
+// installed has it. Nor is a spec that is remembered.
+func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil
 	}
 	return feed.Decoding(func(key string, data []byte, revision int64) (runtime.Object, error) {
-		if crd := i.take(path.Base(key), data); crd != nil {
+		if crd := r.installed.take(path.Base(key), data); crd != nil {
 			return crd, storage.SetRevision(crd, revision)
+		}
+		crd, err := r.specs.decodeServed(data, func(rest []byte) (runtime.Object, error) { return feed.Decode(rest, revision) })
+		if crd != nil || err != nil {
+			return crd, err
 		}
 		return feed.Decode(data, revision)
 	})

@@ -8,19 +8,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/kube-openapi/pkg/validation/spec"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -33,26 +28,14 @@ type preparer struct {
 	fields, statusFields *managedfields.FieldManager
 }
 
-// newPreparer returns a preparer for the storages of the group of definitions.
-func newPreparer(definitions, status rest.Storage, models map[string]*spec.Schema, feed *storage.Feed) (*preparer, error) {
-	converter, err := managedfields.NewTypeConverter(models, false)
+// newPreparer returns a preparer for the storage of definitions, and for the feed that encodes them as they are stored.
+func newPreparer(stored *definitionStorage, feed *storage.Feed) (*preparer, error) {
+	fields, err := stored.fields()
 	if err != nil {
 		return nil, err
 	}
-	fieldsOf := func(store rest.Storage, subresource string) (*managedfields.FieldManager, error) {
-		var filter map[fieldpath.APIVersion]fieldpath.Filter
-		if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
-			filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
-		}
-		return managedfields.NewDefaultFieldManager(converter, runtime.UnsafeObjectConvertor(crdserver.Scheme), crdserver.Scheme, crdserver.Scheme,
-			definitionKind, schema.GroupVersion{Group: definitionKind.Group, Version: runtime.APIVersionInternal}, subresource, filter)
-	}
-	p := &preparer{definitions: definitions.(rest.Creater), feed: feed}
-	if p.fields, err = fieldsOf(definitions, ""); err != nil {
-		return nil, err
-	}
-	p.statusFields, err = fieldsOf(status, "status")
-	return p, err
+	statusFields, err := stored.statusFields()
+	return &preparer{definitions: stored.definitions, feed: feed, fields: fields, statusFields: statusFields}, err
 }
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")

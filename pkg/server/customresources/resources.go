@@ -31,8 +31,11 @@ type Resources struct {
 	// member is the embedded etcd, or nil.
 	member *storage.Member
 	// preparer returns the preparer of Install. It is nil if --runtime-config turns the API of definitions off.
-	preparer  func() (*preparer, error)
-	installed installed
+	preparer func() (*preparer, error)
+	// statusManager is the field manager of the status of definitions.
+	statusManager string
+	installed     installed
+	specs         specs
 }
 
 // New returns Resources that serve nothing yet: Build makes them serve. The context following is that of the informers.

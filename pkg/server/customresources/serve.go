@@ -33,7 +33,7 @@ const (
 // serve serves custom resources, and makes the controllers of definitions run with the server. The library's handler of
 // custom resources is the first event handler of the informer. So when a later handler is called with a definition,
 // requests are already served by that definition.
-func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema, client crdclient.ApiextensionsV1Interface) error {
+func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema, client crdclient.CustomResourceDefinitionsGetter) error {
 	validation.RegisterMetrics()
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
 	establishing := establish.NewEstablishingController(definitions, client)

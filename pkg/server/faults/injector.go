@@ -58,6 +58,9 @@ const (
 // New returns an Injector without faults.
 func New(config Config) *Injector { return &Injector{config: config} }
 
+// InForce tells whether there are faults.
+func (i *Injector) InForce() bool { return i.current.Load() != nil }
+
 // add adds all faults, or none if one is invalid, and returns their states. The error is an API error.
 func (i *Injector) add(ctx context.Context, faults []Fault, from source) ([]State, error) {
 	return i.change(ctx, faults, from, func(*rule) bool { return true })

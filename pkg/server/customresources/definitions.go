@@ -1,0 +1,54 @@
+package customresources
+
+import (
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// definitionStorage is the storage of definitions and of their status, for writes that aren't requests.
+type definitionStorage struct {
+	definitions rest.Creater
+	status      rest.Updater
+	// fields manage the fields of definitions, and statusFields those of their status. They are made at the first need.
+	fields, statusFields func() (*managedfields.FieldManager, error)
+}
+
+// storageOf returns the storage of the group of definitions. It returns nil if the group isn't served.
+func storageOf(group *genericapiserver.APIGroupInfo) *definitionStorage {
+	stored := group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version]
+	definitions, served := stored[definitionsResource.Resource].(rest.Creater)
+	status, withStatus := stored[definitionsResource.Resource+"/status"].(rest.Updater)
+	if !served || !withStatus {
+		return nil
+	}
+	converter := sync.OnceValues(func() (managedfields.TypeConverter, error) {
+		return managedfields.NewTypeConverter(group.StaticOpenAPISpec, false)
+	})
+	return &definitionStorage{
+		definitions:  definitions,
+		status:       status,
+		fields:       sync.OnceValues(func() (*managedfields.FieldManager, error) { return fieldManager(converter, definitions, "") }),
+		statusFields: sync.OnceValues(func() (*managedfields.FieldManager, error) { return fieldManager(converter, status, "status") }),
+	}
+}
+
+func fieldManager(converter func() (managedfields.TypeConverter, error), store any, subresource string) (*managedfields.FieldManager, error) {
+	types, err := converter()
+	if err != nil {
+		return nil, err
+	}
+	var filter map[fieldpath.APIVersion]fieldpath.Filter
+	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
+		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
+	}
+	return managedfields.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(crdserver.Scheme), crdserver.Scheme, crdserver.Scheme,
+		definitionKind, schema.GroupVersion{Group: definitionKind.Group, Version: runtime.APIVersionInternal}, subresource, filter)
+}

@@ -1,0 +1,179 @@
+package customresources
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+)
+
+// statusClient is the client of the controllers of definitions. It writes the status of a definition as a request does,
+// through admission and to the storage, but encodes the definition neither for the request nor for the answer, and compares
+// no spec. For a definition of some kB, each request would take a quarter of the time of the definition's creation.
+type statusClient struct {
+	crdclient.CustomResourceDefinitionsGetter
+	storage rest.Updater
+	// fields manage those that the controllers set, as manager.
+	fields  func() (*managedfields.FieldManager, error)
+	manager string
+	// admission admits the writes, and interfaces are those of its objects.
+	admission  admission.Interface
+	interfaces admission.ObjectInterfaces
+	// seen tells whether something other than admission sees requests of the controllers: then these are made.
+	seen func() bool
+	// timeout limits the time of a write, with the webhooks that are called for it.
+	timeout time.Duration
+}
+
+// newStatusClient returns the controllers' client, which makes requests by another client if definitions aren't stored by
+// this server.
+func newStatusClient(c Config, config *genericapiserver.RecommendedConfig, stored *definitionStorage, requests crdclient.CustomResourceDefinitionsGetter) crdclient.CustomResourceDefinitionsGetter {
+	if stored == nil {
+		return requests
+	}
+	return &statusClient{
+		CustomResourceDefinitionsGetter: requests,
+		storage:                         stored.status,
+		fields:                          stored.statusFields,
+		manager:                         c.StatusManager,
+		admission:                       config.AdmissionControl,
+		interfaces: &admission.RuntimeObjectInterfaces{
+			ObjectCreater: crdserver.Scheme, ObjectTyper: crdserver.Scheme, ObjectDefaulter: crdserver.Scheme, ObjectConvertor: crdserver.Scheme,
+			EquivalentResourceMapper: config.EquivalentResourceRegistry,
+		},
+		seen:    c.Seen,
+		timeout: config.RequestTimeout,
+	}
+}
+
+// CustomResourceDefinitions implements crdclient.CustomResourceDefinitionsGetter.
+func (c *statusClient) CustomResourceDefinitions() crdclient.CustomResourceDefinitionInterface {
+	return statusWriter{c.CustomResourceDefinitionsGetter.CustomResourceDefinitions(), c}
+}
+
+// statusWriter makes requests, except for updates of the status.
+type statusWriter struct {
+	crdclient.CustomResourceDefinitionInterface
+	client *statusClient
+}
+
+// UpdateStatus implements crdclient.CustomResourceDefinitionInterface.
+func (w statusWriter) UpdateStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, options metav1.UpdateOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if w.client.seen() {
+		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
+	}
+	updated, err := w.client.update(ctx, crd, &options)
+	if apierrors.IsRequestEntityTooLargeError(err) { // the handler of requests tries it without managed fields
+		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
+	}
+	return updated, err
+}
+
+func (c *statusClient) update(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, options *metav1.UpdateOptions) (*apiextensionsv1.CustomResourceDefinition, error) {
+	fields, err := c.fields()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(asServer(ctx, crd.Name), c.timeout)
+	defer cancel()
+	given, updated := *crd, &apiextensions.CustomResourceDefinition{}
+	given.Spec = apiextensionsv1.CustomResourceDefinitionSpec{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&given, updated, nil); err != nil {
+		return nil, err
+	}
+	admitting := fieldmanager.NewManagedFieldsValidatingAdmissionController(c.admission)
+	write := rest.DefaultUpdatedObjectInfo(updated, c.managing(fields), c.mutating(admitting, options), c.validating(admitting, options))
+	stored, _, err := c.storage.Update(ctx, crd.Name, write, rest.ValidateAllObjectFunc, nil, false, options)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := stored.(*apiextensions.CustomResourceDefinition)
+	if !ok {
+		return nil, apierrors.NewNotFound(definitionsResource.GroupResource(), crd.Name)
+	}
+	result := &apiextensionsv1.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(specless(answer), result, nil); err != nil {
+		return nil, err
+	}
+	result.Spec = crd.Spec // no write of a status changes the spec
+	return result, nil
+}
+
+// managing sets the managed fields of a definition without a spec, and then the spec of the live definition. A write of the
+// status neither sets nor takes fields of the spec.
+func (c *statusClient) managing(fields *managedfields.FieldManager) rest.TransformFunc {
+	return func(_ context.Context, updated, live runtime.Object) (runtime.Object, error) {
+		crd, ok := live.(*apiextensions.CustomResourceDefinition)
+		if !ok {
+			return updated, nil
+		}
+		managed := fields.UpdateNoErrors(specless(crd), updated, c.manager)
+		if whole, ok := managed.(*apiextensions.CustomResourceDefinition); ok {
+			whole.Spec = crd.Spec
+		}
+		return managed, nil
+	}
+}
+
+// specless returns a definition without its spec.
+func specless(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+	without := *crd
+	without.Spec = apiextensions.CustomResourceDefinitionSpec{}
+	return &without
+}
+
+// mutating calls the admission plugins that change objects.
+func (c *statusClient) mutating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
+	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
+		plugins, ok := admitting.(admission.MutationInterface)
+		if !ok || !plugins.Handles(admission.Update) {
+			return updated, nil
+		}
+		return updated, plugins.Admit(ctx, attributes(ctx, updated, live, objectMeta(updated).GetName(), options), c.interfaces)
+	}
+}
+
+// validating calls the admission plugins that validate objects. The storage would call them after its own validation, which is
+// of no use for what controllers write, and would copy both definitions for them.
+func (c *statusClient) validating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
+	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
+		if was, ok := live.(*apiextensions.CustomResourceDefinition); ok {
+			updated.(*apiextensions.CustomResourceDefinition).Spec = was.Spec
+		}
+		plugins, ok := admitting.(admission.ValidationInterface)
+		if !ok || !plugins.Handles(admission.Update) {
+			return updated, nil
+		}
+		return updated, plugins.Validate(ctx, attributes(ctx, updated, live, objectMeta(updated).GetName(), options), c.interfaces)
+	}
+}
+
+// attributes are those of a write of a definition's status.
+func attributes(ctx context.Context, updated, live runtime.Object, name string, options *metav1.UpdateOptions) admission.Attributes {
+	writer, _ := request.UserFrom(ctx)
+	options.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("UpdateOptions"))
+	return admission.NewAttributesRecord(updated, live, definitionKind, "", name, definitionsResource, "status", admission.Update, options, false, writer)
+}
+
+// asServer returns the context of a write of a definition's status by the server itself.
+func asServer(ctx context.Context, name string) context.Context {
+	ctx = request.WithNamespace(ctx, "")
+	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})
+	return request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, Verb: "update", APIGroup: definitionsResource.Group, APIVersion: definitionsResource.Version,
+		Resource: definitionsResource.Resource, Subresource: "status", Name: name,
+	})
+}
