@@ -4,6 +4,7 @@ package manifests
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,10 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 )
@@ -47,7 +49,8 @@ func (a Applier) Apply(ctx context.Context, objects []Object) error {
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{} // the transport collects warnings
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return collector{next} })
-	client, err := dynamic.NewForConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (a Applier) Apply(ctx context.Context, objects []Object) error {
 // application is one call of Apply.
 type application struct {
 	Applier
-	client dynamic.Interface
+	client rest.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 	// warned are objects with warnings that may not be true at the end: see warnAtEnd.
 	warned []warned
@@ -142,7 +145,7 @@ func (a *application) applyTogether(ctx context.Context, objects []Object) error
 		go func() {
 			defer running.Done()
 			defer func() { <-places }()
-			errs[i] = a.apply(collect(ctx, &warnings[i]), object, metav1.ApplyOptions{})
+			errs[i] = a.apply(collect(ctx, &warnings[i]), object)
 		}()
 	}
 	running.Wait()
@@ -182,42 +185,59 @@ func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, e
 	return mapping, err
 }
 
-func (a *application) apply(ctx context.Context, object Object, options metav1.ApplyOptions) error {
+// metadataAlone asks for the metadata of an applied object: the server needn't encode the rest, nor the client decode it.
+const metadataAlone = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// apply applies an object, as a dry run if dryRun says so.
+func (a *application) apply(ctx context.Context, object Object, dryRun ...string) error {
 	gvk := object.GroupVersionKind()
 	mapping, err := a.mapping(gvk)
 	if err != nil {
 		return err
 	}
-	var resource dynamic.ResourceInterface = a.client.Resource(mapping.Resource)
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		namespace := object.GetNamespace()
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		resource = a.client.Resource(mapping.Resource).Namespace(namespace)
-	}
-	options.FieldManager, options.Force = FieldManager, true
-	applied, err := resource.Apply(ctx, object.GetName(), object.Unstructured, options)
+	content, err := object.Encoded()
 	if err != nil {
 		return err
 	}
-	if IsDefinition(gvk) {
-		return a.checkEstablished(ctx, applied.GetName())
+	namespace, namespaced := object.GetNamespace(), mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
 	}
-	return nil
+	request := at(a.client.Patch(types.ApplyYAMLPatchType), mapping.Resource).NamespaceIfScoped(namespace, namespaced).Name(object.GetName()).
+		Param("fieldManager", FieldManager).Param("force", "true").SetHeader("Accept", metadataAlone).Body(content.JSON)
+	if IsDefinition(gvk) {
+		// To look for duplicate fields, of which a map has none, the server would parse the definition once more.
+		request.Param("fieldValidation", metav1.FieldValidationIgnore)
+	}
+	for _, value := range dryRun {
+		request.Param("dryRun", value)
+	}
+	if err := request.Do(ctx).Error(); err != nil || !IsDefinition(gvk) {
+		return err
+	}
+	return a.checkEstablished(ctx, object.GetName())
+}
+
+// at makes a request one for a resource.
+func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Request {
+	if resource.Group == "" {
+		return request.AbsPath("api", resource.Version).Resource(resource.Resource)
+	}
+	return request.AbsPath("apis", resource.Group, resource.Version).Resource(resource.Resource)
 }
 
 // checkEstablished returns an error if the resources of a definition aren't served. It needs no wait: a server of
 // miniapi answers the write of a definition only after its controllers have accepted or refused it.
 func (a *application) checkEstablished(ctx context.Context, name string) error {
-	u, err := a.client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	data, err := at(a.client.Get(), definitions).Name(name).Do(ctx).Raw()
 	if err != nil {
 		return err
 	}
-	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
-	if err != nil {
+	var definition struct{ Status struct{ Conditions []any } }
+	if err := json.Unmarshal(data, &definition); err != nil {
 		return err
 	}
+	conditions := definition.Status.Conditions
 	if !slices.ContainsFunc(conditions, isEstablished) {
 		return fmt.Errorf("isn't established; its conditions: %v", conditions)
 	}

@@ -74,7 +74,7 @@ func (a Applier) Tell(object Object, warnings []string) {
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string
-		if err := a.apply(collect(ctx, &now), w.Object, metav1.ApplyOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		if err := a.apply(collect(ctx, &now), w.Object, metav1.DryRunAll); err != nil {
 			now = w.warnings
 		}
 		a.Tell(w.Object, now)
