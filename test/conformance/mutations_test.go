@@ -99,6 +99,17 @@ var mutations = []mutation{
 	{name: "sends the patch rather than the object", caughtBy: "patch.reviewed.strategic", review: onReviews(func(r object) { delete(at(r, "object", "data"), "other") })},
 	{name: "sends the state before other mutations", caughtBy: "reinvocation.sees", review: onReviews(func(r object) { at(r, "object", "data")["trail"] = "" })},
 
+	// Every resource.
+	{name: "reviews no subresources", caughtBy: "every.apps.v1.deployments.status", review: swallow(func(r object) bool { return r["subResource"] != nil })},
+	{name: "reviews no scales of custom resources", caughtBy: "custom.every.scale", review: swallow(func(r object) bool { return r["subResource"] == "scale" })},
+	{name: "reviews no deletions of collections", caughtBy: "every.core.v1.configmaps", review: swallow(func(r object) bool {
+		return r["operation"] == "DELETE" && r["name"] == nil
+	})},
+	{name: "reviews no connections", caughtBy: "every.core.v1.pods.exec", review: swallow(func(r object) bool { return r["operation"] == "CONNECT" })},
+	{name: "sends no old object of custom resources", caughtBy: "custom.every", review: without("oldObject")},
+	{name: "calls dry runs of patches persistent", caughtBy: "every.core.v1.secrets", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "calls evictions pods", caughtBy: "every.core.v1.pods.eviction", review: onReviews(func(r object) { at(r, "kind")["kind"] = "Pod" })},
+
 	// Versions of reviews.
 	{name: "sends v1beta1", caughtBy: "version.v1", review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
 	{name: "sends v1 always", caughtBy: "version.v1beta1", request: field("admissionReviewVersions", []any{"v1"})},

@@ -40,3 +40,72 @@ func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Objec
 	}
 	return r("v1"), r("v2")
 }
+
+// sized changes the versions of a definition: objects have required fields, a status and a scale.
+func sized(definition trial.Object) trial.Object {
+	versions := definition.Objects("spec.versions")
+	for i, version := range versions {
+		version["schema"] = trial.Object{"openAPIV3Schema": trial.Object{"type": "object", "required": []string{"spec"}, "properties": trial.Object{
+			"spec": trial.Object{"type": "object", "required": []string{"size", "color", "names", "since", "replicas"}, "properties": trial.Object{
+				"size":     trial.Object{"type": "integer", "minimum": 1},
+				"color":    trial.Object{"type": "string", "enum": []string{"blue", "green"}},
+				"names":    trial.Object{"type": "array", "minItems": 2, "items": trial.Object{"type": "string", "minLength": 3}},
+				"since":    trial.Object{"type": "string", "format": "date-time"},
+				"replicas": trial.Object{"type": "integer"},
+			}},
+			"status": trial.Object{"type": "object", "properties": trial.Object{"replicas": trial.Object{"type": "integer"}}},
+		}}}
+		version["subresources"] = trial.Object{"status": trial.Object{}, "scale": trial.Object{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+		versions[i] = version
+	}
+	return definition.With("spec.versions", versions)
+}
+
+// customs walk through the verbs of a custom resource, with objects that follow its schema.
+var customs = customTests()
+
+func customTests() []trial.Test {
+	var tests []trial.Test
+	for _, sub := range []string{"", "status", "scale"} {
+		id := "custom.every"
+		if sub != "" {
+			id += "." + sub
+		}
+		tests = append(tests, trial.Test{
+			ID: id, Source: dynamic + "Request", Cost: 2 * time.Second, Needs: []trial.Need{trial.Serves(trial.Definitions)},
+			Promise: everyPromise + ": a custom resource, whose objects follow its schema" + map[bool]string{true: ", " + sub}[sub != ""] + ".",
+			Run: func(t *trial.T) {
+				whole, _ := define(t, "things", sized)
+				whole.Verbs = []string{"create", "get", "list", "watch", "update", "patch", "delete", "deletecollection"}
+				r := whole.Sub(sub)
+				if sub != "" {
+					r.Verbs = []string{"get", "update", "patch"}
+				}
+				if sub == "scale" {
+					r.Kind, r.KindGroup, r.KindVersion = "Scale", "autoscaling", "v1"
+				}
+				w := &walk{T: t, resource: r, whole: whole, content: published(t, whole)}
+				w.install()
+				if sub == "" {
+					w.object()
+				} else {
+					w.subresource()
+				}
+			},
+		})
+	}
+	return tests
+}
+
+// published returns the smallest object of a resource when the server publishes the resource's schema.
+func published(t *trial.T, r trial.Resource) trial.Object {
+	var object trial.Object
+	t.Eventually("the schema of "+r.String()+" is published", 30*time.Second, func() string {
+		found := false
+		if object, found = smallest(t, r); !found {
+			return "the server publishes none"
+		}
+		return ""
+	})
+	return object
+}

@@ -1,0 +1,188 @@
+package apiserver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
+)
+
+//go:embed objects.yaml
+var objectsYAML []byte
+
+// samples are objects by resource, with or without a group and version in front.
+type samples map[string]trial.Object
+
+func readSamples() (samples, error) {
+	s := samples{}
+	if err := yaml.Unmarshal(objectsYAML, &s); err != nil {
+		return nil, fmt.Errorf("objects of every resource: %w", err)
+	}
+	return s, nil
+}
+
+// of returns the sample of a resource in its version, and whether there is one.
+func (s samples) of(r trial.Resource) (trial.Object, bool) {
+	if foreign(r.Group) {
+		return nil, false
+	}
+	if content, found := s[r.String()]; found {
+		return content, true
+	}
+	content, found := s[r.Name]
+	return content, found
+}
+
+// filled returns a copy of a sample with a name of the case's. Words with a dollar in front stand for values that
+// differ from object to object, or are made.
+func (w *walk) filled(content trial.Object, name string) trial.Object {
+	body, err := json.Marshal(content)
+	if err != nil {
+		w.FailNow("the sample is JSON", err.Error())
+	}
+	text := string(body)
+	for _, word := range []struct {
+		word  string
+		value func() (string, error)
+	}{
+		{"$NAMESPACE", func() (string, error) { return w.Namespace(), nil }},
+		{"$NAME", func() (string, error) { return name, nil }},
+		{"$ADDRESS", func() (string, error) { return benchmarkAddress(name), nil }},
+		{"$PEM_REQUEST", func() (string, error) { return certificateRequest(true) }},
+		{"$DER_REQUEST", func() (string, error) { return certificateRequest(false) }},
+		{"$AUTHORITY", authority},
+	} {
+		if !strings.Contains(text, word.word) {
+			continue
+		}
+		value, err := word.value()
+		if err != nil {
+			w.FailNow("the value of "+word.word+" can be made", err.Error())
+		}
+		text = strings.ReplaceAll(text, word.word, value)
+	}
+	return trial.Decoded(text)
+}
+
+// benchmarkAddress returns an address of 198.18.0.0/15, which no network routes.
+func benchmarkAddress(name string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(name)) // a hash never fails
+	sum := hash.Sum32()
+	return fmt.Sprintf("198.18.%d.%d", sum>>8&0xff, sum&0xff)
+}
+
+// certificateRequest returns a PKCS #10 request in base64, with PEM around it or not.
+func certificateRequest(asPEM bool) (string, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "conformance"}}, key)
+	if err != nil {
+		return "", err
+	}
+	if asPEM {
+		request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
+	}
+	return base64.StdEncoding.EncodeToString(request), nil
+}
+
+// authority returns the certificate of an authority as a JSON string without its quotes.
+func authority() (string, error) {
+	bundle, err := listener.OtherAuthority()
+	return strings.ReplaceAll(string(bundle), "\n", `\n`), err
+}
+
+// maxDepth ends schemas that refer to themselves.
+const maxDepth = 20
+
+// smallest returns an object with the required fields of the schema that the server publishes for a resource, and
+// whether it publishes one.
+func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
+	path := "/openapi/v3/apis/" + r.GroupVersion()
+	if r.Group == "" {
+		path = "/openapi/v3/api/" + r.Version
+	}
+	schemas := t.Do(trial.Request{Verb: "GET", Path: path}).Object.Sub("components.schemas")
+	for _, value := range schemas {
+		schema, _ := value.(map[string]any)
+		for _, kind := range trial.Object(schema).Objects("x-kubernetes-group-version-kind") {
+			if kind["group"] == r.Group && kind["version"] == r.Version && kind["kind"] == r.Kind {
+				object, _ := required(schemas, schema, 0).(map[string]any)
+				delete(object, "metadata")
+				return object, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// required returns the smallest value of a schema: the default, the first of an enumeration, or what the type and the
+// limits say.
+func required(schemas trial.Object, schema trial.Object, depth int) any {
+	if all := schema.Objects("allOf"); len(all) > 0 && schema["type"] == nil {
+		schema = all[0]
+	}
+	if reference := schema.Text("$ref"); reference != "" && depth < maxDepth {
+		name := strings.TrimPrefix(reference, "#/components/schemas/")
+		referred, _ := schemas[name].(map[string]any) // a name has dots, so it is no path
+		return required(schemas, referred, depth+1)
+	}
+	if value := schema["default"]; value != nil {
+		return value
+	}
+	if enum := schema.List("enum"); len(enum) > 0 {
+		return enum[0]
+	}
+	least := func(limit string) int { n, _ := schema[limit].(float64); return int(n) }
+	switch schema["type"] {
+	case "string":
+		return requiredText(schema.Text("format"), least("minLength"))
+	case "integer", "number":
+		return least("minimum")
+	case "boolean":
+		return false
+	case "array":
+		items := []any{}
+		for range least("minItems") {
+			items = append(items, required(schemas, schema.Sub("items"), depth+1))
+		}
+		return items
+	}
+	object := map[string]any{}
+	for _, name := range schema.List("required") {
+		field, _ := name.(string)
+		property, _ := schema.Sub("properties")[field].(map[string]any)
+		if depth < maxDepth {
+			object[field] = required(schemas, property, depth+1)
+		}
+	}
+	return object
+}
+
+// formatted are values of strings that have a format.
+var formatted = map[string]string{
+	"date-time": "2026-01-01T00:00:00.000000Z", "date": "2026-01-01", "byte": "dmFsdWU=", "uri": "https://example.com/", "ipv4": "198.18.0.1",
+	"email": "me@example.com", "hostname": "example.com", "duration": "1s", "uuid": "00000000-0000-4000-8000-000000000001",
+}
+
+func requiredText(format string, least int) string {
+	if text, known := formatted[format]; known {
+		return text
+	}
+	return strings.Repeat("a", max(least, 1))
+}

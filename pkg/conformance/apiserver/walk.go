@@ -1,0 +1,317 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// walk requests a resource by its verbs, or a subresource by its own.
+type walk struct {
+	*trial.T
+	// resource is walked through; whole is the resource that it is a subresource of, or itself.
+	resource, whole trial.Resource
+	// content is that of an object of whole.
+	content trial.Object
+	// derived says that the content follows the schema: the server may still refuse it.
+	derived bool
+	// refuses says that the validating webhook refuses the requests for the resource or subresource, so nothing comes of
+	// them.
+	refuses bool
+}
+
+// unlabelled are resources whose objects may have no labels, with a condition for those of a case.
+var unlabelled = map[string]string{
+	"localsubjectaccessreviews": "true", // its namespace is the case's
+	"subjectaccessreviews":      "object.spec.user == '$NAME'",
+	"selfsubjectaccessreviews":  "object.spec.resourceAttributes.name == '$NAME'",
+	"selfsubjectrulesreviews":   "object.spec.namespace == '$NAME'",
+}
+
+// unconnected is the name that connections name: no object has it.
+const unconnected = "conformance-no-such-node"
+
+// newWalk installs a mutating and a validating webhook for a resource and its subresources.
+func newWalk(t *trial.T, r trial.Resource, s samples) *walk {
+	t.Namespace() // its creation is no request of the walk
+	w := &walk{T: t, resource: r, whole: r}
+	if r.Subresource != "" {
+		w.whole, _ = t.Server.Find(r.Sub(""))
+	}
+	w.refuses = connects(r) || posted[r.Subresource] != nil || r.Subresource == "" && r.Name == "bindings"
+	if !connects(r) && !readOnly(r) {
+		found := false
+		if w.content, found = s.of(w.whole); !found {
+			if w.content, w.derived = smallest(t, w.whole); !w.derived {
+				t.Skip("the suite has no object of " + w.whole.String() + ", and the server publishes no schema of it")
+			}
+		}
+		if w.whole.Name == trial.Pods.Name {
+			t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
+		}
+	}
+	w.install()
+	return w
+}
+
+// install installs the webhooks, which see requests of the case alone.
+func (w *walk) install() {
+	r := w.resource
+	changes := []trial.Change{trial.Rules(trial.Rule("*", r.Group, r.Version, r.Name, r.Name+"/*"))}
+	switch condition := unlabelled[r.Name]; {
+	case connects(r):
+		changes = append(changes, trial.On("CONNECT", r), trial.When("own", "request.name == '"+unconnected+"'"))
+	case condition != "":
+		changes = append(changes, trial.When("own", w.filled(trial.Object{"condition": condition}, w.Name("a")).Text("condition")))
+	case !r.Namespaced:
+		changes = append(changes, w.Own)
+	}
+	w.Install(trial.Mutating("mutating", trial.Allow(), changes...), trial.Validating("validating", trial.Answering(func(c *trial.Call) trial.Response {
+		if w.refuses && c.Request().Text("subResource") == r.Subresource {
+			return trial.Response{"allowed": false, "status": trial.Object{"code": http.StatusTeapot, "message": "refused"}}
+		}
+		return trial.Response{"allowed": true}
+	}), changes...))
+}
+
+// named returns an object of whole, with a name that ends with a letter.
+func (w *walk) named(letter string) trial.Object {
+	r := w.whole
+	name := letter
+	if !r.Namespaced {
+		name = w.Name(letter)
+	}
+	o := w.Object(r, name)
+	if unlabelled[r.Name] != "" {
+		o["metadata"] = map[string]any{}
+	}
+	for key, value := range w.filled(w.content, name) {
+		if key != "metadata" {
+			o[key] = value
+			continue
+		}
+		for field, own := range value.(map[string]any) {
+			o.Sub("metadata")[field] = own
+		}
+	}
+	return o.Copy()
+}
+
+func (w *walk) can(verb string) bool { return slices.Contains(w.resource.Verbs, verb) }
+
+// step is a request, and the reviews that follow from it. Without an operation, there are none.
+type step struct {
+	verb string
+	send func()
+	want expected
+}
+
+// take takes the steps whose verb the resource has.
+func (w *walk) take(steps []step) {
+	for _, s := range steps {
+		if w.can(s.verb) {
+			w.Forget()
+			s.send()
+			w.reviewed(s.want)
+		}
+	}
+}
+
+// object walks through the verbs of a resource.
+func (w *walk) object() {
+	if !w.can("create") {
+		w.take([]step{{"list", func() { w.List(w.resource, "limit=1").OK() }, expected{}}})
+		return
+	}
+	o := w.named("a")
+	name := o.Name()
+	created := expected{operation: "CREATE", options: "CreateOptions", name: name}
+	if w.refuses {
+		w.take([]step{{"create", func() { w.Create(w.resource, o).Refused(http.StatusTeapot) }, created}})
+		return
+	}
+	if w.derived {
+		w.tryDerived(o)
+	}
+	w.take([]step{
+		{"create", func() { w.Create(w.resource, o, "dryRun=All").OK() }, created.dry()},
+		{"create", func() { w.Create(w.resource, o).OK() }, created},
+	})
+	w.take(w.reads(name))
+	w.take(w.changes(w.resource, name))
+	deleted := expected{operation: "DELETE", options: "DeleteOptions", name: name}
+	w.take([]step{
+		{"delete", func() {
+			w.Delete(w.resource, name, trial.Object{"gracePeriodSeconds": 0, "dryRun": []string{"All"}}).OK()
+		}, deleted.dry()},
+		{"delete", func() { w.Delete(w.resource, name, trial.Object{"gracePeriodSeconds": 0}).OK() }, deleted},
+	})
+	if w.resource.Namespaced {
+		w.collection()
+	}
+}
+
+// tryDerived skips the case if the server refuses an object that follows its schema: the schema doesn't say it all. On a
+// server that others use, an object of a foreign resource isn't stored either, because its controllers would act.
+func (w *walk) tryDerived(o trial.Object) {
+	if a := w.Create(w.whole, o, "dryRun=All"); !a.Succeeded() {
+		w.Skip(fmt.Sprintf("the suite has no object of %s, and the server refuses the smallest one of its schema: %s", w.whole, a.Object.Text("message")))
+	}
+	if reason := trial.Disposable(w.Server); reason != "" {
+		if w.resource.Subresource == "" {
+			w.reviewed(expected{operation: "CREATE", options: "CreateOptions", name: o.Name(), dryRun: true})
+		}
+		w.Skip("only a dry run of a create was tried: " + reason)
+	}
+}
+
+// reads are the requests that no webhook reviews.
+func (w *walk) reads(name string) []step {
+	return []step{
+		{"get", func() { w.Get(w.resource, name).OK() }, expected{}},
+		{"list", func() { w.List(w.resource, "labelSelector="+trial.LabelCase+"="+w.Namespace()).OK() }, expected{}},
+		{"watch", func() {
+			w.Equal("code of the watch", http.StatusOK, w.Watch(w.resource, "labelSelector="+trial.LabelCase+"=none").Code)
+		}, expected{}},
+	}
+}
+
+// changes are updates and patches of all kinds, of the resource or a subresource.
+func (w *walk) changes(r trial.Resource, name string) []step {
+	updated := expected{operation: "UPDATE", options: "UpdateOptions", name: name}
+	patch := func(contentType string, body any, query ...string) func() {
+		return func() { w.Patch(r, name, contentType, body, query...).OK() }
+	}
+	note := func(value string) any {
+		if r.Subresource == "scale" {
+			return trial.Object{"spec": trial.Object{"replicas": 0}}
+		}
+		return trial.Object{"metadata": trial.Object{"annotations": trial.Object{"conformance.miniapi.dev/note": value}}}
+	}
+	steps := []step{
+		{"patch", patch(trial.MergePatch, note("tried"), "dryRun=All"), updated.dry()},
+		{"patch", patch(trial.MergePatch, note("merged")), updated},
+		{"patch", patch(trial.JSONPatch, []trial.Op{{Op: "test", Path: "/metadata/name", Value: name}}), updated},
+		{"update", func() { w.updated(r, name) }, updated},
+	}
+	if !foreign(r.Group) && r.Subresource != "scale" {
+		steps = append(steps, step{"patch", patch(trial.StrategicPatch, note("strategic")), updated})
+	}
+	if r.Subresource == "" {
+		o := w.Object(r, name).With("metadata.annotations", trial.Object{"conformance.miniapi.dev/applied": "yes"})
+		steps = append(steps, step{"patch", func() { w.Apply(r, o, "conformance-walk", "force=true").OK() }, updated})
+	}
+	return steps
+}
+
+// updated puts the object with another annotation. A controller may write in between, which is a conflict.
+func (w *walk) updated(r trial.Resource, name string) {
+	w.Eventually("the update is accepted", eventTimeout, func() string {
+		read := w.whole
+		if w.can("get") {
+			read = r
+		}
+		o := w.Get(read, name).OK()
+		if r.Subresource == "" {
+			o = o.With("metadata.annotations.updated", "yes")
+		}
+		w.Forget()
+		a := w.Update(r, o)
+		if a.Code == http.StatusConflict {
+			return a.Object.Text("message")
+		}
+		a.OK()
+		return ""
+	})
+}
+
+// collection deletes two objects by one request.
+func (w *walk) collection() {
+	if !w.can("deletecollection") {
+		return
+	}
+	b, c := w.named("b"), w.named("c")
+	if w.derived {
+		w.tryDerived(b)
+	}
+	w.Create(w.resource, b).OK()
+	w.Create(w.resource, c).OK()
+	selected := "labelSelector=" + trial.LabelCase + "=" + w.Namespace()
+	w.take([]step{{"deletecollection", func() { w.Delete(w.resource, "", trial.Object{"gracePeriodSeconds": 0}, selected).OK() },
+		expected{operation: "DELETE", options: "DeleteOptions", names: []string{b.Name(), c.Name()}}}})
+}
+
+// expected is what the reviews of a request have in common. The zero value says that there are none.
+type expected struct {
+	operation, options string
+	// name is that of the one object, or names those of a collection, whose reviews have no name.
+	name   string
+	names  []string
+	dryRun bool
+}
+
+func (e expected) dry() expected {
+	e.dryRun = true
+	return e
+}
+
+// reviewed compares the reviews since the last request with those expected, and forgets them.
+func (w *walk) reviewed(e expected) {
+	if e.operation == "" || w.exempt() {
+		w.Called()
+		return
+	}
+	if w.virtual() && len(w.Calls()) == 0 {
+		return
+	}
+	group, version := w.resource.Group, w.resource.Version
+	resource := trial.Object{"group": group, "version": version, "resource": w.resource.Name}
+	if w.resource.KindVersion != "" {
+		group, version = w.resource.KindGroup, w.resource.KindVersion
+	}
+	kind := trial.Object{"group": group, "version": version, "kind": w.resource.Kind}
+	for _, hook := range []string{"mutating", "validating"} {
+		calls := w.Calls(hook)
+		w.True(len(calls) > 0, "a review by the "+hook+" webhook", "none")
+		seen := map[string]bool{}
+		for _, call := range calls {
+			r := call.Request()
+			what := hook + " " + e.operation + " "
+			w.Equal(what+"operation", e.operation, r.At("operation"))
+			w.Equal(what+"kind", kind, r.At("kind"))
+			w.Equal(what+"requestKind", kind, r.At("requestKind"))
+			w.Equal(what+"resource", resource, r.At("resource"))
+			w.Equal(what+"requestResource", resource, r.At("requestResource"))
+			w.Equal(what+"subResource", w.resource.Subresource, r.Text("subResource"))
+			w.Equal(what+"dryRun", e.dryRun, r.At("dryRun"))
+			w.Equal(what+"options.kind", e.options, r.Text("options.kind"))
+			w.Equal(what+"object is null", e.operation == "DELETE", r.At("object") == nil)
+			w.Equal(what+"oldObject is null", e.operation == "CREATE" || e.operation == "CONNECT", r.At("oldObject") == nil)
+			for _, object := range []string{"object", "oldObject"} {
+				if o := r.Sub(object); o != nil {
+					w.Equal(what+object+".kind", kind["kind"], o["kind"])
+					seen[o.Name()] = true
+				}
+			}
+			if e.names == nil {
+				w.Equal(what+"name", e.name, r.Text("name"))
+			}
+		}
+		for _, name := range e.names {
+			w.True(seen[name], "a review of "+name+" by the "+hook+" webhook", fmt.Sprint(seen))
+		}
+	}
+	w.Forget()
+}
+
+// exempt tells whether the resource configures admission: webhooks don't review such objects.
+func (w *walk) exempt() bool { return w.resource.Group == trial.Policies.Group }
+
+// virtual tells whether webhooks may leave the resource out: since 1.37, they don't review questions of authentication
+// and authorization, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
+func (w *walk) virtual() bool {
+	return w.Server.Major == 1 && w.Server.Minor >= 37 &&
+		(w.resource.Group == trial.SelfReviews.Group || w.resource.Group == "authorization.k8s.io")
+}
