@@ -179,7 +179,7 @@ var mutations = []mutation{
 	{name: "ignores webhooks that can't be reached", caughtBy: "failure.fail.refused", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "fails always", caughtBy: "failure.ignore.noJSON", request: ifIs("failurePolicy", "Ignore", "Fail")},
 	{name: "trusts any certificate", caughtBy: "failure.fail.otherAuthority", request: ifIs("failurePolicy", "Fail", "Ignore")},
-	{name: "has a longer timeout", caughtBy: "timeout.ignore", request: field("timeoutSeconds", 9)},
+	{name: "has a longer timeout", caughtBy: "timeout.ignore", request: field("timeoutSeconds", 7)},
 	{name: "doesn't wait", caughtBy: "timeout.ignore", review: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	}},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -56,7 +57,8 @@ func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
 	}
 	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
-	options := trial.Options{Config: &rest.Config{Host: server.URL}, Disposable: true}
+	// The good server has no controllers, so no run needs to wait for them.
+	options := trial.Options{Config: &rest.Config{Host: server.URL}, Disposable: true, Patience: time.Millisecond}
 	if m.review != nil {
 		options.WrapWebhooks = func(next http.Handler) http.Handler {
 			broken := m.review(next)

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,7 +17,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"))
-	conformancetest.APIServer(t, trial.Options{Config: srv.Config(), Disposable: true}, conformance.Options{})
+	conformancetest.APIServer(t, trial.Options{Config: srv.Config(), Disposable: true, Patience: time.Millisecond}, conformance.Options{})
 	list, err := srv.Client().CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
 	ok(t, err)
 	for i := range list.Items {

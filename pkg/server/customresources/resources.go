@@ -62,10 +62,13 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 }
 
 // Settled returns a handler that waits, before it calls next, until the informer has seen the deletions of definitions
-// that have begun.
+// that have begun. The server's own requests don't wait: a handler of the informer may make them, as policies with
+// parameters do, and the informer has seen a deletion when its handlers return.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r.barrier.settle()
+		if !byServer(req.Context()) {
+			r.barrier.settle()
+		}
 		next.ServeHTTP(w, req)
 	})
 }

@@ -41,7 +41,13 @@ type Options struct {
 	AuditLog string
 	// Disposable says that nothing else uses the server. Cases that could harm others are skipped without it.
 	Disposable bool
+	// Patience is how long the run waits at its end for the server's controllers to finish one more namespace, before it
+	// finishes the empty namespaces itself. 0 stands for DefaultPatience. A server without controllers needs less.
+	Patience time.Duration
 }
+
+// DefaultPatience is that of Options.
+const DefaultPatience = 3 * time.Second
 
 // Server is a server under judgement.
 type Server struct {

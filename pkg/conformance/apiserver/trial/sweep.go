@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-const (
-	// patience is how long a sweep waits for the server's controllers to finish one more namespace, before it finishes
-	// the empty namespaces itself: a server may have no such controllers.
-	patience = 3 * time.Second
-	// sweepTimeout bounds a sweep.
-	sweepTimeout = 2 * time.Minute
-)
+// sweepTimeout bounds a sweep.
+const sweepTimeout = 2 * time.Minute
 
 // Close removes what the run may have left, and stops listening. The context may have ended.
 func (s *Server) Close(ctx context.Context) error {
@@ -107,6 +103,7 @@ func (s *Server) empty(ctx context.Context, namespace string) error {
 // no controller does. A namespace with pods isn't empty: their nodes end them first.
 func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 	namespaces := Request{Verb: http.MethodGet, Path: "/api/v1/namespaces", Query: []string{"labelSelector=" + selector}}
+	patience := cmp.Or(s.options.Patience, DefaultPatience)
 	fewest, progress := -1, time.Now()
 	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		list, err := s.do(ctx, namespaces)

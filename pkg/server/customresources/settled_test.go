@@ -1,0 +1,48 @@
+package customresources
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// A user's request waits until a deletion is in effect. The server's own request doesn't: a handler of the informer may
+// make it, and the deletion takes effect after the handler.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason, user string
+		waits              time.Duration
+	}{
+		{"user", "custom resources can't be created any more", "somebody", time.Second},
+		{"server", "the handler would wait for itself", user.APIServerUser, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := New(t.Context(), Hooks{})
+				crd := &apiextensionsv1.CustomResourceDefinition{}
+				crd.Name, crd.ResourceVersion = "things.example.com", "7"
+				r.Observe(crd, false)
+				r.barrier.ends(crd.Name, "8")
+				time.AfterFunc(time.Second, func() { r.Observe(crd, true) })
+
+				began := time.Now()
+				handler := r.Settled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+					if waited := time.Since(began); waited != tc.waits {
+						t.Errorf("%s: want the request to wait for %v, got %v", tc.reason, tc.waits, waited)
+					}
+				}))
+				ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: tc.user})
+				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", http.NoBody))
+				synctest.Wait()
+			})
+		})
+	}
+}
