@@ -256,8 +256,13 @@ func policyTests() []trial.Test {
 		{
 			ID: "policy.params.missingDenied", Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
 			Run: func(t *trial.T) {
-				enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
-				eventuallyRefused(t, t.ConfigMap("a", "key", "good"), "no params found")
+				limits := enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
+				// A second binding, whose parameter exists, shows that the parameters are known.
+				t.Create(limits, limit(t, limits, "there", "good")).OK()
+				there := t.Binding(t.Object(trial.Policies, t.Name("p")), "Deny").With("metadata.name", t.Name("there"))
+				t.Create(trial.Bindings, there.With("spec.paramRef", trial.Object{"name": "there", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})).OK()
+				eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good", "no params found")
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "no params found")
 			},
 		},
 		{
@@ -373,12 +378,15 @@ func limit(t *trial.T, limits trial.Resource, name, wanted string) trial.Object 
 	return t.Object(limits, name).With("spec", trial.Object{"wanted": wanted})
 }
 
-// eventuallyRefused returns when a ConfigMap is refused with words. A server learns of parameters after they are stored.
-func eventuallyRefused(t *trial.T, o trial.Object, words string) {
-	t.Eventually("a refusal with "+words, paramTimeout, func() string {
+// eventuallyRefused returns when a ConfigMap is refused with any of the words. A server learns of parameters after they
+// are stored.
+func eventuallyRefused(t *trial.T, o trial.Object, words ...string) {
+	t.Eventually("a refusal with "+strings.Join(words, " or "), paramTimeout, func() string {
 		a := t.Create(trial.ConfigMaps, o, "dryRun=All")
-		if a.Code == http.StatusUnprocessableEntity && strings.Contains(a.Object.Text("message"), words) {
-			return ""
+		for _, w := range words {
+			if a.Code == http.StatusUnprocessableEntity && strings.Contains(a.Object.Text("message"), w) {
+				return ""
+			}
 		}
 		return fmt.Sprintf("the answer is %d %s", a.Code, a.Object.Text("message"))
 	})
