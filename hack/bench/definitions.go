@@ -13,16 +13,16 @@ import (
 
 // measureDefinitions measures two things: starts with and without the custom resource definitions of a large project,
 // by turns; and creating the definitions on a running server by requests.
-func measureDefinitions(ctx context.Context, t *table, server *miniapitest.Server, rounds int) error {
+func measureDefinitions(ctx context.Context, t *table, e engine, server *miniapitest.Server, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // the folder is temporary
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	with := miniapitest.WithCRDs(folder)
 	var first, later, without, more []float64
 	measure := func(figures *[]float64, options ...miniapitest.Option) error {
-		server, took, err := startServer(ctx, options...)
+		server, took, err := e.start(ctx, options...)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
-// Command bench measures miniapi: in this process, as in a test, and as "miniapi serve". If KUBEBUILDER_ASSETS is set,
-// the command measures the kube-apiserver and etcd of that folder with the same clients, and prints the ratio of their
-// figures to miniapi's. To measure a single function, use the packages' own benchmarks: "make benchmarks".
+// Command bench measures miniapi: the servers of tests, in a process of their own and in this one, and "miniapi serve".
+// If KUBEBUILDER_ASSETS is set, the command measures the kube-apiserver and etcd of that folder with the same clients, and
+// prints the ratio of their figures to miniapi's. To measure a single function, use the packages' own benchmarks: "make
+// benchmarks".
 package main
 
 import (
@@ -13,6 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/program"
 )
 
 func main() {
@@ -27,37 +30,42 @@ func main() {
 func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
 	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
-	first := flag.Bool("first", false, "measure the start of this process's first server alone; what the bench itself runs")
-	only := flag.String("only", "", "measure one part alone: edits, trace, process, extensions, reference, servers, or new, which isn't measured otherwise")
+	first := flag.String("first", "", "measure the first start of a server in this process alone, with this engine: fixture, servers or envtest; the bench itself runs this")
+	only := flag.String("only", "", "measure one part alone: edits, trace, process, extensions, reference, fixture, servers, packages or new; the last two aren't measured otherwise")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
-	if *first {
-		return measureFirst(ctx)
+	if *first != "" {
+		return holdFirst(ctx, *first)
 	}
 	path, err := filepath.Abs(*binary)
 	if err != nil {
+		return err
+	}
+	if err := os.Setenv(program.Variable, path); err != nil { // the fixture runs this program
 		return err
 	}
 	table := newTable()
 	measures := []struct {
 		name    string
 		measure func() error
+		asked   bool // the part is measured only if -only names it
 	}{
-		{"edits", func() error { return measureEdit(ctx, table, path, editRounds) }},
-		{"trace", func() error { return measureTrace(ctx, table, path) }},
+		{"edits", func() error { return measureEdit(ctx, table, path, editRounds) }, false},
+		{"trace", func() error { return measureTrace(ctx, table, path) }, false},
 		// Servers in this process come last, because the memory that they leave would slow down the clients.
-		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }},
-		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }},
-		{"reference", func() error { return measureReference(ctx, table) }},
-		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }},
-		// This measurement compiles everything, which takes minutes.
-		{"new", func() error { return measureNew(ctx, table) }},
+		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }, false},
+		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }, false},
+		{"reference", func() error { return measureReference(ctx, table) }, false},
+		{"fixture", func() error { return fixture().measure(ctx, table.miniapi, *rounds) }, false},
+		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }, false},
+		{"packages", func() error { return measurePackages(ctx, table) }, true},
+		{"new", func() error { return measureNew(ctx, table) }, true}, // this compiles everything, which takes minutes
 	}
 	defer table.print(os.Stdout)
 	known := *only == ""
 	for _, part := range measures {
-		if part.name != *only && (*only != "" || part.name == "new") {
+		if part.name != *only && (*only != "" || part.asked) {
 			continue
 		}
 		known = true

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -90,29 +89,14 @@ func (p *process) measure(ctx context.Context, t *table) error {
 	if err := sleep(ctx, idleAfter); err != nil {
 		return err
 	}
-	memory, err := residentMemory(p.command.Process.Pid)
+	memory, err := memoryOf(p.command.Process.Pid, resident)
 	if err != nil {
 		return err
 	}
-	t.miniapi.set(&resident, memory/1e6)
+	t.miniapi.set(&residentIdle, memory/1e6)
 	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
 	if err != nil {
 		return err
 	}
 	return measureLoad(ctx, t.miniapi, config)
-}
-
-// residentMemory returns the resident memory of a process in bytes. It works on Linux only.
-func residentMemory(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(size), " kB"), 64)
-			return kilobytes * 1024, err
-		}
-	}
-	return 0, fmt.Errorf("no VmRSS in the status of process %d", pid)
 }

@@ -21,7 +21,7 @@ type row struct {
 }
 
 func milliseconds(v float64) string { return fmt.Sprintf("%.3g ms", v) }
-func seconds(v float64) string      { return fmt.Sprintf("%.0f s", v) }
+func seconds(v float64) string      { return fmt.Sprintf("%.3g s", v) }
 func perSecond(v float64) string    { return fmt.Sprintf("%.0f /s", v) }
 func megabytes(v float64) string    { return fmt.Sprintf("%.1f MB", v) }
 func times(v float64) string        { return fmt.Sprintf("%.2f", v) }
@@ -29,21 +29,31 @@ func number(v float64) string       { return fmt.Sprintf("%.0f", v) }
 
 // The rows of the table, in its order.
 var (
-	firstStart       = row{name: "start to first request answered, first server of a process", format: milliseconds, target: 80}
+	fixtureFirst     = row{name: "test: start to first request answered, first server of a process", format: milliseconds, target: 150}
+	fixtureLater     = row{name: "the same, later servers", format: milliseconds, target: 45}
+	fixtureStop      = row{name: "stop", format: milliseconds, target: 10}
+	fixtureReset     = row{name: "Reset after 100 objects", format: milliseconds, target: 10}
+	fixtureRestore   = row{name: "Restore of 100 deleted objects", format: milliseconds, target: 10}
+	firstStart       = row{name: "in process: start to first request answered, first server of a process", format: milliseconds, target: 80}
 	laterStart       = row{name: "the same, later servers", format: milliseconds, target: 40}
 	stopTime         = row{name: "stop", format: milliseconds, target: 10}
 	heap             = row{name: "heap of one more idle server", format: megabytes, target: 8}
 	goroutines       = row{name: "goroutines of one more idle server", format: number, target: 120}
 	reset            = row{name: "Reset after 100 objects", format: milliseconds, target: 10}
+	restore          = row{name: "Restore of 100 deleted objects", format: milliseconds, target: 10}
 	definitionsFirst = row{name: "start with 54 definitions of 4.6 MB, first of this content", format: milliseconds, target: 1000}
 	definitionsLater = row{name: "the same, later servers, more than without definitions", format: milliseconds, target: 20}
 	definitionMore   = row{name: "one more definition of 14 kB by a request", format: milliseconds, target: 10}
 	execReady        = row{name: "miniapi serve: exec to ready line", format: milliseconds, target: 200}
-	resident         = row{name: "resident memory when idle", format: megabytes, target: 80}
+	residentIdle     = row{name: "resident memory when idle", format: megabytes, target: 80}
 	extensionFirst   = row{name: "runtime extension: exec to the first call, by a server that discovers it", format: milliseconds, target: 50}
 	extensionCall    = row{name: "call of a runtime hook, more than plain HTTPS, p50", format: milliseconds, target: 0.2}
-	newTime          = row{name: "first test on a new machine, without downloads", format: seconds, target: 1, ofReference: true}
+	newTime          = row{name: "first test on a new machine, without the download of binaries", format: seconds, target: 1, ofReference: true}
 	newProcessor     = row{name: "the same, processor time", format: seconds, target: 1, ofReference: true}
+	offlineTime      = row{name: "first test with a full module cache, without the network", format: seconds, target: 1, ofReference: true}
+	offlineProcessor = row{name: "the same, processor time", format: seconds, target: 1, ofReference: true}
+	packagesTime     = row{name: "20 test processes at once: until all have a server", format: seconds, target: 1, ofReference: true}
+	packagesMemory   = row{name: "proportional memory of these servers when idle", format: megabytes, target: 1, ofReference: true}
 	editTime         = row{name: "edit of a test to its result", format: milliseconds, target: 2, ofReference: true}
 	editProcessor    = row{name: "the same, processor time", format: milliseconds, target: 2, ofReference: true}
 	editFake         = row{name: "edit to result, with the fake clientset = 1", format: times, target: 1.15}
@@ -62,9 +72,11 @@ var (
 	tracedHooks  = row{name: "the same, 3 mutating and 3 validating webhooks", format: times, target: 1.1}
 
 	rows = []*row{
-		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset,
-		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &resident, &extensionFirst, &extensionCall,
-		&newTime, &newProcessor, &editTime, &editProcessor, &editFake, &editMemory,
+		&fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore,
+		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &restore,
+		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &residentIdle, &extensionFirst, &extensionCall,
+		&newTime, &newProcessor, &offlineTime, &offlineProcessor, &packagesTime, &packagesMemory,
+		&editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,
 		&tracedCreate, &tracedHooks,
 	}

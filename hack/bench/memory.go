@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// memory is a measure of a process's memory: a file of the process in /proc, and the line with the measure. It works on
+// Linux only.
+type memory struct{ file, line string }
+
+var (
+	// resident is the memory of a process that is in RAM.
+	resident = memory{"status", "VmRSS:"}
+	// proportional is resident memory, but a page that N processes share counts as 1/N of a page.
+	proportional = memory{"smaps_rollup", "Pss:"}
+)
+
+// memoryOf returns the memory of a process, in bytes.
+func memoryOf(pid int, measure memory) (float64, error) {
+	file := fmt.Sprintf("/proc/%d/%s", pid, measure.file)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(content)) {
+		if size, ok := strings.CutPrefix(line, measure.line); ok {
+			kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(size), " kB"), 64)
+			return kilobytes * 1024, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no line %s", file, measure.line)
+}
+
+// memoryOfDescendants returns the memory of the processes that a process has started, and of those that these have.
+func memoryOfDescendants(pid int, measure memory) (float64, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for _, file := range files {
+		children, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		for _, child := range strings.Fields(string(children)) {
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return 0, err
+			}
+			own, err := memoryOf(pid, measure)
+			if err != nil {
+				return 0, err
+			}
+			below, err := memoryOfDescendants(pid, measure)
+			if err != nil {
+				return 0, err
+			}
+			sum += own + below
+		}
+	}
+	return sum, nil
+}
