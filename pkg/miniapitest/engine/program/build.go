@@ -23,6 +23,9 @@ const (
 	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
 	// third smaller. To debug the server, use package inprocess.
 	smaller = "-ldflags=-s -w"
+	// collect makes the compiler collect garbage less often, which saves a fifth of its processor time. The compilation of
+	// the largest package takes 700 MB instead of 500.
+	collect = "GOGC=400"
 )
 
 // build has the settings of a build of the program.
@@ -128,6 +131,9 @@ func command(ctx context.Context, folder, workspace string, args ...string) *exe
 	// An empty GOFLAGS would make the go command use the flags of "go env -w".
 	goflags := strings.Join(append([]string{"-mod=readonly"}, shared(strings.Fields(goEnv(ctx, "GOFLAGS")))...), " ")
 	c.Env = append(os.Environ(), "PWD="+folder, "GOFLAGS="+goflags, "GOWORK="+workspace, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	if os.Getenv("GOGC") == "" {
+		c.Env = append(c.Env, collect)
+	}
 	// After an interrupt, the go command removes its temporary files.
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second

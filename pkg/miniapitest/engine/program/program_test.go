@@ -121,7 +121,7 @@ env)
 	esac
 	exit ;;
 esac
-echo "$* in $PWD with GOFLAGS=$GOFLAGS GOWORK=$GOWORK" >> %s
+echo "$* in $PWD with GOFLAGS=$GOFLAGS GOWORK=$GOWORK GOGC=$GOGC" >> %s
 case "$1" in
 mod) echo '{"Dir": "%s"}' ;;
 build)
@@ -153,6 +153,7 @@ func write(t *testing.T, folder, file, content string) {
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")
+	t.Setenv("GOGC", "50")
 	cache := t.TempDir()
 	write(t, cache, "v1.2.3/"+unfinished+"killed/miniapi", "half")
 	var asking sync.WaitGroup
@@ -167,7 +168,7 @@ func TestOfVersion(t *testing.T) {
 		}()
 	}
 	asking.Wait()
-	got, settings := calls(), "with GOFLAGS=-mod=readonly -trimpath GOWORK=off"
+	got, settings := calls(), "with GOFLAGS=-mod=readonly -trimpath GOWORK=off GOGC=50"
 	if len(got) != 2 || !strings.HasPrefix(got[0], "mod download -json "+module+"@v1.2.3 in "+cache) || !strings.HasSuffix(got[0], settings) ||
 		!strings.HasPrefix(got[1], "build -v -ldflags=-s -w -o "+cache) || strings.Contains(got[1], "in "+cache) || !strings.HasSuffix(got[1], settings) {
 		t.Errorf("want one build in the module cache, got %q", got)
@@ -310,6 +311,7 @@ func TestProgress(t *testing.T) {
 func TestOfCheckout(t *testing.T) {
 	calls := fakeGo(t, `echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-buildvcs=false")
+	t.Setenv("GOGC", "")
 	cache, checkout := t.TempDir(), t.TempDir()
 	for _, file := range []string{"go.mod", "go.sum", "go.work", "cmd/miniapi/main.go", "pkg/a/a.go", "pkg/a/a_test.go", "pkg/a/testdata/x.yaml"} {
 		write(t, checkout, file, "")
@@ -338,7 +340,7 @@ func TestOfCheckout(t *testing.T) {
 		}
 		earlier = got
 	}
-	if got := calls()[0]; !strings.HasPrefix(got, "build -v -ldflags=-s -w -o ") || !strings.HasSuffix(got, "./cmd/miniapi in "+checkout+" with GOFLAGS=-mod=readonly GOWORK="+checkout+"/go.work") {
+	if got := calls()[0]; !strings.HasPrefix(got, "build -v -ldflags=-s -w -o ") || !strings.HasSuffix(got, "./cmd/miniapi in "+checkout+" with GOFLAGS=-mod=readonly GOWORK="+checkout+"/go.work GOGC=400") {
 		t.Errorf("want a build in the checkout, got %q", got)
 	}
 }
