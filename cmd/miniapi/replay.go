@@ -2,17 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
@@ -60,7 +54,7 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 	}
 	results, err := replay.Run(ctx, dir, target, o.update)
 	if err != nil {
-		return err
+		return o.trust.explain(err)
 	}
 	different := 0
 	for _, r := range results {
@@ -78,34 +72,4 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 		return fmt.Errorf("%d of %d responses are different: --update writes them into the files", different, len(results))
 	}
 	return nil
-}
-
-// trustOptions are the flags that say how the certificate of a webhook is verified.
-type trustOptions struct {
-	ca       string
-	insecure bool
-}
-
-func (o *trustOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ca, "ca", "", "`File` with the authority of the webhook's certificate, in PEM. By default, the system's authorities.")
-	flags.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Accept any certificate of the webhook.")
-}
-
-// callTimeout limits a call of a webhook. API servers allow no longer timeout.
-const callTimeout = 30 * time.Second
-
-// client returns an HTTP client that verifies the webhook's certificate by the flags.
-func (o *trustOptions) client() (*http.Client, error) {
-	config := &tls.Config{InsecureSkipVerify: o.insecure}
-	if o.ca != "" {
-		pem, err := os.ReadFile(o.ca)
-		if err != nil {
-			return nil, fmt.Errorf("--ca: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--ca %s: must have certificates in PEM", o.ca)
-		}
-	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}, Timeout: callTimeout}, nil
 }

@@ -2,18 +2,21 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -28,19 +31,27 @@ import (
 // reviewOptions are the flags of "miniapi review".
 type reviewOptions struct {
 	file, old      string
+	patch          string
 	operation      string
+	collection     bool
 	subresource    string
-	as             string
-	asGroups       []string
-	dryRun         bool
+	name           string
+	namespace      string
+	as             rest.ImpersonationConfig
+	asExtra        []string
+	request        review.Options
 	reviewVersion  string
 	validating     bool
 	webhookVersion string
+	timeout        time.Duration
 	apply          []string
 	output         string
 	url            string
 	trust          trustOptions
 }
+
+// unset is the value of --grace-period that leaves the period to the server, as in kubectl.
+const unset = -1
 
 func newReviewCommand() *cobra.Command {
 	o := &reviewOptions{}
@@ -55,25 +66,41 @@ With --url, the review is sent to a webhook. The command prints its response, an
 makes of it: whether the uid and the version are right, whether the patch applies, and whether
 the object is valid then. The exit code is 1 if not.`,
 		Example: `  miniapi review -f pod.yaml
-  miniapi review -f new.yaml --old old.yaml --operation UPDATE --as jane
+  miniapi review -f new.yaml --old old.yaml --as jane
   miniapi review -f deployment.yaml --operation UPDATE --subresource scale
+  miniapi review -f pod.yaml --operation DELETE --grace-period 0
+  miniapi review -f pod.yaml --subresource proxy --name web:8080
   miniapi review -f widget.yaml --apply config/crd --url https://localhost:9443/mutate --ca ca.crt`,
 		Args: cli.UsageArgs(cli.FlagsAlone),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object of the request, or the one that is deleted or connected to.")
+	flags.StringVarP(&o.file, "filename", "f", "", "`File` with the object of the request, or the one that is deleted or connected to, or the patch of --patch. With -, standard input.")
 	flags.StringVar(&o.old, "old", "", "`File` with the object before an update, by default the object itself; or the object whose subresource -f has, such as the Pod of an Eviction.")
-	flags.StringVar(&o.operation, "operation", string(admissionv1.Create), "CREATE, UPDATE, DELETE or CONNECT.")
+	flags.StringVar(&o.operation, "operation", "", "CREATE, UPDATE, DELETE or CONNECT. By default, CREATE, UPDATE with --old, and CONNECT for subresources that are connected to.")
+	flags.BoolVar(&o.collection, "collection", false, "Delete the objects of -f as a collection: each has a review.")
+	flags.StringVar(&o.patch, "patch", "", "Make the request by a patch, which -f has: apply, merge, strategic or json. --old has the object.")
 	flags.StringVar(&o.subresource, "subresource", "", "Subresource of the request, such as scale or status.")
-	flags.StringVar(&o.as, "as", "", "`User` who makes the request. By default, the admin.")
-	flags.StringArrayVar(&o.asGroups, "as-group", nil, "`Group` of the user. May be repeated.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Make the request a dry run.")
+	flags.StringVar(&o.name, "name", "", "Name in the path of a connection, if it isn't that of the object: web:8080, or https:web:8443.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "Namespace of objects that have none. By default, \"default\".")
+	flags.StringVar(&o.as.UserName, "as", "", "`User` who makes the request. By default, the admin.")
+	flags.StringArrayVar(&o.as.Groups, "as-group", nil, "`Group` of the user. May be repeated.")
+	flags.StringVar(&o.as.UID, "as-uid", "", "`UID` of the user.")
+	flags.StringArrayVar(&o.asExtra, "as-user-extra", nil, "Extra `key=value` of the user. May be repeated.")
+	flags.BoolVar(&o.request.DryRun, "dry-run", false, "Make the request a dry run.")
+	flags.StringVar(&o.request.FieldManager, "field-manager", "", "Field manager of the write. By default, none, and miniapi with --patch apply.")
+	flags.StringVar(&o.request.FieldValidation, "field-validation", "", "Field validation of the write: Ignore, Warn or Strict.")
+	flags.BoolVar(&o.request.Force, "force", false, "Take fields from other managers, with --patch apply.")
+	flags.BoolVar(&o.request.Replace, "replace", false, "Update by the object as it is in -f, without the metadata that the server has set, such as the uid.")
+	flags.Int64Var(&o.request.GracePeriod, "grace-period", unset, "Seconds of grace of the deletion. With -1, the server's default.")
+	flags.StringVar(&o.request.PropagationPolicy, "propagation-policy", "", "Propagation policy of the deletion: Background, Foreground or Orphan.")
+	flags.BoolVar(&o.request.Preconditions, "preconditions", false, "Delete the object only with its uid and resource version.")
 	flags.StringVar(&o.reviewVersion, "review-version", "v1", "Version of the review: v1 or v1beta1.")
 	flags.BoolVar(&o.validating, "validating", false, "Make the webhook a validating one. By default, it is a mutating one.")
 	flags.StringVar(&o.webhookVersion, "webhook-version", "", "`Group/version` for which the webhook is registered, to which the object is converted. By default, that of the object.")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "timeoutSeconds of the webhook, which must respond to --url in this time: from 1s to 30s.")
 	flags.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path` before. May be repeated.")
 	flags.StringVarP(&o.output, "output", "o", "json", "Format: json or yaml.")
 	flags.StringVar(&o.url, "url", "", "Send the review to the webhook at this `URL`, and judge its response.")
@@ -81,8 +108,12 @@ the object is valid then. The exit code is 1 if not.`,
 	return cmd
 }
 
-func (o *reviewOptions) run(ctx context.Context, out, errOut io.Writer) error {
-	request, webhook, err := o.request()
+func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
+	request, err := o.asked(in)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	webhook, err := o.webhook()
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -91,85 +122,140 @@ func (o *reviewOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}
 	outcome, err := o.made(ctx, request, webhook, objects, errOut)
+	if unfit := (review.InputError{}); errors.As(err, &unfit) {
+		return cli.UsageError{Err: err}
+	}
 	if err != nil {
 		return err
 	}
 	if o.url == "" {
-		return o.print(out, outcome.Review)
+		return o.print(out, outcome, func(e review.Exchange) []byte { return e.Review })
 	}
-	if outcome.Unreachable == nil {
-		if err := o.print(out, outcome.Response); err != nil {
-			return err
-		}
+	if err := o.print(out, outcome, func(e review.Exchange) []byte { return e.Response }); err != nil {
+		return err
 	}
-	verdict, err := outcome.Judge()
+	for _, warning := range outcome.Warnings {
+		fmt.Fprintf(errOut, "Warning: %s\n", warning)
+	}
+	verdict, err := outcome.Judge(o.timeout)
 	if err == nil {
 		fmt.Fprintln(errOut, verdict)
 	}
+	return o.trust.explain(err)
+}
+
+// patches are the values of --patch.
+func patches() map[string]types.PatchType {
+	return map[string]types.PatchType{
+		"apply": types.ApplyPatchType, "merge": types.MergePatchType, "strategic": types.StrategicMergePatchType, "json": types.JSONPatchType,
+	}
+}
+
+// asked returns the request that the flags describe. in is standard input.
+func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) {
+	request = review.Request{
+		Operation: admissionv1.Operation(strings.ToUpper(o.operation)), Collection: o.collection,
+		Subresource: o.subresource, Name: o.name, Namespace: o.namespace, Options: o.request, As: o.as,
+	}
+	if o.file == "" {
+		return request, errors.New("-f must name a file with the object")
+	}
+	for _, extra := range o.asExtra {
+		key, value, found := strings.Cut(extra, "=")
+		if !found || key == "" {
+			return request, fmt.Errorf("--as-user-extra %q: must be KEY=VALUE", extra)
+		}
+		if request.As.Extra == nil {
+			request.As.Extra = map[string][]string{}
+		}
+		request.As.Extra[key] = append(request.As.Extra[key], value)
+	}
+	if o.old != "" {
+		old, err := loadObjects("--old", o.old, in)
+		if err != nil {
+			return request, err
+		}
+		if len(old) != 1 {
+			return request, fmt.Errorf("--old %s: must have one object, got %d", o.old, len(old))
+		}
+		request.Old = old[0]
+	}
+	if o.patch != "" {
+		if err := o.patched(&request, in); err != nil {
+			return request, err
+		}
+		return request, request.Check()
+	}
+	if request.Objects, err = loadObjects("-f", o.file, in); err != nil {
+		return request, err
+	}
+	return request, request.Check()
+}
+
+// patched reads the patch of a request.
+func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
+	kind, known := patches()[o.patch]
+	if !known {
+		return fmt.Errorf("--patch %q: must be apply, merge, strategic or json", o.patch)
+	}
+	content, err := readFile(o.file, in)
+	if err != nil {
+		return fmt.Errorf("-f: %w", err)
+	}
+	request.Patch = &review.Patch{Type: kind}
+	if request.Patch.Body, err = yaml.YAMLToJSON(content); err != nil {
+		return fmt.Errorf("-f %s: %w", o.file, err)
+	}
+	if kind != types.ApplyPatchType {
+		return nil
+	}
+	request.Options.FieldManager = cmp.Or(request.Options.FieldManager, "miniapi")
+	request.Objects, err = objectsOf("-f", o.file, content)
 	return err
 }
 
-// request returns the request and the webhook that the flags describe.
-func (o *reviewOptions) request() (request review.Request, webhook review.Webhook, err error) {
-	request = review.Request{
-		Operation: admissionv1.Operation(strings.ToUpper(o.operation)), Subresource: o.subresource,
-		User: o.as, Groups: o.asGroups, DryRun: o.dryRun,
-	}
-	webhook = review.Webhook{ReviewVersion: o.reviewVersion, Validating: o.validating}
+// webhook returns the webhook that the flags describe.
+func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
+	webhook = review.Webhook{ReviewVersion: o.reviewVersion, Validating: o.validating, Timeout: o.timeout}
 	switch {
-	case o.file == "":
-		return request, webhook, errors.New("-f must name a file with the object")
 	case o.reviewVersion != "v1" && o.reviewVersion != "v1beta1":
-		return request, webhook, fmt.Errorf("--review-version %q: must be v1 or v1beta1", o.reviewVersion)
+		return webhook, fmt.Errorf("--review-version %q: must be v1 or v1beta1", o.reviewVersion)
 	case o.output != "json" && o.output != "yaml":
-		return request, webhook, fmt.Errorf("--output %q: must be json or yaml", o.output)
-	case o.as == "" && len(o.asGroups) > 0:
-		return request, webhook, errors.New("--as-group: needs --as")
-	}
-	if request.Object, err = loadRequest(o.file); err != nil {
-		return request, webhook, err
-	}
-	if o.old != "" {
-		if request.Old, err = loadOne("--old", o.old); err != nil {
-			return request, webhook, err
-		}
+		return webhook, fmt.Errorf("--output %q: must be json or yaml", o.output)
+	case o.timeout < time.Second || o.timeout > callTimeout || o.timeout%time.Second != 0:
+		return webhook, fmt.Errorf("--timeout %s: must be a number of seconds from 1s to 30s", o.timeout)
 	}
 	if webhook.Version, err = schema.ParseGroupVersion(o.webhookVersion); err != nil {
-		return request, webhook, fmt.Errorf("--webhook-version %q: must be GROUP/VERSION: %w", o.webhookVersion, err)
+		return webhook, fmt.Errorf("--webhook-version %q: must be GROUP/VERSION: %w", o.webhookVersion, err)
 	}
-	if o.url != "" {
-		client, err := o.trust.client()
-		if err != nil {
-			return request, webhook, err
-		}
-		target, err := replay.ToURL(client, o.url)
-		if err != nil {
-			return request, webhook, fmt.Errorf("--url %w", err)
-		}
-		webhook.Answer = func(ctx context.Context, review []byte) (int, []byte, error) { return target(ctx, "", review) }
+	if o.url == "" {
+		return webhook, nil
 	}
-	return request, webhook, request.Check()
+	client, err := o.trust.client()
+	if err != nil {
+		return webhook, err
+	}
+	target, err := replay.ToURL(client, o.url)
+	if err != nil {
+		return webhook, fmt.Errorf("--url %w", err)
+	}
+	webhook.Answer = func(ctx context.Context, query string, review []byte) (int, []byte, error) {
+		return target(ctx, "?"+query, review)
+	}
+	return webhook, nil
 }
 
-// loadOne reads a file with one object of a kind that can be stored.
-func loadOne(flag, file string) (*unstructured.Unstructured, error) {
-	objects, err := manifests.Load(file)
+func loadObjects(flag, name string, in io.Reader) ([]*unstructured.Unstructured, error) {
+	content, err := readFile(name, in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	if len(objects) != 1 {
-		return nil, fmt.Errorf("%s %s: must have one object, got %d", flag, file, len(objects))
-	}
-	return objects[0].Unstructured, nil
+	return objectsOf(flag, name, content)
 }
 
-// loadRequest reads the file of -f, with one object. The object may be of a kind that is never stored, such as a
-// SubjectAccessReview or PodExecOptions.
-func loadRequest(file string) (*unstructured.Unstructured, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("-f: %w", err)
-	}
+// objectsOf returns the objects of a file. They may be of kinds that are never stored, such as a SubjectAccessReview or
+// PodExecOptions.
+func objectsOf(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
 	var objects []*unstructured.Unstructured
 	for {
@@ -179,24 +265,40 @@ func loadRequest(file string) (*unstructured.Unstructured, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("-f %s: %w", file, err)
+			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 		}
-		if len(object.Object) > 0 {
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("%s %s: the object must have apiVersion and kind", flag, name)
+		}
+		if !object.IsList() {
 			objects = append(objects, object)
+			continue
+		}
+		err = object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 		}
 	}
-	switch {
-	case len(objects) != 1:
-		return nil, fmt.Errorf("-f %s: must have one object, got %d", file, len(objects))
-	case objects[0].GetKind() == "" || objects[0].GetAPIVersion() == "":
-		return nil, fmt.Errorf("-f %s: the object must have apiVersion and kind", file)
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s %s: must have an object", flag, name)
 	}
-	return objects[0], nil
+	return objects, nil
 }
 
 // made runs a server, makes the request, and returns the result.
 func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
-	server := disposable{controllers: controllers.Selection{controllers.All}, objects: objects}
+	// Without other controllers, the object before the request stays as the files have it.
+	selection := controllers.Selection{"serviceaccount-controller", "clusterrole-aggregation-controller"}
+	if len(objects) > 0 {
+		selection = append(selection, "resourcequota-controller") // without it, a quota is not in force
+	}
+	server := disposable{controllers: selection, objects: objects}
 	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
 		var err error
 		outcome, err = review.Do(ctx, config, request, webhook)
@@ -205,21 +307,32 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints a body in the format of the flags if the body is JSON. Otherwise it prints the body unchanged.
-func (o *reviewOptions) print(out io.Writer, body []byte) error {
-	var text []byte
-	var indented bytes.Buffer
-	switch {
-	case json.Indent(&indented, bytes.TrimSpace(body), "", "  ") != nil:
-		text = append(bytes.TrimSpace(body), '\n')
-	case o.output == "yaml":
-		var err error
-		if text, err = yaml.JSONToYAML(body); err != nil {
+// print prints a body of each exchange. A body in JSON gets the format of the flags, and another is printed unchanged.
+func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
+	printed := false
+	for _, exchange := range outcome.Exchanges {
+		body := bytes.TrimSpace(of(exchange))
+		if len(body) == 0 {
+			continue
+		}
+		text := append(bytes.Clone(body), '\n')
+		var indented bytes.Buffer
+		if json.Indent(&indented, body, "", "  ") == nil {
+			text = append(indented.Bytes(), '\n')
+			if o.output == "yaml" {
+				var err error
+				if text, err = yaml.JSONToYAML(body); err != nil {
+					return err
+				}
+			}
+		}
+		if printed && o.output == "yaml" {
+			text = append([]byte("---\n"), text...)
+		}
+		printed = true
+		if _, err := out.Write(text); err != nil {
 			return err
 		}
-	default:
-		text = append(indented.Bytes(), '\n')
 	}
-	_, err := out.Write(text)
-	return err
+	return nil
 }

@@ -1,127 +1,235 @@
 package review
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"path"
+	"slices"
+	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 )
 
 // maker prepares the server for a request, and makes the request.
 type maker struct {
 	Request
+	target
+
 	admin, user kubernetes.Interface
-	// main is the object of the resource. It differs from Object if Object is that of a subresource.
-	main    *unstructured.Unstructured
-	mapping *meta.RESTMapping
+	// username is the name of the user that makes the request.
+	username string
+	warnings warnings
+	// main is the object of the resource. It differs from the request's object if that is of a subresource, and is nil if
+	// no such object is known.
+	main *unstructured.Unstructured
+	// namespace and name are those in the path of the request.
+	namespace, name string
 }
 
-func newMaker(config *rest.Config, request Request) (*maker, error) {
-	m := &maker{Request: request, main: request.Object}
-	if request.Old != nil {
-		m.main = request.Old
-	}
+func newMaker(ctx context.Context, config *rest.Config, request Request, webhook Webhook) (*maker, error) {
+	m := &maker{Request: request}
 	var err error
 	if m.admin, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	as := rest.CopyConfig(config)
-	as.Impersonate.UserName, as.Impersonate.Groups = request.User, request.Groups
+	as.Impersonate, as.WarningHandler = request.As, &m.warnings
 	if m.user, err = kubernetes.NewForConfig(as); err != nil {
 		return nil, err
 	}
-	groups, err := restmapper.GetAPIGroupResources(m.admin.Discovery())
+	self, err := m.user.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
-	gvk := m.main.GroupVersionKind()
-	if m.mapping, err = restmapper.NewDiscoveryRESTMapper(groups).RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-		return nil, fmt.Errorf("%w: --apply has the definitions of custom resources", err)
+	m.username = self.Status.UserInfo.Username
+	_, lists, err := m.admin.Discovery().ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // the other groups count
+		return nil, err
 	}
-	for _, object := range []*unstructured.Unstructured{request.Object, request.Old} {
-		if object != nil && m.namespaced() && object.GetNamespace() == "" {
-			object.SetNamespace(metav1.NamespaceDefault)
-		}
+	served := newCatalog(lists)
+	if m.target, err = request.target(served); err != nil {
+		return nil, err
 	}
-	return m, nil
+	if versions := served.versions(m.served); !webhook.Version.Empty() && !oneOf(webhook.Version.String(), versions) {
+		return nil, unfit("--webhook-version %q: %s is served in %s", webhook.Version, m.served, strings.Join(versions, ", "))
+	}
+	if err := m.decide(m.target); err != nil {
+		return nil, err
+	}
+	if err := m.Options.check(m); err != nil {
+		return nil, err
+	}
+	return m, m.locate()
 }
 
-func (m *maker) namespaced() bool { return m.mapping.Scope.Name() == meta.RESTScopeNameNamespace }
+// applies tells whether the request applies a configuration.
+func (m *maker) applies() bool { return m.Patch != nil && m.Patch.applies() }
 
-// path returns the path of the resource. With elements, it is the path of an object or of a subresource.
-func (m *maker) path(elements ...string) string {
-	gvr := m.mapping.Resource
-	parts := []string{"/apis", gvr.Group, gvr.Version}
-	if gvr.Group == "" {
-		parts = []string{"/api", gvr.Version}
+// locate finds the object, and its name and namespace.
+func (m *maker) locate() error {
+	named := m.Old
+	if named == nil {
+		named = m.Objects[0]
 	}
-	if m.namespaced() {
-		parts = append(parts, "namespaces", m.main.GetNamespace())
+	if m.stored != nil {
+		m.main = named
 	}
-	return path.Join(append(append(parts, gvr.Resource), elements...)...)
+	for _, object := range append(m.Objects[:len(m.Objects):len(m.Objects)], m.Old) {
+		if object != nil && m.namespaced && object.GetNamespace() == "" && !m.connects() {
+			object.SetNamespace(cmp.Or(m.Namespace, metav1.NamespaceDefault))
+		}
+	}
+	m.name = cmp.Or(m.Name, named.GetName())
+	if m.namespaced {
+		m.namespace = cmp.Or(named.GetNamespace(), m.Namespace, metav1.NamespaceDefault)
+		if m.main != nil {
+			m.main.SetNamespace(m.namespace)
+		}
+	}
+	created := m.Operation == admissionv1.Create && m.subresource == ""
+	if m.name == "" && named.GetGenerateName() == "" && !(created && m.nameless()) {
+		if m.connects() {
+			return unfit("--name: must name the object that is connected to, or --old must have it")
+		}
+		return unfit("the %s must have metadata.name", named.GetKind())
+	}
+	return nil
+}
+
+// nameless tells whether the server answers objects of the resource without storing them, as TokenReviews.
+func (m *maker) nameless() bool { return !slices.Contains(m.verbs, "get") }
+
+// path returns the path of a resource. With elements, it is the path of an object or of a subresource.
+func (m *maker) path(of served, elements ...string) string {
+	parts := []string{"/apis", of.Group, of.Version}
+	if of.Group == "" {
+		parts = []string{"/api", of.Version}
+	}
+	if of.namespaced {
+		parts = append(parts, "namespaces", m.namespace)
+	}
+	return path.Join(append(append(parts, of.Resource), elements...)...)
 }
 
 // object returns the path of the request's object or subresource.
-func (m *maker) object() string { return m.path(m.main.GetName(), m.Subresource) }
+func (m *maker) object() string { return m.path(m.served, m.name, m.subresource) }
 
-// prepare creates the objects that the request needs: the namespace, and the object, unless the request creates it.
+// prepare creates the objects that the request needs: the namespace, and the objects that the request doesn't create.
 func (m *maker) prepare(ctx context.Context) error {
-	if m.namespaced() {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.main.GetNamespace()}}
+	if m.namespaced {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}
 		if _, err := m.admin.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
-	if m.Operation == admissionv1.Create && m.Subresource == "" {
+	if m.main == nil || m.Operation == admissionv1.Create && m.subresource == "" {
 		return nil
 	}
-	before := m.main.DeepCopy()
-	before.SetResourceVersion("")
-	before.SetUID("")
-	created := &unstructured.Unstructured{}
-	err := m.send(ctx, m.admin, "POST", m.path(), before, created)
-	if apierrors.IsAlreadyExists(err) { // --apply has created the object
-		return nil
+	before := []*unstructured.Unstructured{m.main}
+	if m.Collection {
+		before = m.Objects
 	}
-	if err != nil {
-		return err
-	}
-	m.main.SetName(created.GetName())
-	status, found := before.Object["status"]
-	if !found {
-		return nil
-	}
-	// A controller of the server may write the status at the same time.
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, created); err != nil {
+	for _, object := range before {
+		name, err := m.store(ctx, object)
+		if err != nil {
 			return err
 		}
-		created.Object["status"] = status
-		return m.send(ctx, m.admin, "PUT", m.path(m.main.GetName(), "status"), created, nil)
-	})
-	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil // the resource has no subresource status, so the create has stored the status
+		if object == m.main {
+			m.name = cmp.Or(m.Name, name)
+		}
+		object.SetName(name)
 	}
-	return err
+	return nil
+}
+
+// store creates an object as it is before the request, and returns its name.
+func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (string, error) {
+	before, created := given.DeepCopy(), &unstructured.Unstructured{}
+	before.SetResourceVersion("")
+	before.SetUID("")
+	err := m.send(ctx, call{client: m.admin, verb: "POST", path: m.path(*m.stored), body: before}, created)
+	if apierrors.IsAlreadyExists(err) { // --apply has created the object
+		return given.GetName(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	itself := m.path(*m.stored, created.GetName())
+	change := func(at string, set func()) error {
+		// A controller of the server may write the object at the same time.
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			if err := m.send(ctx, call{client: m.admin, verb: "GET", path: itself}, created); err != nil {
+				return err
+			}
+			set()
+			return m.send(ctx, call{client: m.admin, verb: "PUT", path: at, body: created}, nil)
+		})
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return nil // the resource has no subresource status, so the create has stored the status
+		}
+		return err
+	}
+	if finalizers := given.GetFinalizers(); len(finalizers) > 0 && !slices.Equal(finalizers, created.GetFinalizers()) {
+		// A plugin has added others to the new object.
+		if err := change(itself, func() { created.SetFinalizers(finalizers) }); err != nil {
+			return "", err
+		}
+	}
+	if status, found := before.Object["status"]; found {
+		if err := change(path.Join(itself, "status"), func() { created.Object["status"] = status }); err != nil {
+			return "", err
+		}
+	}
+	return created.GetName(), nil
+}
+
+// missing returns a hint for the error of a request whose object doesn't exist.
+func (m *maker) missing(err error) string {
+	if m.main == nil && apierrors.IsNotFound(err) {
+		return ": --old has the object that is there before the request"
+	}
+	return ""
+}
+
+// concerns tells whether a review is of the request. The server's controllers make requests, too.
+func (m *maker) concerns(request *admissionv1.AdmissionRequest) bool {
+	if request.UserInfo.Username != m.username {
+		return false
+	}
+	return !m.Collection || slices.ContainsFunc(m.Objects, func(o *unstructured.Unstructured) bool { return o.GetName() == nameOf(request) })
+}
+
+// nameOf returns the name of the object of a review. A deletion of a collection has it in the object alone.
+func nameOf(request *admissionv1.AdmissionRequest) string {
+	if request.Name != "" {
+		return request.Name
+	}
+	object := &unstructured.Unstructured{}
+	for _, raw := range [][]byte{request.OldObject.Raw, request.Object.Raw} {
+		if len(raw) > 0 && object.UnmarshalJSON(raw) == nil && object.GetName() != "" {
+			return object.GetName()
+		}
+	}
+	return ""
 }
 
 // register creates a webhook configuration that selects only the request.
 func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) error {
-	resource, version := m.mapping.Resource.Resource, m.mapping.Resource.GroupVersion()
-	if m.Subresource != "" {
-		resource += "/" + m.Subresource
+	resource, version := m.Resource, m.GroupVersion()
+	if m.subresource != "" {
+		resource += "/" + m.subresource
 	}
 	policy := admissionregistrationv1.Exact
 	if !webhook.Version.Empty() {
@@ -133,117 +241,43 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationType(m.Operation)},
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{version.Group}, APIVersions: []string{version.Version}, Resources: []string{resource}},
 	}}
+	timeout := ptr.To(int32(webhook.Timeout.Seconds()))
 	object, versions, configurations := metav1.ObjectMeta{Name: "review"}, []string{webhook.ReviewVersion}, m.admin.AdmissionregistrationV1()
 	var err error
 	if webhook.Validating {
 		_, err = configurations.ValidatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: object, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions,
+				Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
 			}},
 		}, metav1.CreateOptions{})
 		return err
 	}
 	_, err = configurations.MutatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: object, Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions,
+			Name: webhookName, ClientConfig: client, Rules: rules, MatchPolicy: &policy, SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: versions, TimeoutSeconds: timeout,
 		}},
 	}, metav1.CreateOptions{})
 	return err
 }
 
-// make makes the request, and returns the error of the request.
-func (m *maker) make(ctx context.Context) error {
-	switch m.Operation {
-	case admissionv1.Create:
-		if m.Subresource != "" {
-			return m.send(ctx, m.user, "POST", m.object(), m.Object, nil)
-		}
-		return m.send(ctx, m.user, "POST", m.path(), m.Object, nil)
-	case admissionv1.Update:
-		body, err := m.updated(ctx)
-		if err != nil {
-			return err
-		}
-		return m.send(ctx, m.user, "PUT", m.object(), body, nil)
-	case admissionv1.Delete:
-		return m.send(ctx, m.user, "DELETE", m.object(), nil, nil)
-	}
-	return m.connect(ctx)
+// warnings keeps those of the server's responses.
+type warnings struct {
+	mu   sync.Mutex
+	kept []string
 }
 
-// connect makes a CONNECT request for the object. If the request's object has the options of the connection, such as
-// PodExecOptions, they become parameters of the request.
-func (m *maker) connect(ctx context.Context) error {
-	options := map[string]any{"stdout": true, "command": "true"}
-	if m.Object.GetKind() != m.main.GetKind() {
-		options = m.Object.Object
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
+	if code != 299 || text == "" {
+		return
 	}
-	subpath, _ := options["path"].(string)
-	request := m.user.Discovery().RESTClient().Post().AbsPath(path.Join(m.object(), subpath))
-	for name, value := range options {
-		switch name {
-		case "apiVersion", "kind", "metadata", "path":
-			continue
-		}
-		values, ok := value.([]any)
-		if !ok {
-			values = []any{value}
-		}
-		for _, v := range values {
-			request.Param(name, fmt.Sprint(v))
-		}
-	}
-	return request.Do(ctx).Error()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = append(w.kept, text)
 }
 
-// updated returns the body of an update request. It has the stored object's metadata that a client must keep. If the
-// subresource has a kind of its own, as scale has, the body also gets the number of replicas from the object.
-func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
-	live := &unstructured.Unstructured{}
-	err := m.send(ctx, m.admin, "GET", m.object(), nil, live)
-	if apierrors.IsMethodNotSupported(err) { // the subresource can't be read, as finalize of a namespace
-		err = m.send(ctx, m.admin, "GET", m.path(m.main.GetName()), nil, live)
-	}
-	if err != nil {
-		return nil, err
-	}
-	body := m.Object.DeepCopy()
-	if body.GetKind() != live.GetKind() {
-		replicas, found, err := unstructured.NestedFieldCopy(body.Object, "spec", "replicas")
-		if err != nil || !found {
-			return nil, fmt.Errorf("the body of %s/%s must be of kind %s, or have spec.replicas, got kind %s", m.mapping.Resource.Resource, m.Subresource, live.GetKind(), body.GetKind())
-		}
-		return live, unstructured.SetNestedField(live.Object, replicas, "spec", "replicas")
-	}
-	body.SetName(live.GetName())
-	body.SetNamespace(live.GetNamespace())
-	body.SetResourceVersion(live.GetResourceVersion())
-	body.SetUID(live.GetUID())
-	body.SetCreationTimestamp(live.GetCreationTimestamp())
-	body.SetGeneration(live.GetGeneration())
-	return body, nil
-}
-
-// send sends a request, and decodes the response.
-func (m *maker) send(ctx context.Context, client kubernetes.Interface, verb, to string, body, into *unstructured.Unstructured) error {
-	request := client.Discovery().RESTClient().Verb(verb).AbsPath(to)
-	if m.DryRun && client == m.user {
-		request.Param("dryRun", metav1.DryRunAll)
-	}
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		request.SetHeader("Content-Type", "application/json").Body(encoded)
-	}
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
-		return err
-	}
-	answer, err := result.Raw()
-	if err != nil || into == nil {
-		return err
-	}
-	return json.Unmarshal(answer, into)
+func (w *warnings) texts() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.kept)
 }

@@ -5,36 +5,47 @@ package review
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
-// operations returns the operations that rules of webhooks can name.
-func operations() []admissionv1.Operation {
-	return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
-}
-
 // Request is the request that is reviewed.
 type Request struct {
+	// Operation is the operation of the request. If it is empty, the other fields decide.
 	Operation admissionv1.Operation
-	// Object is the object of the request, of a deletion or of a connection. Old is the object before an update; by
-	// default, it is equal to Object. If Object is that of a subresource, such as a Scale, an Eviction or
-	// PodExecOptions, Old is the object of the resource.
-	Object, Old *unstructured.Unstructured
-	// Subresource is the subresource of the request, or "".
+	// Objects has the object of the request, of a deletion or of a connection. A Collection may have several. A Patch other
+	// than an apply configuration has none.
+	Objects []*unstructured.Unstructured
+	// Old is the object before an update; by default, it is equal to the object of the request. If the object of the
+	// request is that of a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the resource.
+	Old *unstructured.Unstructured
+	// Collection deletes the objects by one request, which has a review for each of them.
+	Collection bool
+	// Patch, if it isn't nil, makes an update by this patch.
+	Patch *Patch
+	// Subresource is the subresource of the request, or "". It can be empty for objects that only one subresource takes, such
+	// as an Eviction.
 	Subresource string
-	// User and Groups are the user of the request. Without them, the admin makes the request.
-	User   string
-	Groups []string
-	// DryRun turns the request into a dry run.
-	DryRun bool
+	// Name is the name in the path of a connection, which may have a scheme and a port. By default, it is the object's name.
+	Name string
+	// Namespace is the namespace of objects that have none.
+	Namespace string
+	Options   Options
+	// As is the user of the request. Without a name, the admin makes the request.
+	As rest.ImpersonationConfig
+}
+
+// Patch is a patch of an object.
+type Patch struct {
+	Type types.PatchType
+	Body []byte
 }
 
 // Webhook is the webhook that gets the review.
@@ -46,47 +57,74 @@ type Webhook struct {
 	// Version, if set, is the version in the webhook's rules. If it differs from the version of the request, the review
 	// has the object in Version.
 	Version schema.GroupVersion
-	// Answer returns the response to a review. If Answer is nil, the webhook allows the request.
-	Answer func(ctx context.Context, review []byte) (code int, body []byte, err error)
+	// Timeout is the webhook's timeoutSeconds.
+	Timeout time.Duration
+	// Answer returns the response to a review. query is that of the server's call, such as timeout=10s. If Answer is nil, the webhook allows
+	// the request.
+	Answer func(ctx context.Context, query string, review []byte) (code int, body []byte, err error)
 }
 
-// Outcome is the result of the request.
-type Outcome struct {
-	// Review is the AdmissionReview, and Response the body of the response.
-	Review, Response []byte
-	// Unreachable is the error of Webhook.Answer, or nil.
-	Unreachable error
-	// Err is the error of the request, or nil.
-	Err error
-}
+// InputError is the error of flags that don't fit the server or each other. It names the flag.
+type InputError struct{ Err error }
 
-// Check returns an error if the request can't be made.
+func (e InputError) Error() string { return e.Err.Error() }
+func (e InputError) Unwrap() error { return e.Err }
+
+func unfit(format string, args ...any) error { return InputError{fmt.Errorf(format, args...)} }
+
+// Check returns an error if no server can be sent the request. Do also checks the request against its server.
 func (r Request) Check() error {
-	known := false
-	for _, operation := range operations() {
-		known = known || operation == r.Operation
+	if r.Operation != "" && !oneOf(string(r.Operation), operations()) {
+		return unfit("--operation %q: must be CREATE, UPDATE, DELETE or CONNECT", r.Operation)
 	}
-	switch {
-	case !known:
-		return fmt.Errorf("--operation %q: must be one of %v", r.Operation, operations())
-	case r.Operation == admissionv1.Connect && r.Subresource == "":
-		return errors.New("--operation CONNECT: needs --subresource, such as exec")
-	case r.Operation == admissionv1.Create && r.Subresource == "" && r.Old != nil:
-		return errors.New("--old: is for an update: nothing is there before an object is created")
+	if r.Collection && r.Operation != "" && r.Operation != admissionv1.Delete {
+		return unfit("--collection: is for a DELETE, and --operation is %s", r.Operation)
+	}
+	if r.Patch != nil && r.Patch.Type != types.ApplyPatchType && r.Old == nil {
+		return unfit("--patch: needs --old with the object that is patched")
+	}
+	if r.Patch != nil && r.Collection {
+		return unfit("--patch: is for an UPDATE, and --collection for a DELETE")
+	}
+	if r.As.UserName == "" && (len(r.As.Groups) > 0 || len(r.As.Extra) > 0 || r.As.UID != "") {
+		return unfit("--as-group, --as-uid, --as-user-extra: need --as with the user")
+	}
+	return r.sameCollection()
+}
+
+// sameCollection returns an error if the objects are of several collections.
+func (r Request) sameCollection() error {
+	if len(r.Objects) > 1 && !r.Collection {
+		return unfit("-f: must have one object, got %d: --collection deletes several", len(r.Objects))
+	}
+	for _, object := range r.Objects {
+		first := r.Objects[0]
+		if object.GroupVersionKind() != first.GroupVersionKind() || object.GetNamespace() != first.GetNamespace() {
+			return unfit("-f: a collection has objects of one kind in one namespace, got a %s in %q and a %s in %q",
+				first.GetKind(), first.GetNamespace(), object.GetKind(), object.GetNamespace())
+		}
+	}
+	for _, object := range append(r.Objects[:len(r.Objects):len(r.Objects)], r.Old) {
+		if object != nil && r.Namespace != "" && object.GetNamespace() != "" && object.GetNamespace() != r.Namespace {
+			return unfit("--namespace %q: the object is in namespace %q", r.Namespace, object.GetNamespace())
+		}
 	}
 	return nil
 }
 
 // Do makes the request to a server with the credentials of config, and returns the review that the webhook got.
 func Do(ctx context.Context, config *rest.Config, request Request, webhook Webhook) (*Outcome, error) {
-	m, err := newMaker(config, request)
+	if err := request.Check(); err != nil {
+		return nil, err
+	}
+	m, err := newMaker(ctx, config, request, webhook)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("preparing the request: %w", err)
 	}
-	sent, err := listen(webhook)
+	sent, err := listen(webhook, m.concerns)
 	if err != nil {
 		return nil, err
 	}
@@ -94,38 +132,15 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 	if err := m.register(ctx, sent, webhook); err != nil {
 		return nil, fmt.Errorf("registering the webhook: %w", err)
 	}
-	outcome := &Outcome{Err: m.make(ctx)}
-	outcome.Review, outcome.Response, outcome.Unreachable = sent.exchange()
-	if outcome.Review == nil {
+	outcome := &Outcome{Err: m.make(ctx), Warnings: m.warnings.texts()}
+	if outcome.Exchanges, err = sent.all(ctx); err != nil {
+		return nil, err
+	}
+	if len(outcome.Exchanges) == 0 {
 		if outcome.Err == nil {
 			outcome.Err = errors.New("the server calls no webhook for it")
 		}
-		return nil, fmt.Errorf("no review was sent: %w", outcome.Err)
+		return nil, fmt.Errorf("no review was sent: %w%s", outcome.Err, m.missing(outcome.Err))
 	}
 	return outcome, nil
-}
-
-// Judge returns a sentence about the effect of the webhook's response. The error says that the response is wrong, or
-// that the webhook can't be called.
-func (o *Outcome) Judge() (verdict string, err error) {
-	var answer admissionv1.AdmissionReview
-	decoded := json.Unmarshal(o.Response, &answer) == nil && answer.Response != nil
-	patched := decoded && len(answer.Response.Patch) > 0
-	switch {
-	case o.Unreachable != nil:
-		return "", fmt.Errorf("calling the webhook: %w", o.Unreachable)
-	case o.Err == nil && patched:
-		return "allowed: the uid and the version are right, the patch applies, and the object is valid", nil
-	case o.Err == nil:
-		return "allowed: the uid and the version are right, and the object is valid", nil
-	case isDenial(o.Err):
-		return "denied: " + o.Err.Error(), nil
-	case apierrors.IsInvalid(o.Err) && patched:
-		return "", fmt.Errorf("the object isn't valid with the patch: %w", o.Err)
-	case apierrors.IsInvalid(o.Err):
-		return "", fmt.Errorf("the object isn't valid, whatever the webhook answers: %w", o.Err)
-	case isOfWebhook(o.Err):
-		return "", fmt.Errorf("the server refuses the response: %w", o.Err)
-	}
-	return "allowed: the uid and the version are right; the request fails afterwards: " + o.Err.Error(), nil
 }

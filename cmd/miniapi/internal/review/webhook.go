@@ -9,11 +9,13 @@ import (
 	"log" //nolint:depguard // net/http accepts no other type of logger
 	"net"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 )
 
@@ -28,13 +30,23 @@ type listening struct {
 	server  *http.Server
 	served  chan struct{}
 
-	mu               sync.Mutex
-	review, response []byte
-	err              error
+	// concerns selects the reviews that are kept.
+	concerns func(*admissionv1.AdmissionRequest) bool
+
+	exchanges *condition.Variable[exchanges]
 }
 
-// listen starts the webhook on a free port, with a certificate of an authority that it makes.
-func listen(webhook Webhook) (*listening, error) {
+// exchanges are the kept reviews.
+type exchanges struct {
+	kept []Exchange
+	// names has the objects of the reviews, and open the number of those without a response.
+	names map[string]bool
+	open  int
+}
+
+// listen starts the webhook on a free port, with a certificate of an authority that it makes. The webhook allows reviews
+// that don't concern the request, and doesn't keep them.
+func listen(webhook Webhook, concerns func(*admissionv1.AdmissionRequest) bool) (*listening, error) {
 	authority, err := pki.NewAuthority("review")
 	if err != nil {
 		return nil, err
@@ -51,7 +63,10 @@ func listen(webhook Webhook) (*listening, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listening{webhook: webhook, ca: authority.CA(), url: "https://" + listener.Addr().String() + "/", served: make(chan struct{})}
+	l := &listening{
+		webhook: webhook, ca: authority.CA(), url: "https://" + listener.Addr().String() + "/", served: make(chan struct{}),
+		concerns: concerns, exchanges: condition.New(exchanges{names: map[string]bool{}}),
+	}
 	l.server = &http.Server{
 		Handler:   l,
 		ErrorLog:  log.New(io.Discard, "", 0), // the server's response has the error
@@ -76,40 +91,61 @@ func (l *listening) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	answer := l.webhook.Answer
+	var asked admissionv1.AdmissionReview
+	if err := json.Unmarshal(review, &asked); err != nil || asked.Request == nil {
+		http.Error(w, "no AdmissionReview", http.StatusBadRequest)
+		return
+	}
+	answer, keep := l.webhook.Answer, func(Exchange) {}
+	if l.concerns(asked.Request) {
+		keep = l.keep(nameOf(asked.Request))
+	} else {
+		answer = nil
+	}
 	if answer == nil {
 		answer = allow
 	}
-	code, response, err := answer(req.Context(), review)
+	begun := time.Now()
+	code, response, err := answer(req.Context(), req.URL.RawQuery, review)
 	if err != nil {
 		code = http.StatusBadGateway
 	}
-	l.keep(review, response, err)
+	keep(Exchange{Review: review, Response: response, Code: code, Unreachable: err, Took: time.Since(begun)})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(response)
 }
 
-// keep stores the first review. It ignores later ones, which belong to a second call of mutating webhooks or to later
-// requests.
-func (l *listening) keep(review, response []byte, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.review == nil {
-		l.review, l.response, l.err = review, response, err
+// keep returns a function that stores the first review of an object. It ignores later ones, which belong to a second call
+// of mutating webhooks.
+func (l *listening) keep(name string) func(Exchange) {
+	l.exchanges.Update(func(all *exchanges) { all.open++ })
+	return func(e Exchange) {
+		l.exchanges.Update(func(all *exchanges) {
+			all.open--
+			if !all.names[name] {
+				all.names[name] = true
+				all.kept = append(all.kept, e)
+			}
+		})
 	}
 }
 
-// exchange returns the review, the response and the error of the webhook's answer. All are nil if the webhook wasn't
-// called.
-func (l *listening) exchange() (review, response []byte, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.review, l.response, l.err
+// all returns the stored reviews, in the order of the responses. The server may have stopped waiting for a response, so
+// all waits until the calls of Webhook.Answer have ended.
+func (l *listening) all(ctx context.Context) ([]Exchange, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.webhook.Timeout)
+	defer cancel()
+	if err := l.exchanges.Wait(ctx, func(all exchanges) bool { return all.open == 0 }); err != nil {
+		return nil, fmt.Errorf("waiting for the webhook: %w", err)
+	}
+	var kept []Exchange
+	l.exchanges.Read(func(all exchanges) { kept = slices.Clone(all.kept) })
+	return kept, nil
 }
 
 // allow is an answer that allows the request, for reviews of any version.
-func allow(_ context.Context, review []byte) (int, []byte, error) {
+func allow(_ context.Context, _ string, review []byte) (int, []byte, error) {
 	asked := admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(review, &asked); err != nil || asked.Request == nil {
 		return http.StatusBadRequest, []byte("no AdmissionReview"), nil

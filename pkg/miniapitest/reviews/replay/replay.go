@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
 	}
 }
 
-// Target sends a request to a webhook, and returns the status and the body of the response.
+// Target sends a request to a webhook, and returns the status and the body of the response. The path may end with a query.
 type Target func(ctx context.Context, path string, review []byte) (code int, body []byte, err error)
 
 // ToHandler returns the target of a handler in this process.
@@ -93,9 +94,11 @@ func ToURL(client *http.Client, base string) (Target, error) {
 	}
 	return func(ctx context.Context, path string, review []byte) (int, []byte, error) {
 		to := *parsed
+		path, query, _ := strings.Cut(path, "?")
 		if strings.Trim(to.Path, "/") == "" {
 			to.Path = "/" + strings.TrimPrefix(path, "/")
 		}
+		to.RawQuery = cmp.Or(query, to.RawQuery)
 		req, err := newRequest(ctx, to.String(), review)
 		if err != nil {
 			return 0, nil, err

@@ -1,0 +1,119 @@
+package review
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// Options are those of the request, as a client gives them.
+type Options struct {
+	DryRun bool
+	// FieldManager and FieldValidation are for writes.
+	FieldManager, FieldValidation string
+	// Replace sends an update without the metadata that the server has set, such as the resource version.
+	Replace bool
+	// Force is for an apply configuration.
+	Force bool
+	// GracePeriod, if it isn't negative, and PropagationPolicy are for deletions.
+	GracePeriod       int64
+	PropagationPolicy string
+	// Preconditions adds the object's uid and resource version to a deletion.
+	Preconditions bool
+}
+
+// operations returns the operations that rules of webhooks can name.
+func operations() []string {
+	return []string{string(admissionv1.Create), string(admissionv1.Update), string(admissionv1.Delete), string(admissionv1.Connect)}
+}
+
+func oneOf(value string, values []string) bool { return slices.Contains(values, value) }
+
+// check returns an error for an option that doesn't fit the operation, and for a value that an option doesn't allow.
+func (o Options) check(m *maker) error {
+	writes := []string{string(admissionv1.Create), string(admissionv1.Update)}
+	deletes := []string{string(admissionv1.Delete)}
+	for _, option := range []struct {
+		flag       string
+		set        bool
+		operations []string
+		value      string
+		values     []string
+	}{
+		{"--field-manager", o.FieldManager != "" && !m.applies(), writes, o.FieldManager, nil},
+		{"--field-validation", o.FieldValidation != "", writes, o.FieldValidation, []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict}},
+		{"--grace-period", o.GracePeriod >= 0, deletes, "", nil},
+		{"--propagation-policy", o.PropagationPolicy != "", deletes, o.PropagationPolicy, []string{string(metav1.DeletePropagationBackground), string(metav1.DeletePropagationForeground), string(metav1.DeletePropagationOrphan)}},
+		{"--preconditions", o.Preconditions, deletes, "", nil},
+		{"--replace", o.Replace, []string{string(admissionv1.Update)}, "", nil},
+		{"--dry-run", o.DryRun, append(writes, deletes...), "", nil},
+	} {
+		if !option.set {
+			continue
+		}
+		if !oneOf(string(m.Operation), option.operations) {
+			return unfit("%s: is for %s, and the operation is %s", option.flag, orList(option.operations), m.Operation)
+		}
+		if len(option.values) > 0 && !oneOf(option.value, option.values) {
+			return unfit("%s %q: must be %s", option.flag, option.value, orList(option.values))
+		}
+	}
+	switch {
+	case o.Replace && m.Patch != nil:
+		return unfit("--replace: a patch has no such metadata")
+	case o.Force && !m.applies():
+		return unfit("--force: is for --patch apply")
+	case o.Preconditions && m.Collection:
+		return unfit("--preconditions: are for one object, and --collection deletes several")
+	}
+	return nil
+}
+
+// orList joins alternatives for a sentence.
+func orList(values []string) string {
+	if len(values) < 2 {
+		return strings.Join(values, "")
+	}
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
+// query returns the options of a write, as parameters of the URL.
+func (o Options) query() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{"fieldManager": o.FieldManager, "fieldValidation": o.FieldValidation} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if o.DryRun {
+		query.Set("dryRun", metav1.DryRunAll)
+	}
+	if o.Force {
+		query.Set("force", "true")
+	}
+	return query
+}
+
+// deletion returns the options of a deletion, of an object with a uid and a resource version.
+func (o Options) deletion(uid types.UID, resourceVersion string) *metav1.DeleteOptions {
+	options := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
+	if o.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if o.GracePeriod >= 0 {
+		options.GracePeriodSeconds = &o.GracePeriod
+	}
+	if o.PropagationPolicy != "" {
+		options.PropagationPolicy = ptr.To(metav1.DeletionPropagation(o.PropagationPolicy))
+	}
+	if o.Preconditions {
+		options.Preconditions = &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion}
+	}
+	return options
+}

@@ -1,0 +1,163 @@
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+func (p *Patch) applies() bool { return p.Type == types.ApplyPatchType }
+
+// make makes the request, and returns the error of the request.
+func (m *maker) make(ctx context.Context) error {
+	request := call{client: m.user, path: m.object(), query: m.Options.query()}
+	switch {
+	case m.Patch != nil:
+		request.verb, request.content = "PATCH", string(m.Patch.Type)
+		request.encoded = m.Patch.Body
+	case m.Operation == admissionv1.Create:
+		request.verb, request.body = "POST", m.Objects[0]
+		if m.subresource == "" {
+			request.path = m.path(m.served)
+		}
+	case m.Operation == admissionv1.Update:
+		body, err := m.updated(ctx)
+		if err != nil {
+			return err
+		}
+		request.verb, request.body = "PUT", body
+	case m.Operation == admissionv1.Delete:
+		return m.delete(ctx)
+	default:
+		return m.connect(ctx)
+	}
+	return m.send(ctx, request, nil)
+}
+
+// delete deletes the object, or its collection.
+func (m *maker) delete(ctx context.Context) error {
+	request := call{client: m.user, verb: "DELETE", path: m.object()}
+	if m.Collection {
+		request.path = m.path(m.served)
+	}
+	live := &unstructured.Unstructured{}
+	if m.Options.Preconditions {
+		if err := m.send(ctx, call{client: m.admin, verb: "GET", path: m.object()}, live); err != nil {
+			return err
+		}
+	}
+	var err error
+	if request.encoded, err = json.Marshal(m.Options.deletion(live.GetUID(), live.GetResourceVersion())); err != nil {
+		return err
+	}
+	return m.send(ctx, request, nil)
+}
+
+// connect makes a CONNECT request for the object. If the request's object has the options of the connection, such as
+// PodExecOptions, they become parameters of the request.
+func (m *maker) connect(ctx context.Context) error {
+	options := map[string]map[string]any{"exec": {"stdout": true, "command": "true"}, "attach": {"stdout": true}}[m.subresource]
+	if len(m.Objects) > 0 && m.Objects[0].GetKind() == m.kind.Kind {
+		options = m.Objects[0].Object
+	}
+	request := call{client: m.user, verb: "POST", path: m.object(), query: url.Values{}}
+	for name, value := range options {
+		switch name {
+		case "apiVersion", "kind", "metadata":
+			continue
+		case "path":
+			request.path += "/" + strings.TrimPrefix(fmt.Sprint(value), "/")
+			continue
+		}
+		values, ok := value.([]any)
+		if !ok {
+			values = []any{value}
+		}
+		for _, v := range values {
+			request.query.Add(name, fmt.Sprint(v))
+		}
+	}
+	return m.send(ctx, request, nil)
+}
+
+// updated returns the body of an update. It has the metadata of the stored object that a client keeps, unless it replaces
+// the object. If the subresource
+// has another kind than the object, as scale has, it gets the object's replicas.
+func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
+	live, at := &unstructured.Unstructured{}, m.object()
+	if !slices.Contains(m.verbs, "get") { // the subresource can't be read, as finalize of a namespace
+		at = m.path(m.served, m.name)
+	}
+	if err := m.send(ctx, call{client: m.admin, verb: "GET", path: at}, live); err != nil {
+		return nil, err
+	}
+	body := m.Objects[0].DeepCopy()
+	if body.GetKind() != live.GetKind() {
+		replicas, found, err := unstructured.NestedFieldCopy(body.Object, "spec", "replicas")
+		if err != nil || !found {
+			return nil, unfit("-f: an update of %s takes a %s, or an object with spec.replicas, got a %s", m.served, live.GetKind(), body.GetKind())
+		}
+		return live, unstructured.SetNestedField(live.Object, replicas, "spec", "replicas")
+	}
+	body.SetName(live.GetName())
+	body.SetNamespace(live.GetNamespace())
+	if m.Options.Replace {
+		return body, nil
+	}
+	body.SetResourceVersion(live.GetResourceVersion())
+	body.SetUID(live.GetUID())
+	body.SetCreationTimestamp(live.GetCreationTimestamp())
+	body.SetGeneration(live.GetGeneration())
+	return body, nil
+}
+
+// call is a call of the API.
+type call struct {
+	client     kubernetes.Interface
+	verb, path string
+	query      url.Values
+	// body, or else encoded, is the body of the call, of the content type.
+	body    *unstructured.Unstructured
+	encoded []byte
+	content string
+}
+
+// send makes a call, and decodes the response.
+func (m *maker) send(ctx context.Context, c call, into *unstructured.Unstructured) error {
+	request := c.client.Discovery().RESTClient().Verb(c.verb).AbsPath(c.path)
+	for name, values := range c.query {
+		for _, value := range values {
+			request.Param(name, value)
+		}
+	}
+	if c.body != nil {
+		var err error
+		if c.encoded, err = json.Marshal(c.body); err != nil {
+			return err
+		}
+	}
+	if c.encoded != nil {
+		if c.content == "" {
+			c.content = "application/json"
+		}
+		request.SetHeader("Content-Type", c.content).Body(c.encoded)
+	}
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+		return err
+	}
+	answer, err := result.Raw()
+	if err != nil || into == nil {
+		return err
+	}
+	into.Object = nil
+	return json.Unmarshal(answer, into)
+}
