@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 		warning, err string
 	}{{
 		name:   "defaults",
-		reason: "the reference's defaults, but for ServiceAccount",
+		reason: "the defaults are kube-apiserver's, except for ServiceAccount",
 		on:     []string{"NamespaceLifecycle", "ValidatingAdmissionPolicy", "MutatingAdmissionWebhook"},
 		off:    []string{"AlwaysDeny", "ServiceAccount"},
 	}, {
@@ -49,7 +49,7 @@ func TestOptions(t *testing.T) {
 		off:    []string{"ServiceAccount"},
 	}, {
 		name:    "enable what isn't there",
-		reason:  "a plugin of the reference is accepted, and named once",
+		reason:  "a plugin that only kube-apiserver has is accepted, and the warning names it once",
 		args:    []string{"--enable-admission-plugins=JobValidation,JobValidation"},
 		warning: "JobValidation is not part of miniapi",
 	}, {
@@ -69,7 +69,7 @@ func TestOptions(t *testing.T) {
 		err:    `--admission-control: plugin "NamespaceLifeCycle" is unknown`,
 	}, {
 		name:    "deprecated list of what isn't there",
-		reason:  "a plugin of the reference is accepted, and named",
+		reason:  "a plugin that only kube-apiserver has is accepted, and the warning names it",
 		args:    []string{"--admission-control=JobValidation,AlwaysAdmit"},
 		on:      []string{"AlwaysAdmit"},
 		warning: "JobValidation is not part of miniapi",
@@ -115,7 +115,7 @@ func TestOptions(t *testing.T) {
 		err:    filepath.Join(dir, "bad.yaml") + " is not an admission configuration: strict decoding error: unknown field \"plugin\"",
 	}, {
 		name:   "configuration of a plugin is missing",
-		reason: "the library would end the process at this",
+		reason: "k8s.io/apiserver would end the process for this file",
 		args:   []string{"--admission-control-config-file=" + file("dangling.yaml", header+"plugins:\n- name: PodSecurity\n  path: nothing.yaml\n")},
 		err:    "plugin PodSecurity: open " + filepath.Join(dir, "nothing.yaml"),
 	}}
@@ -303,7 +303,7 @@ func TestConfiguration(t *testing.T) {
 		want:    map[string][2]string{},
 	}, {
 		name:    "renamed",
-		reason:  "the library knows today's name alone",
+		reason:  "k8s.io/apiserver knows only the current name",
 		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1alpha1, kind: WebhookAdmission, kubeConfigFile: k}}\n",
 		want:    map[string][2]string{"A": {renamed, "c.yaml"}},
 	}, {
@@ -323,17 +323,17 @@ func TestConfiguration(t *testing.T) {
 		want:    map[string][2]string{"ImagePolicyWebhook": {"imagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of another kind",
-		reason:  "the library never checked the version",
+		reason:  "k8s.io/apiserver doesn't check the version",
 		content: "apiVersion: v1\nkind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nkind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a version",
-		reason:  "the library never checked the kind",
+		reason:  "k8s.io/apiserver doesn't check the kind",
 		content: "apiVersion: v1\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a kind",
-		reason:  "the library never checked the version",
+		reason:  "k8s.io/apiserver doesn't check the version",
 		content: "kind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"kind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {

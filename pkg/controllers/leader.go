@@ -34,7 +34,7 @@ func (s *Set) lead() error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("the host of this server has no name: %w", err)
+		return fmt.Errorf("reading the name of this host, for the Lease %s: %w", leaseName, err)
 	}
 	client, err := coordinationv1client.NewForConfig(s.env.ConfigOf(User))
 	if err != nil {

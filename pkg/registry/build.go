@@ -14,7 +14,8 @@ type APIGroup struct {
 	Name string
 	// Versions are the versions that serve a resource, in order of preference.
 	Versions []schema.GroupVersion
-	// Storage has the storages by version and by resource. Subresources have the form "resource/subresource".
+	// Storage maps each version to its resources, and each resource to its storage. A subresource is written
+	// "resource/subresource".
 	Storage map[string]map[string]rest.Storage
 }
 
@@ -54,7 +55,7 @@ func (t *Table) Stores(deps Dependencies) *Stores {
 func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
-		return nil, fmt.Errorf("there is no row for %s", resource)
+		return nil, fmt.Errorf("the table of kinds has no resource %s", resource)
 	}
 	return s.open(k)
 }
@@ -64,7 +65,7 @@ func (s *Stores) Of(resource schema.GroupResource) (*Storage, error) {
 func (s *Stores) Served(resource schema.GroupResource) (map[string]rest.Storage, error) {
 	k := s.table.Row(resource)
 	if k == nil {
-		return nil, fmt.Errorf("there is no row for %s", resource)
+		return nil, fmt.Errorf("the table of kinds has no resource %s", resource)
 	}
 	return s.serve(k)
 }

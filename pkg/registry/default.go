@@ -56,7 +56,7 @@ func sameShape(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	}
 	seen[pair] = true
 	if a.Kind() != b.Kind() {
-		return fmt.Errorf("%s is a %s, %s a %s", a, a.Kind(), b, b.Kind())
+		return fmt.Errorf("type %s is a %s, and type %s is a %s", a, a.Kind(), b, b.Kind())
 	}
 	switch a.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -69,19 +69,19 @@ func sameShape(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	case reflect.Struct:
 		return sameFields(a, b, seen)
 	case reflect.Array, reflect.Chan, reflect.Func, reflect.Interface:
-		return fmt.Errorf("%s is not %s", a, b)
+		return fmt.Errorf("type %s isn't the same as %s", a, b)
 	}
 	return nil
 }
 
 func sameFields(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	if a.NumField() != b.NumField() {
-		return fmt.Errorf("%s has %d fields, %s %d", a, a.NumField(), b, b.NumField())
+		return fmt.Errorf("type %s has %d fields, and type %s has %d", a, a.NumField(), b, b.NumField())
 	}
 	for i := range a.NumField() {
 		f, g := a.Field(i), b.Field(i)
 		if f.Name != g.Name || f.Offset != g.Offset {
-			return fmt.Errorf("%s has field %s where %s has %s", a, f.Name, b, g.Name)
+			return fmt.Errorf("type %s has the field %s where type %s has %s", a, f.Name, b, g.Name)
 		}
 		if err := sameShape(f.Type, g.Type, seen); err != nil {
 			return err

@@ -72,7 +72,7 @@ func fieldPathOf[T any](path string) fieldPath {
 		}
 		field, ok := t.FieldByName(name)
 		if !ok {
-			utilruntime.Must(fmt.Errorf("%s has no %s", t, name))
+			utilruntime.Must(fmt.Errorf("gated field %q: type %s has no field %s", path, t, name))
 		}
 		fields, t = append(fields, field.Index...), field.Type
 	}

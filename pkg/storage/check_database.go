@@ -91,14 +91,14 @@ func (c *databaseContent) add(bucket, key, value []byte) {
 // version.
 func (c *databaseContent) checkOrigin() error {
 	if c.members > 1 {
-		return fmt.Errorf("it belongs to a cluster of %d etcd servers, and this etcd is a single server", c.members)
+		return fmt.Errorf("the database belongs to a cluster of %d etcd servers, and this server runs etcd alone", c.members)
 	}
 	if c.version == "" {
 		return nil
 	}
 	written, err := utilversion.ParseGeneric(c.version)
 	if err != nil {
-		return fmt.Errorf("it names no version of etcd: %q", c.version)
+		return fmt.Errorf("the stored version of etcd is %q, and must have the form MAJOR.MINOR.PATCH", c.version)
 	}
 	if known := utilversion.MustParseGeneric(version.Version); written.Major() != known.Major() || written.Minor() > known.Minor() {
 		return fmt.Errorf("written by etcd %s, and this etcd is %s", written, known)

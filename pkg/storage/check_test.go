@@ -168,7 +168,7 @@ func TestDamagedData(t *testing.T) {
 		}), "a cluster of 2 etcd servers"},
 		{"database of a newer etcd", "an older etcd doesn't know the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and this etcd is 3."},
 		{"database of another etcd", "etcd 3 doesn't know the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and this etcd is 3."},
-		{"database of no etcd", "versions have numbers", ofVersion("new"), `it names no version of etcd: "new"`},
+		{"database of no etcd", "versions have numbers", ofVersion("new"), `the stored version of etcd is "new"`},
 		{"database of an older etcd", "etcd converts the format", ofVersion("3.6.0"), ""},
 
 		{"log with a broken record", "each record has a checksum", editedLog(func(b []byte, _ int) []byte { return overwritten(100_000, 50, 0xa5)(b) }), "crc mismatch"},

@@ -62,7 +62,7 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 		return nil, err
 	}
 	if snapshot == 0 && !folder.holder.Temporary {
-		if err := found(ctx, cfg, trap); err != nil {
+		if err := firstStart(ctx, cfg, trap); err != nil {
 			return nil, err
 		}
 	}
@@ -77,12 +77,12 @@ func startServer(ctx context.Context, folder *Folder, trap *trap, logger *zap.Lo
 	return server, nil
 }
 
-// found makes the first start of a data folder. It runs etcd until a snapshot contains the member's own membership,
+// firstStart makes the first start of a data folder. It runs etcd until a snapshot contains the member's own membership,
 // and stops it. A later start finds the membership in the snapshot, and can campaign at once.
 //
 // Without the snapshot, the member would campaign while raft still has to read the membership from the log. etcd
 // may drop these log entries from memory at the same time, and raft then panics.
-func found(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
+func firstStart(ctx context.Context, cfg config.ServerConfig, trap *trap) error {
 	cfg.SnapshotCount = 1
 	server, err := runServer(ctx, cfg, trap)
 	if err != nil {

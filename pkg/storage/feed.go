@@ -167,7 +167,7 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 		kind = watch.Added
 	}
 	if stored == nil {
-		return watch.Event{}, fmt.Errorf("the deleted object is unknown")
+		return watch.Event{}, errors.New("the event of a deletion doesn't have the deleted object")
 	}
 	object, err := f.object(ctx, stored, e.Kv.ModRevision)
 	if err != nil {

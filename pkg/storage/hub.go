@@ -30,14 +30,14 @@ type hub struct {
 	clientv3.Watcher // the watcher of etcd's own client
 	store            mvcc.WatchableKV
 
-	mu      sync.Mutex
-	began   int64 // the hub has seen all events after this revision
-	hidden  int64 // events up to this revision can't be watched
-	log     eventLog
-	watches hubWatches
-	needs   map[string]int64 // for keys with which watches begin: the revision that these watches must be told
-	older   bool             // whether etcd's own watcher has been used
-	lost    bool             // whether the hub has missed events: new watches then go to etcd's own watcher
+	mu        sync.Mutex
+	began     int64 // the hub has seen all events after this revision
+	hidden    int64 // events up to this revision can't be watched
+	log       eventLog
+	watches   hubWatches
+	needs     map[string]int64 // for keys with which watches begin: the revision that these watches must be told
+	innerUsed bool             // whether etcd's own watcher has been used
+	lost      bool             // whether the hub has missed events: new watches then go to etcd's own watcher
 
 	life    context.Context
 	end     context.CancelFunc
@@ -138,7 +138,7 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 		return refusal
 	}
 	if op.IsCreatedNotify() || op.IsFilterPut() || op.IsFilterDelete() || !h.join(w) {
-		h.older = true
+		h.innerUsed = true
 		return h.Watcher.Watch(withoutValues{ctx}, key, opts...)
 	}
 	h.running.Go(func() {
@@ -203,9 +203,9 @@ func (h *hub) replay(w *hubWatch) bool {
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
 	h.mu.Lock()
-	older := h.older
+	innerUsed := h.innerUsed
 	h.mu.Unlock()
-	if !older {
+	if !innerUsed {
 		return nil
 	}
 	return h.Watcher.RequestProgress(withoutValues{ctx})

@@ -205,7 +205,7 @@ func TestFirstReadIsFresh(t *testing.T) {
 	}
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
-	if m.hub.older {
+	if m.hub.innerUsed {
 		t.Error("a cache has begun with a watch of etcd's own")
 	}
 }

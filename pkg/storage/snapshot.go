@@ -48,7 +48,7 @@ func (c Change) Exists() bool { return c.from.revision != 0 }
 func (m *Member) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
 	entries, err := readKeys(ctx, m.client, prefix)
 	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
+		return nil, fmt.Errorf("reading the keys below %s for a snapshot: %w", prefix, err)
 	}
 	return &Snapshot{prefix, entries}, nil
 }
@@ -69,7 +69,7 @@ func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (ma
 func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 	current, err := readKeys(ctx, m.client, s.prefix)
 	if err != nil {
-		return nil, fmt.Errorf("comparing with a snapshot: %w", err)
+		return nil, fmt.Errorf("comparing the keys below %s with a snapshot: %w", s.prefix, err)
 	}
 	var changes []Change
 	for key, is := range current {

@@ -49,10 +49,10 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 		})
 		seen[verdict.Reason]++
 		if matches != (matched != nil) || (err != nil) != (verdict.Reason == trace.MatchFailed) {
-			t.Fatalf("the library matches: %t, error %v; the explanation is %+v\nconstraints %+v\nrequest %+v", matches, err, verdict, resources, attributes)
+			t.Fatalf("k8s.io/apiserver matches: %t, error %v; the explanation is %+v\nconstraints %+v\nrequest %+v", matches, err, verdict, resources, attributes)
 		}
 		if matched != nil && (matched.Resource != resource || matched.Kind != kind) {
-			t.Fatalf("the library matches %v %v, the explanation %v %v", resource, kind, matched.Resource, matched.Kind)
+			t.Fatalf("k8s.io/apiserver matches %v %v, the explanation %v %v", resource, kind, matched.Resource, matched.Kind)
 		}
 	}
 	for _, reason := range []trace.Reason{

@@ -31,13 +31,13 @@ import (
 // static manifests with webhooks.
 type plugin struct {
 	*admission.Handler
-	newLibrary func(sourceFactory) (library, error)
-	configured bool
+	newAPIServerPlugin func(sourceFactory) (apiserverPlugin, error)
+	configured         bool
 	// settings are the calls of the initializers, in their order. They are repeated on k8s.io/apiserver's plugin
 	// when it is made.
-	settings []func(library)
+	settings []func(apiserverPlugin)
 	// initialized makes k8s.io/apiserver's plugin at its first call, and returns it.
-	initialized func() (library, error)
+	initialized func() (apiserverPlugin, error)
 
 	newSource sourceFactory
 	informers informers.SharedInformerFactory
@@ -50,8 +50,8 @@ type plugin struct {
 	explainer *explainer
 }
 
-// library is the interface of k8s.io/apiserver's webhook plugins.
-type library interface {
+// apiserverPlugin is the interface of k8s.io/apiserver's webhook plugins.
+type apiserverPlugin interface {
 	wants
 	Dispatch(context.Context, admission.Attributes, admission.ObjectInterfaces) error
 }
@@ -74,18 +74,18 @@ var _ wants = &plugin{}
 
 type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
 
-// newPlugin returns a plugin. newSource makes the source of webhooks, and newLibrary k8s.io/apiserver's plugin.
-func newPlugin(config io.Reader, newSource sourceFactory, newLibrary func(io.Reader, sourceFactory, *explainer) (library, error)) (*plugin, error) {
+// newPlugin returns a plugin. newSource makes the source of webhooks, and newAPIServerPlugin k8s.io/apiserver's plugin.
+func newPlugin(config io.Reader, newSource sourceFactory, newAPIServerPlugin func(io.Reader, sourceFactory, *explainer) (apiserverPlugin, error)) (*plugin, error) {
 	explainer := &explainer{conditions: conditions{compiler: newCompiler}}
 	p := &plugin{
 		Handler: handler(), newSource: newSource, excluded: sets.New[schema.GroupResource](), explainer: explainer,
-		newLibrary: func(source sourceFactory) (library, error) { return newLibrary(nil, source, explainer) },
+		newAPIServerPlugin: func(source sourceFactory) (apiserverPlugin, error) { return newAPIServerPlugin(nil, source, explainer) },
 	}
 	if config == nil {
 		return p, nil
 	}
-	made, err := newLibrary(config, newSource, explainer)
-	p.configured, p.newLibrary = true, func(sourceFactory) (library, error) { return made, err }
+	made, err := newAPIServerPlugin(config, newSource, explainer)
+	p.configured, p.newAPIServerPlugin = true, func(sourceFactory) (apiserverPlugin, error) { return made, err }
 	return p, err
 }
 
@@ -110,8 +110,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-func (p *plugin) initialize() (library, error) {
-	made, err := p.newLibrary(func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source { return p.source })
+func (p *plugin) initialize() (apiserverPlugin, error) {
+	made, err := p.newAPIServerPlugin(func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source { return p.source })
 	if err != nil {
 		return nil, err
 	}
@@ -135,59 +135,59 @@ func (p *plugin) dispatch(ctx context.Context, attributes admission.Attributes, 
 	return made.Dispatch(ctx, attributes, objects)
 }
 
-func (p *plugin) set(setting func(library)) { p.settings = append(p.settings, setting) }
+func (p *plugin) set(setting func(apiserverPlugin)) { p.settings = append(p.settings, setting) }
 
 // SetServiceResolver implements initializer.WantsServiceResolver.
 func (p *plugin) SetServiceResolver(resolver webhookutil.ServiceResolver) {
-	p.set(func(l library) { l.SetServiceResolver(resolver) })
+	p.set(func(p apiserverPlugin) { p.SetServiceResolver(resolver) })
 }
 
 // SetAuthenticationInfoResolverWrapper implements initializer.WantsAuthenticationInfoResolverWrapper.
 func (p *plugin) SetAuthenticationInfoResolverWrapper(wrapper webhookutil.AuthenticationInfoResolverWrapper) {
-	p.set(func(l library) { l.SetAuthenticationInfoResolverWrapper(wrapper) })
+	p.set(func(p apiserverPlugin) { p.SetAuthenticationInfoResolverWrapper(wrapper) })
 }
 
 // SetAPIServerID implements initializer.WantsAPIServerID.
 func (p *plugin) SetAPIServerID(id string) {
-	p.set(func(l library) { l.SetAPIServerID(id) })
+	p.set(func(p apiserverPlugin) { p.SetAPIServerID(id) })
 }
 
 // SetDrainedNotification implements initializer.WantsDrainedNotification.
 func (p *plugin) SetDrainedNotification(drained <-chan struct{}) {
-	p.set(func(l library) { l.SetDrainedNotification(drained) })
+	p.set(func(p apiserverPlugin) { p.SetDrainedNotification(drained) })
 }
 
 // SetExcludedAdmissionResources implements initializer.WantsExcludedAdmissionResources.
 func (p *plugin) SetExcludedAdmissionResources(resources []schema.GroupResource) {
 	p.excluded.Insert(resources...)
-	p.set(func(l library) { l.SetExcludedAdmissionResources(resources) })
+	p.set(func(p apiserverPlugin) { p.SetExcludedAdmissionResources(resources) })
 }
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) {
 	p.explainer.Namespaces.Client = client
-	p.set(func(l library) { l.SetExternalKubeClientSet(client) })
+	p.set(func(p apiserverPlugin) { p.SetExternalKubeClientSet(client) })
 }
 
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.informers, p.explainer.Namespaces.NamespaceLister = factory, factory.Core().V1().Namespaces().Lister()
-	p.set(func(l library) { l.SetExternalKubeInformerFactory(factory) })
+	p.set(func(p apiserverPlugin) { p.SetExternalKubeInformerFactory(factory) })
 }
 
 // InspectFeatureGates implements initializer.WantsFeatures.
 func (p *plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
 	p.excludes = gates.Enabled(features.ExcludeAdmissionWebhookVirtualResources)
-	p.set(func(l library) { l.InspectFeatureGates(gates) })
+	p.set(func(p apiserverPlugin) { p.InspectFeatureGates(gates) })
 }
 
 // SetManifestLoaders implements initializer.WantsManifestLoaders.
 func (p *plugin) SetManifestLoaders(loaders *initializer.ManifestLoaders) {
-	p.set(func(l library) { l.SetManifestLoaders(loaders) })
+	p.set(func(p apiserverPlugin) { p.SetManifestLoaders(loaders) })
 }
 
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
 func (p *plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
 	p.explainer.conditions.authorizer = authorizer
-	p.set(func(l library) { l.SetUnconditionalAuthorizer(authorizer) })
+	p.set(func(p apiserverPlugin) { p.SetUnconditionalAuthorizer(authorizer) })
 }

@@ -19,7 +19,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	made := 0
-	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
+	p, err := newPlugin(nil, newValidatingSource, func(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
 		made++
 		return newValidating(config, source, explainer)
 	})
@@ -40,7 +40,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 		return p.dispatch(ctx, testAttributes(false, nil, false), webhooktesting.NewObjectInterfacesForTest())
 	}
 	if err := dispatch(); err != nil || made != 0 {
-		t.Errorf("without a webhook: want the library's plugin made 0 times, got %d times and error %v", made, err)
+		t.Errorf("without a webhook: want k8s.io/apiserver's plugin made 0 times, got %d times and error %v", made, err)
 	}
 
 	const name = "nobody-listens.example.com"
@@ -69,7 +69,7 @@ func TestMadeForTheFirstWebhook(t *testing.T) {
 		}
 	}
 	if made != 1 {
-		t.Errorf("with a webhook: want the library's plugin made once, got %d times", made)
+		t.Errorf("with a webhook: want k8s.io/apiserver's plugin made once, got %d times", made)
 	}
 }
 

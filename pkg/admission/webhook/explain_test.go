@@ -43,12 +43,12 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 		refusing := verdict.Reason == trace.MatchFailed || verdict.Reason == trace.MatchConditionRefused ||
 			verdict.Reason == trace.MatchConditionCost && verdict.Want == string(admissionregistrationv1.Fail)
 		if called := invocation != nil; called != (verdict.Reason == trace.Matched) || (refused != nil) != refusing {
-			t.Fatalf("the library calls: %t, refuses: %v; the explanation is %+v\nwebhook %+v\nrequest %+v", called, refused, verdict, configured, attributes)
+			t.Fatalf("k8s.io/apiserver calls: %t, refuses: %v; the explanation is %+v\nwebhook %+v\nrequest %+v", called, refused, verdict, configured, attributes)
 		}
 		if invocation != nil {
 			matched, _ := m.Rules()
 			if matched.Resource != invocation.Resource || matched.Kind != invocation.Kind {
-				t.Fatalf("the library matches %v, the explanation %v", invocation.Resource, matched.Resource)
+				t.Fatalf("k8s.io/apiserver matches %v, the explanation %v", invocation.Resource, matched.Resource)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (v *Validating) Validate(ctx context.Context, attributes admission.Attribut
 }
 
 // newMutating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
-func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
+func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
 	plugin := &mutating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {
@@ -64,7 +64,7 @@ func newMutating(config io.Reader, source sourceFactory, explainer *explainer) (
 }
 
 // newValidating returns k8s.io/apiserver's plugin, with the dispatcher of this package.
-func newValidating(config io.Reader, source sourceFactory, explainer *explainer) (library, error) {
+func newValidating(config io.Reader, source sourceFactory, explainer *explainer) (apiserverPlugin, error) {
 	plugin := &validating.Plugin{}
 	var err error
 	plugin.Webhook, err = generic.NewWebhook(handler(), config, source, func(clients *webhookutil.ClientManager) generic.Dispatcher {

@@ -75,7 +75,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 	}
 	resources, err := i.Resources.List()
 	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "some resources can't be discovered, and are asked for again")
+		utilruntime.HandleErrorWithContext(ctx, err, "the discovery of some resources failed, and is tried again")
 		again = retryPeriod
 	}
 	if err == nil {
@@ -100,7 +100,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		utilruntime.HandleErrorWithContext(ctx, errors.New("timeout"), "some resources can't be listed, and are gone without", "after", syncTimeout)
+		utilruntime.HandleErrorWithContext(ctx, errors.New("timeout"), "some resources can't be listed, and controllers begin without their objects", "after", syncTimeout)
 	}
 	i.synced()
 	return again, nil

@@ -26,7 +26,7 @@ func TestDecodedWithoutKind(t *testing.T) {
 		into, want   runtime.Object
 	}{
 		{
-			name: "into the hub's type", reason: "the library's decoder converts nothing and sets the kind, which the table's decoder clears",
+			name: "into the hub's type", reason: "k8s.io/apimachinery's decoder converts nothing and keeps the kind, which the table's decoder clears",
 			version: corev1.SchemeGroupVersion, sent: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 			into: &corev1.ConfigMap{}, want: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}},
 		},

@@ -225,7 +225,7 @@ func signedBy(key any, message, signature []byte) bool {
 const (
 	// clockSkew is the largest accepted difference between the clocks of a signer and this server.
 	clockSkew = 5 * time.Minute
-	// refreshMargin is the shortest accepted time from the begin of a certificate's validity to its refresh, and
+	// refreshMargin is the shortest accepted time from the beginning of a certificate's validity to its refresh, and
 	// from its refresh to the end.
 	refreshMargin = 10 * time.Minute
 	// maxCertificateChain bounds the length of a certificate chain, in bytes.

@@ -16,7 +16,7 @@ type Expression struct {
 	Uses plugincel.OptionalVariableDeclarations
 	// Stored are the expressions of the stored object. They may use features of a newer server.
 	Stored sets.Set[string]
-	// Written returns the expression in the form in which k8s.io/apiserver compiles it.
+	// Written is the expression as it is in the field, for comparisons and messages.
 	Written string
 }
 
@@ -34,7 +34,7 @@ func (e Expression) Check(compiler plugincel.Compiler, path *field.Path) field.E
 	return e.Failure(compiler.CompileCELExpression(e, e.Uses, e.Environment()).Error, path)
 }
 
-// Failure is the error of a field whose expression doesn't compile.
+// Failure returns the error of the field if the expression doesn't compile. It returns nil if err is nil.
 func (e Expression) Failure(err *cel.Error, path *field.Path) field.ErrorList {
 	switch {
 	case err == nil:

@@ -117,7 +117,7 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 			gvh, old.request, old.response, d.request, d.response)
 	}
 	if old, ok := c.names[definition.function]; ok && old != gvh {
-		return nil, fmt.Errorf("hook %s: function %s is hook %s", gvh, definition.function, old)
+		return nil, fmt.Errorf("hook %s: function %s is registered as hook %s already", gvh, definition.function, old)
 	}
 	return d, nil
 }

@@ -83,7 +83,7 @@ func TestChecks(t *testing.T) {
 			r.Status, r.Message = hooksv1.ResponseStatusFailure, "no"
 		})},
 		{
-			name: "discovery differs", reason: "handlers come and go", want: []string{"sameDiscovery"}, err: "the handlers are",
+			name: "discovery differs", reason: "handlers come and go", want: []string{"sameDiscovery"}, err: "the first answer lists",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":"v","timeoutSeconds":%d,"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"DiscoverVariables"}}]}`, min(discoveries.Add(1), 2))
 			}),

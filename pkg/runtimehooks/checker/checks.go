@@ -71,7 +71,7 @@ func checkSameDiscovery(ctx context.Context, s *session) error {
 		return err
 	}
 	if !reflect.DeepEqual(again, s.config.Status.Handlers) {
-		return fmt.Errorf("the handlers are %+v at first, and %+v then", s.config.Status.Handlers, again)
+		return fmt.Errorf("the first answer lists the handlers %+v, and the second one %+v", s.config.Status.Handlers, again)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func checkDeterminism(ctx context.Context, s *session, h handler) error {
 	}
 	was, is := encode(first), encode(second)
 	if !bytes.Equal(was, is) {
-		return fmt.Errorf("the answer is %s at first, and %s then", was, is)
+		return fmt.Errorf("the first answer is %s, and the second one is %s", was, is)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	if object := call.Object; len(object) > 0 {
 		var typed metav1.TypeMeta
 		if err := json.Unmarshal(object, &typed); err != nil {
-			return nil, nil, fmt.Errorf("the object is no object of an API: %w", err)
+			return nil, nil, fmt.Errorf("the object isn't an API object: %w", err)
 		}
 		switch typed.Kind {
 		case d.Request.Kind:

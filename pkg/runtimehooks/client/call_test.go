@@ -69,7 +69,7 @@ func TestDo(t *testing.T) {
 		{"unknown hook", "the name is wrong", client.Call{Hook: "BeforeLunch"}, "", `no hook "BeforeLunch"`},
 		{"discovery", "it isn't for objects", client.Call{Hook: "Discovery"}, "", "isn't called for objects"},
 		{"no kind", "the field of the request is that of the kind", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "has no kind"},
-		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "is no object of an API"},
+		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "isn't an API object"},
 		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
 		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "is no BeforeClusterCreateRequest"},
 	} {

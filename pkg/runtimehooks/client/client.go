@@ -195,7 +195,7 @@ func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject
 
 func (c *Client) describe(hook catalog.Hook, request hooksv1.RequestObject, response hooksv1.ResponseObject) (*catalog.Descriptor, error) {
 	if c.options.Registry == nil {
-		return nil, errors.New("the client has no registry, and finds no handlers")
+		return nil, errors.New("the client has no registry to find handlers in: set Options.Registry")
 	}
 	d, err := c.options.Catalog.Describe(hook)
 	if err != nil {

@@ -95,7 +95,7 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 			continue
 		}
 		if other, taken := names[h.name]; taken {
-			errs = append(errs, fmt.Errorf("handler %q for hook %s: hook %s has a handler of this name, and discovery takes one", h.name, d, other))
+			errs = append(errs, fmt.Errorf("handler %q for hook %s: the handler for hook %s has the same name, and an extension can't have two of a name", h.name, d, other))
 			continue
 		}
 		warnings := warningsOf(d)

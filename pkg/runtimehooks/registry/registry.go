@@ -91,7 +91,7 @@ func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isReady() {
-		return errors.New("the registry is warm already")
+		return errors.New("the registry is ready already: call WarmUp once, and then Add")
 	}
 	r.configs = all
 	close(r.ready)

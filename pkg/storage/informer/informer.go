@@ -7,7 +7,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -97,7 +96,7 @@ func (i *Informer) work() {
 			return
 		}
 		if err := i.follow(i.ctx); err != nil && i.ctx.Err() == nil {
-			utilruntime.HandleErrorWithContext(i.ctx, err, "an informer lists again", "resource", i.resource)
+			utilruntime.HandleErrorWithContext(i.ctx, err, "an informer failed to follow the stored objects, and lists them again", "resource", i.resource)
 			time.AfterFunc(relistPeriod, i.notify)
 		}
 		i.mu.Lock()
@@ -143,7 +142,7 @@ func (i *Informer) follow(ctx context.Context) (err error) {
 func (i *Informer) list(ctx context.Context) error {
 	feed := i.feed()
 	if feed == nil {
-		return errors.New("the server stores no objects of this resource")
+		return fmt.Errorf("the server has no store of %s", i.resource)
 	}
 	objects, revision, err := feed.List(ctx)
 	if err != nil {
@@ -201,7 +200,7 @@ func (i *Informer) handle(event watch.Event) error {
 	if transform != nil {
 		var err error
 		if object, err = transform(object); err != nil {
-			return fmt.Errorf("transforming: %w", err)
+			return fmt.Errorf("transforming an object of %s: %w", i.resource, err)
 		}
 	}
 	old, exists, err := i.indexer.Get(object)

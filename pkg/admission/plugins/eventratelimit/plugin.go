@@ -68,7 +68,7 @@ func New(config io.Reader) (*Plugin, error) { return newPlugin(config, clock.Rea
 
 func newPlugin(config io.Reader, clock clock.PassiveClock) (*Plugin, error) {
 	if config == nil {
-		return nil, errors.New("the plugin has no configuration: it needs limits")
+		return nil, errors.New("a configuration is required: the file of --admission-control-config-file must have limits for the plugin")
 	}
 	var given Configuration
 	if err := configuration.Read(config, configurationVersion, &given); err != nil {

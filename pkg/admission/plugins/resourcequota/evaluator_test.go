@@ -99,7 +99,7 @@ func TestHandles(t *testing.T) {
 		{name: "service's status", reason: "the status of a service doesn't count", resource: "services", request: plugintest.Update(&corev1.Service{}, &corev1.Service{}).Of("status")},
 		{name: "service gone", reason: "a controller counts it out", resource: "services", request: plugintest.Delete(&corev1.Service{})},
 		{name: "device claim", reason: "a new device claim counts", resource: "resourceclaims.resource.k8s.io", request: plugintest.Create(deviceClaim()), want: true},
-		{name: "device claim changed", reason: "as the reference counts again", resource: "resourceclaims.resource.k8s.io", request: plugintest.Update(deviceClaim(), deviceClaim()), want: true},
+		{name: "device claim changed", reason: "kube-apiserver counts the claim again, too", resource: "resourceclaims.resource.k8s.io", request: plugintest.Update(deviceClaim(), deviceClaim()), want: true},
 		{name: "device claim gone", reason: "a controller counts it out", resource: "resourceclaims.resource.k8s.io", request: plugintest.Delete(deviceClaim())},
 		{name: "device claim's status", reason: "the quota has counted the largest possible allocation", resource: "resourceclaims.resource.k8s.io", request: plugintest.Update(deviceClaim(), deviceClaim()).Of("status")},
 		{name: "claim", reason: "a new claim counts", resource: "persistentvolumeclaims", request: plugintest.Create(empty), want: true},

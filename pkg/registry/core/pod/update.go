@@ -41,7 +41,7 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 }
 
 // gracefulPodDelete sets the grace period of a deletion. It is that of the request, or else that of the pod. A pod
-// without a node is deleted at once.
+// without a node, or one that has ended, is deleted at once.
 func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false

@@ -45,7 +45,7 @@ func (a *allocation) finish(ctx context.Context, stored bool) {
 	a.reverts, a.commits = nil, nil
 	for _, release := range do {
 		if err := release(ctx); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "releasing what a service held")
+			utilruntime.HandleErrorWithContext(ctx, err, "releasing a cluster IP or a node port of a service")
 		}
 	}
 }
