@@ -16,6 +16,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
 	"github.com/miniapi-dev/miniapi/test/conformance/node"
 )
 
@@ -23,7 +24,7 @@ import (
 func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubernetes.Interface, n *node.Node) {
 	t.Helper()
 	server, config := serve(t)
-	o.Client, o.Selector = client(t, config), trial.LabelRun
+	o.Client, o.Selector = client(t, config), incluster.Selector
 	o.Command = func(args []string) *exec.Cmd {
 		cmd := exec.Command(filepath.Join(programs, "miniapi"), args...)
 		cmd.Env = []string{asProgram + "=1"}

@@ -190,6 +190,21 @@ var mutations = []mutation{
 	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
 	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
 	{name: "defaults reinvocationPolicy to IfNeeded", caughtBy: "configuration.default.reinvocationPolicy", request: defaulted("reinvocationPolicy", "IfNeeded")},
+	// Services.
+	{name: "drops the port of a service", caughtBy: "service.port", request: onServices(func(s object) { delete(s, "port") })},
+	{name: "calls a service at port 80 by default", caughtBy: "service.port.default", request: onServices(func(s object) { s["port"] = 80 })},
+	{name: "drops the path of a service", caughtBy: "service.path", request: onServices(func(s object) { delete(s, "path") })},
+	{name: "calls a service at another path by default", caughtBy: "service.path.default", request: onServices(func(s object) { s["path"] = "/admit" })},
+	{name: "names another server in handshakes", caughtBy: "service.serverName", review: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hook" {
+				r.TLS.ServerName = "hook.default.svc"
+			}
+			next.ServeHTTP(w, r)
+		})
+	}},
+	{name: "ignores missing services", caughtBy: "service.fail.missing", request: field("failurePolicy", "Ignore")},
+	{name: "refuses for missing services", caughtBy: "service.ignore.missing", request: field("failurePolicy", "Fail")},
 	{name: "accepts any timeout", caughtBy: "configuration.validation.timeout.more", request: field("timeoutSeconds", 30)},
 	{name: "accepts any side effects", caughtBy: "configuration.validation.sideEffects.some", request: field("sideEffects", "None")},
 	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment", request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
@@ -304,6 +319,15 @@ func onValidations(name string) func(*http.Request) {
 		validations, _ := s["validations"].([]any)
 		for _, v := range validations {
 			delete(v.(object), name)
+		}
+	})
+}
+
+// onServices changes the references of webhooks to services, but for the one by which the suite looks for a way.
+func onServices(change func(service object)) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		if service, is := at(w, "clientConfig")["service"].(object); is && service["name"] != "way" {
+			change(service)
 		}
 	})
 }

@@ -32,7 +32,7 @@ const (
 // subjects are the tests of each file.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, dryRuns, warnings, ordering, collections, patches, connections, customs, policies, mutatingPolicies, conversions, observed,
+	reinvocation, dryRuns, warnings, ordering, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
 	writes, applies, lists, watches, lifecycles, formats,
 }
 

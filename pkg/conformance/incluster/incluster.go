@@ -140,7 +140,7 @@ func (w *Webhooks) waitReady(ctx context.Context) error {
 		if err != nil {
 			return false, ignoreEnd(ctx, err)
 		}
-		pods, err := w.client.CoreV1().Pods(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		pods, err := w.client.CoreV1().Pods(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: Selector})
 		if err != nil {
 			return false, ignoreEnd(ctx, err)
 		}

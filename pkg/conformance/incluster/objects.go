@@ -16,12 +16,14 @@ const (
 	// name is that of every object in the namespace.
 	name     = "conformance-webhooks"
 	appLabel = "app.kubernetes.io/name"
-	selector = appLabel + "=" + name
 	// tokenKey is the key of the token in the Secret.
 	tokenKey = "token"
 	// controlPort is the name of the port for links.
 	controlPort = "control"
 )
+
+// Selector selects the objects of the package.
+const Selector = appLabel + "=" + name
 
 // The ports of the relay. Both are above 1024, which a container without privileges may listen on.
 const (

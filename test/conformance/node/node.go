@@ -253,16 +253,23 @@ func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error 
 	}
 	for i := range services.Items {
 		service := &services.Items[i]
+		target := &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID}
 		slice := &discoveryv1.EndpointSlice{
 			ObjectMeta:  metav1.ObjectMeta{Name: service.Name, Labels: map[string]string{discoveryv1.LabelServiceName: service.Name}},
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints: []discoveryv1.Endpoint{{
-				Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
-				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: pod.Name, UID: pod.UID},
+				Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}, TargetRef: target,
 			}},
 		}
+		subset := corev1.EndpointSubset{Addresses: []corev1.EndpointAddress{{IP: address, TargetRef: target}}}
 		for _, port := range service.Spec.Ports {
 			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(port.Name), Port: new(port.TargetPort.IntVal)})
+			subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: port.TargetPort.IntVal})
+		}
+		// The service proxy of kube-apiserver reads Endpoints.
+		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}} //nolint:staticcheck // deprecated, but read
+		if _, err := n.options.Client.CoreV1().Endpoints(namespace).Create(n.ctx, endpoints, metav1.CreateOptions{}); err != nil {
+			return err
 		}
 		if _, err := n.options.Client.DiscoveryV1().EndpointSlices(namespace).Create(n.ctx, slice, metav1.CreateOptions{}); err != nil {
 			return err

@@ -197,8 +197,14 @@ func (t *T) Own(h *Hook) {
 
 // ClientConfig programs a path of the listener for the hook, and returns how a server calls it.
 func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
+	path := "/" + t.name + "/" + h.Short
+	t.program(path, h)
+	return t.Server.clientConfig(path)
+}
+
+// program makes a path of the listener that of the hook.
+func (t *T) program(path string, h *Hook) {
 	short, reply := h.Short, h.reply
-	path := "/" + t.name + "/" + short
 	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, r *http.Request, raw *listener.Call) {
 		call := &Call{Call: raw, Hook: short, Review: decoded(raw.Body)}
 		if !t.concerns(call) {
@@ -213,7 +219,6 @@ func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 	t.mu.Lock()
 	t.paths = append(t.paths, program)
 	t.mu.Unlock()
-	return t.Server.clientConfig(path)
 }
 
 // concerns tells whether a call belongs to the case: controllers of the server also write to the namespaces of the case,

@@ -21,6 +21,7 @@ var (
 	Secrets         = Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
 	ServiceAccounts = Resource{Version: "v1", Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
 	Services        = Resource{Version: "v1", Name: "services", Kind: "Service", Namespaced: true}
+	EndpointSlices  = Resource{Group: "discovery.k8s.io", Version: "v1", Name: "endpointslices", Kind: "EndpointSlice", Namespaced: true}
 	Pods            = Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 	Namespaces      = Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}
 	Deployments     = Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true}

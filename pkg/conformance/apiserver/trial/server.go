@@ -73,6 +73,9 @@ type Server struct {
 	ready     sync.Once
 	metrics   sync.Once
 	noMetrics string
+	// findWay finds the way by a Service.
+	findWay sync.Once
+	way     serviceWay
 }
 
 // Labels and names of all that a suite creates.

@@ -1,0 +1,173 @@
+package trial
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
+)
+
+// Ports of a Service.
+const (
+	// DefaultPort is the port of a reference that names none.
+	DefaultPort int32 = 443
+	// OtherPort is any other port.
+	OtherPort int32 = 8444
+)
+
+// Service is a Service of a case by which the server calls hooks.
+type Service struct {
+	t    *T
+	name string
+	// Port is the port of the service. For OtherPort, it may be another one.
+	Port int32
+}
+
+// serviceWay is how a Service leads to the webhooks of a suite.
+type serviceWay struct {
+	// addresses and port are the endpoints of the service; without addresses, the service is an external name.
+	kind      discoveryv1.AddressType
+	addresses []string
+	port      int32
+	external  string
+	// missing says why there is no way.
+	missing string
+}
+
+// Service creates a Service of one port that leads to the suite's webhooks, with a certificate for it. A server that
+// can't reach the suite by a Service skips the case.
+func (t *T) Service(name string, port int32) *Service {
+	s := t.UncertifiedService(name, port)
+	if err := t.Server.hooks.Certify(s.Host()); err != nil {
+		t.fatal("a certificate can be made", err)
+	}
+	return s
+}
+
+// UncertifiedService is Service without the certificate.
+func (t *T) UncertifiedService(name string, port int32) *Service {
+	server := t.Server
+	server.findWay.Do(func() {
+		server.way = serviceWay{missing: "the case that looks for a way by a service has failed"}
+		server.way = t.wayByService()
+	})
+	if server.way.missing != "" {
+		t.Skip(server.way.missing)
+	}
+	return t.serviceBy(&server.way, name, port)
+}
+
+// Host is the name that the certificate of the webhook must have.
+func (s *Service) Host() string { return incluster.HostOf(s.t.name, s.name) }
+
+// Calls makes the server call a hook by the service, at a path. Without one, the reference has none.
+func (s *Service) Calls(h *Hook, path string) {
+	reference := &admissionregistrationv1.ServiceReference{Namespace: s.t.name, Name: s.name}
+	if path != "" {
+		reference.Path = &path
+	}
+	if s.Port != DefaultPort {
+		reference.Port = &s.Port
+	}
+	if path == "" {
+		path = "/"
+	}
+	s.t.program(s.Host()+path, h)
+	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: reference, CABundle: s.t.Server.hooks.CABundle()}
+}
+
+// Refer makes the server call a hook by a service that needn't exist.
+func (t *T) Refer(h *Hook, name string, port int32) {
+	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{CABundle: t.Server.hooks.CABundle(),
+		Service: &admissionregistrationv1.ServiceReference{Namespace: t.Namespace(), Name: name, Port: &port}}
+}
+
+// BareService creates a Service of one port without endpoints.
+func (t *T) BareService(name string, port int32) {
+	t.create(Services, name, corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "webhooks", Port: port}}})
+}
+
+// create creates an object of the case with a spec.
+func (t *T) create(r Resource, name string, spec any) {
+	o := t.Object(r, name)
+	o["spec"] = spec
+	t.Create(r, o.Copy()).OK()
+}
+
+// serviceBy creates a Service and its endpoints.
+func (t *T) serviceBy(way *serviceWay, name string, port int32) *Service {
+	if way.external != "" {
+		if port == DefaultPort && way.port != DefaultPort {
+			t.Skip(fmt.Sprintf("a Service leads to the webhooks by an external name alone, whose port is %d: with --webhook-address, they can listen on port %d", way.port, DefaultPort))
+		}
+		t.create(Services, name, corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: way.external})
+		return &Service{t: t, name: name, Port: way.port}
+	}
+	t.BareService(name, port)
+	t.Create(EndpointSlices, t.endpointSlice(way, name)).OK()
+	return &Service{t: t, name: name, Port: port}
+}
+
+func (t *T) endpointSlice(way *serviceWay, service string) Object {
+	o := t.Object(EndpointSlices, service).WithLabel(discoveryv1.LabelServiceName, service).WithLabel(discoveryv1.LabelManagedBy, "conformance.miniapi.dev")
+	o["addressType"] = way.kind
+	o["endpoints"] = []any{Object{"addresses": way.addresses, "conditions": Object{"ready": true}}}
+	o["ports"] = []any{Object{"name": "webhooks", "port": way.port, "protocol": "TCP"}}
+	return o.Copy()
+}
+
+// wayByService finds out how a Service leads to the webhooks. A server outside of a cluster has no service network, so the
+// way is tried.
+func (t *T) wayByService() serviceWay {
+	if cluster := t.Server.inCluster; cluster != nil {
+		kind, addresses, err := cluster.Addresses(t.Context())
+		if err != nil {
+			t.fatal("the webhooks in the cluster have endpoints", err)
+		}
+		return serviceWay{kind: kind, addresses: addresses, port: incluster.Port}
+	}
+	host, port, err := net.SplitHostPort(t.Server.hooks.Address())
+	if err != nil {
+		t.fatal("the webhooks have an address", err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		t.fatal("the webhooks have a port", err)
+	}
+	way := serviceWay{port: int32(number), external: host}
+	if ip := net.ParseIP(host); ip != nil {
+		way.kind = discoveryv1.AddressTypeIPv6
+		if ip.To4() != nil {
+			way.kind = discoveryv1.AddressTypeIPv4
+		}
+		way.addresses = []string{host}
+		// Not every server takes a loopback address.
+		if t.Create(EndpointSlices, t.endpointSlice(&way, "way"), "dryRun=All").Succeeded() {
+			way.external = ""
+		}
+	}
+	way.missing = t.tryWay(&way)
+	return way
+}
+
+// tryWay returns why a hook isn't called by a Service, or "".
+func (t *T) tryWay(way *serviceWay) string {
+	service := t.serviceBy(way, "way", OtherPort)
+	if err := t.Server.hooks.Certify(service.Host()); err != nil {
+		t.fatal("a certificate can be made", err)
+	}
+	hook := Validating("way", Deny(http.StatusTeapot, "arrived"), Within(2), On("CREATE", Secrets))
+	service.Calls(hook, "/way")
+	t.Install(hook)
+	defer t.Forget()
+	if a := t.Create(Secrets, t.Object(Secrets, "way"), "dryRun=All"); a.Code != http.StatusTeapot {
+		return "the server doesn't reach the suite by a Service: " + a.says()
+	}
+	return ""
+}
