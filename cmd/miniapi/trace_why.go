@@ -32,16 +32,19 @@ type whyOptions struct {
 func newTraceWhyCommand(parent *traceOptions) *cobra.Command {
 	o := &whyOptions{traceOptions: parent}
 	cmd := &cobra.Command{
-		Use:   "why KIND/NAME[/WEBHOOK] RESOURCE/NAME [flags]",
-		Short: "Say why a webhook was called for an object, or wasn't",
+		Use:   "why KIND/NAME[/PART] RESOURCE/NAME [flags]",
+		Short: "Say why a webhook or a policy was asked about an object, or wasn't",
 		Long: `Say why the webhooks of a MutatingWebhookConfiguration or ValidatingWebhookConfiguration were
-called for an object or not, in a sentence that names the field that decides.
+called for an object or not, in a sentence that names the field that decides. The same for a
+MutatingAdmissionPolicy or ValidatingAdmissionPolicy: why it applied, refused, or did neither.
+PART is a webhook of the configuration, or a binding of the policy.
 
 The answer is about the last request for the object that the server remembers (--trace-requests).
 If it remembers none, the answer says what would happen if the object was created as it is.
 With --dry-run -f, the answer is about a request that wasn't made. Neither calls a webhook.
 
     miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web
+    miniapi trace why ValidatingAdmissionPolicy/my-policy deployments/web
     miniapi trace why MutatingWebhookConfiguration/my-webhook --dry-run -f pod.yaml --as alice`,
 		Args: cli.UsageArgs(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {

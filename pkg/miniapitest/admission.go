@@ -32,7 +32,8 @@ func WithTrace() Option { return WithFlags(traceFlag) }
 // Admission has the recorded decisions of admission about the requests of a server with WithTrace. Its methods take the
 // name of an object in the form of "miniapi trace --for": RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME, such as
 // configmaps/default/a. They take the name of a webhook in the form KIND/NAME of its configuration, or
-// KIND/NAME/WEBHOOK.
+// KIND/NAME/WEBHOOK. A policy is named in the same way: ValidatingAdmissionPolicy/NAME, or with a binding
+// ValidatingAdmissionPolicy/NAME/BINDING. A policy that was evaluated counts as called.
 type Admission struct{ server *Server }
 
 // Admission returns the recorded decisions of admission. The server must have been started with WithTrace.
@@ -78,7 +79,8 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 	return requests[len(requests)-1], nil
 }
 
-// Why explains, for each webhook of a configuration, why it was called or not for the last request for an object. If no
+// Why explains, for each webhook of a configuration or each binding of a policy, why it was called or not for the last
+// request for an object. If no
 // request for the object is recorded, the answers are for a request that would create the object as it is stored.
 func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	parsed, err := parseTraced(object)

@@ -66,9 +66,27 @@ const (
 	// ParamsMissing: a binding selects no parameter object, and its parameterNotFoundAction is Allow.
 	ParamsMissing Reason = "ParamsMissing"
 	NoBinding     Reason = "NoBinding"
+	// ParamsRequired: a binding has no parameters, and its parameterNotFoundAction is Deny.
+	ParamsRequired Reason = "ParamsRequired"
 	// PolicyFailed: a policy or a binding couldn't be compiled or compared with the request. The failurePolicy
 	// decides about the request.
 	PolicyFailed Reason = "PolicyFailed"
+)
+
+// Reasons of policies that were evaluated.
+const (
+	// ValidationFalse: a validation is false, and a binding with the action Deny refuses the request.
+	ValidationFalse Reason = "ValidationFalse"
+	// ValidationReported: a validation is false, and the binding only warns or audits.
+	ValidationReported Reason = "ValidationReported"
+	// ExpressionFailed: an expression or a mutation failed. The failurePolicy is Fail, so the request is refused.
+	ExpressionFailed Reason = "ExpressionFailed"
+	// ExpressionIgnored: an expression or a mutation failed. The failurePolicy is Ignore.
+	ExpressionIgnored Reason = "ExpressionIgnored"
+	// ExpressionReported: an expression failed, and the binding only warns or audits.
+	ExpressionReported Reason = "ExpressionReported"
+	// NoDeletion: mutating policies aren't asked about deletions.
+	NoDeletion Reason = "NoDeletion"
 )
 
 // Reasons that come from the request as a whole.
@@ -125,8 +143,16 @@ var clauses = map[Reason]string{
 	MatchConditionCost:    "{field} cost more than the server allows, and failurePolicy is {want}: {detail}",
 	MatchFailed:           "it couldn't be matched, so the request was refused: {detail}",
 	ParamsMissing:         "{field} finds no parameters, and parameterNotFoundAction is Allow",
+	ParamsRequired:        "{field} is Deny, and paramRef finds no parameters; failurePolicy is {want}: {detail}",
 	NoBinding:             "the policy has no binding",
 	PolicyFailed:          "it couldn't be set up, and failurePolicy is {want}: {detail}",
+
+	ValidationFalse:    "{field} is false: {want}{where}, and validationActions has Deny, so the request was refused: {detail}",
+	ValidationReported: "{field} is false: {want}{where}, but validationActions is {by}, which refuses nothing: {detail}",
+	ExpressionFailed:   "{field} failed, and failurePolicy is {want}, so the request was refused: {detail}",
+	ExpressionIgnored:  "{field} failed, and failurePolicy is {want}: {detail}",
+	ExpressionReported: "{field} failed, but validationActions is {want}, which refuses nothing: {detail}",
+	NoDeletion:         "the operation is DELETE, and a deletion has no object that mutating policies could change",
 
 	ExemptConfiguration:    "webhooks and policies are never asked about {got}, which configures admission itself",
 	ExcludedReview:         "the server hides {got}, a review of authentication or authorization, from admission",
@@ -141,7 +167,7 @@ var clauses = map[Reason]string{
 
 	PluginOff:       "admission plugin {by} is off",
 	ConfiguredLater: "it was configured after the request",
-	NotConfigured:   "there is no such webhook",
+	NotConfigured:   "there is no such webhook or policy",
 	NotRecorded:     "no request for the object is recorded, and there is no such object to try: {detail}",
 }
 
@@ -163,7 +189,11 @@ func (v Verdict) Clause() string {
 	if v.Reason == Matched && v.Field == "" {
 		return "it matches"
 	}
-	text := strings.NewReplacer("{field}", v.Field, "{want}", v.Want, "{got}", v.Got, "{by}", v.By, "{detail}", v.Detail).Replace(clause)
+	where := ""
+	if v.Got != "" {
+		where = " (" + v.Got + ")"
+	}
+	text := strings.NewReplacer("{field}", v.Field, "{want}", v.Want, "{got}", v.Got, "{where}", where, "{by}", v.By, "{detail}", v.Detail).Replace(clause)
 	if v.Reason == Matched && v.As != nil {
 		text += " as " + v.As.String()
 	}

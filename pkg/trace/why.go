@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,10 +21,12 @@ const (
 	ValidatingPolicy = "ValidatingAdmissionPolicy"
 )
 
-// Answer says whether a webhook was called for a request, and why.
+// Answer says whether a webhook was called for a request, or a policy was evaluated, and why.
 type Answer struct {
+	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called. For a dry run, it is true if the webhook would have been called.
+	// Called is true if the webhook was called, or the policy's expressions were evaluated for the binding. For a dry
+	// run, it is true if the webhook would have been called.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again says why the webhook wasn't called again in the second round of mutating plugins. It is nil if there
@@ -37,18 +40,24 @@ type Answer struct {
 	Evaluated bool `json:"evaluated,omitempty"`
 }
 
-// Configured is the state of a webhook configuration on the server when the question is asked.
+// Configured is the state of a webhook configuration or a policy on the server when the question is asked.
 type Configured struct {
-	// Webhooks are the names of the configuration's webhooks. A nil slice means that the configuration doesn't
-	// exist.
+	// Webhooks are the names of the configuration's webhooks, or of the policy's bindings. A nil slice means that the
+	// configuration or policy doesn't exist.
 	Webhooks []string
-	// PluginOn is true if the admission plugin that calls these webhooks is enabled.
+	// PluginOn is true if the admission plugin that calls these webhooks, or evaluates the policy, is enabled.
 	PluginOn bool
 }
 
 // Why says for each webhook of a configuration whether it was called for a request, and why. If target names a
 // single webhook, in its Part, there is one answer.
+//
+// For a policy, there is an answer for each binding, or one answer for the policy if its bindings don't matter. The
+// target's Part names a binding then.
 func Why(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
+	if target.isPolicy() {
+		return whyPolicy(target, configured, request, evaluated)
+	}
 	names := configured.Webhooks
 	if target.Part != "" {
 		names = []string{target.Part}
@@ -66,7 +75,7 @@ func Why(target Reference, configured Configured, request *Request, evaluated bo
 			answers[i] = answer(webhook, met.Verdict, request, evaluated)
 			answers[i].Called = met.Call != nil || evaluated && met.Verdict.Reason == Matched
 			answers[i].Again = again
-			answers[i].Sentence = sentence(answers[i], met.Call, request)
+			answers[i].Sentence = sentence(answers[i], met.Call.words(), request)
 			continue
 		}
 		answers[i] = answer(webhook, request.unmet(webhook, configured), request, evaluated)
@@ -134,10 +143,7 @@ func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 // unmet says why a request has no record of a webhook.
 func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	plugin := PluginOf(webhook.Kind)
-	exists := false
-	for _, name := range configured.Webhooks {
-		exists = exists || name == webhook.Part
-	}
+	exists := slices.Contains(configured.Webhooks, webhook.Part) || webhook.Part == "" && configured.Webhooks != nil
 	switch {
 	case !configured.PluginOn:
 		return Verdict{Reason: PluginOff, By: plugin}
@@ -162,6 +168,8 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	switch {
 	case !exists:
 		return Verdict{Reason: NotConfigured}
+	case plugin == MutatingPolicy && last.Operation == "DELETE":
+		return Verdict{Reason: NoDeletion}
 	case last.Refused != nil:
 		return Verdict{Reason: RefusedEarlier, By: last.Refused.by(), Detail: last.Refused.Error.Message}
 	case last.Validation != nil && last.Validation.Error != nil:
@@ -201,42 +209,57 @@ func (r *Refusal) by() string {
 	return "admission plugin " + r.Plugin
 }
 
-// PluginOf returns the plugin that calls the webhooks of a kind of configuration.
+// PluginOf returns the plugin that calls the webhooks of a kind of configuration, or evaluates a kind of policies.
 func PluginOf(kind string) string {
-	if kind == MutatingConfiguration {
-		return MutatingPlugin
-	}
-	return ValidatingPlugin
+	return map[string]string{
+		MutatingConfiguration: MutatingPlugin, ValidatingConfiguration: ValidatingPlugin,
+		MutatingPolicy: MutatingPolicy, ValidatingPolicy: ValidatingPolicy,
+	}[kind]
 }
+
+// isPolicy reports whether the reference names a policy.
+func (r Reference) isPolicy() bool { return r.Kind == MutatingPolicy || r.Kind == ValidatingPolicy }
 
 func answer(webhook Reference, verdict Verdict, request *Request, evaluated bool) Answer {
 	a := Answer{Webhook: webhook, Verdict: verdict, Request: request.ID, Evaluated: evaluated}
-	a.Sentence = sentence(a, nil, request)
+	a.Sentence = sentence(a, "", request)
 	return a
 }
 
-// sentence returns an answer as a sentence.
-func sentence(a Answer, call *Call, request *Request) string {
+// sentence returns an answer as a sentence. effect, which may be empty, describes the effect of the webhook or policy.
+func sentence(a Answer, effect string, request *Request) string {
 	verb := map[bool]map[bool]string{
-		true:  {true: "would be called", false: "would not be called"},
-		false: {true: "was called", false: "was not called"},
+		true:  {true: "would be %s", false: "would not be %s"},
+		false: {true: "was %s", false: "was not %s"},
 	}[a.Evaluated][a.Called]
-	text := fmt.Sprintf("%s %s for %s: %s", a.Webhook, verb, request.Subject(), a.Verdict.Clause())
-	if call != nil {
-		text += ", and " + call.words()
-		if call.Fault != nil {
-			text = strings.TrimSuffix(text, ".") + ": the server injected " + call.Fault.String()
-		}
+	participle, infinitive := "called", "call"
+	if a.Webhook.isPolicy() {
+		participle, infinitive = "evaluated", "evaluate"
+	}
+	text := fmt.Sprintf("%s "+verb+" for %s: %s", a.Webhook, participle, request.Subject(), a.Verdict.Clause())
+	if effect != "" {
+		text += ", and " + effect
 	}
 	text = strings.TrimSuffix(text, ".")
 	if a.Again != nil {
-		text += ". The second round didn't call it: " + strings.TrimSuffix(a.Again.Clause(), ".")
+		text += ". The second round didn't " + infinitive + " it: " + strings.TrimSuffix(a.Again.Clause(), ".")
 	}
 	return text + "."
 }
 
-// words describes the outcome of a call.
+// words describes the outcome of a call, and the fault that caused it. It returns "" for no call.
 func (c *Call) words() string {
+	if c == nil {
+		return ""
+	}
+	outcome := c.outcome()
+	if c.Fault != nil {
+		return strings.TrimSuffix(outcome, ".") + ": the server injected " + c.Fault.String()
+	}
+	return outcome
+}
+
+func (c *Call) outcome() string {
 	switch {
 	case c.Error == nil:
 		return "it " + c.Outcome + " the request"

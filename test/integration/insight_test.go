@@ -270,7 +270,7 @@ func unreachable(h hook) hook {
 // For each row of the table in docs/insight.md, the answer names the cause and the field.
 func TestWhyAWebhookIsNotCalled(t *testing.T) {
 	t.Parallel()
-	documented := documentedQuestions(t)
+	documented := documentedQuestions(t, "| cause | reason |")
 	for _, test := range questions() {
 		if documented[test.name] != string(test.want) {
 			t.Errorf("%s: docs/insight.md must have a row with the reason %s, and has %q", test.name, test.want, documented[test.name])
@@ -337,15 +337,15 @@ func orElse(value, otherwise string) string {
 	return value
 }
 
-// documentedQuestions returns the reasons of the table in docs/insight.md, by name.
-func documentedQuestions(t *testing.T) map[string]string {
+// documentedQuestions returns the reasons of a table in docs/insight.md, by name. The table has a heading.
+func documentedQuestions(t *testing.T, heading string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/insight.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
-	_, table, _ := strings.Cut(string(text), "| cause | reason |")
+	_, table, _ := strings.Cut(string(text), heading)
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, line := range strings.Split(table, "\n") {
 		if cells := strings.Split(line, "|"); len(cells) > 3 {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	celtypes "github.com/google/cel-go/common/types"
@@ -370,6 +371,14 @@ func (c *consideration) finishEvaluation() {
 	c.scope.Update(func(*trace.Request) { e.record.Verdict = verdict })
 }
 
+// noParams begins k8s.io/apiserver's error about a binding that requires parameters and finds none. The error has no type.
+const noParams = "no params found"
+
+// required reports whether a binding requires parameters.
+func required(ref *admissionregistrationv1.ParamRef) bool {
+	return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == admissionregistrationv1.DenyAction
+}
+
 // end completes all records. err is the error with which the plugin refused the request, or nil.
 func (c *consideration) end(err error) {
 	c.finishEvaluation()
@@ -383,6 +392,9 @@ func (c *consideration) end(err error) {
 			switch {
 			case failure != nil:
 				verdict = p.failed(failure)
+				if required(b.GetParamRef()) && strings.Contains(failure.Error(), noParams) {
+					verdict.Reason, verdict.Field = trace.ParamsRequired, "spec.paramRef.parameterNotFoundAction"
+				}
 			case len(params) > 0 && err != nil:
 				verdict = trace.Verdict{Reason: trace.RefusedEarlier, By: "admission plugin " + c.scope.Step.Plugin, Detail: err.Error()}
 			}

@@ -23,6 +23,8 @@ type Request struct {
 	// Verb is the verb of the API: create, update, patch, delete, deletecollection, or the verb of a connection.
 	Verb string `json:"verb"`
 	Resource
+	// Path is the path of a request that isn't for a resource.
+	Path      string `json:"path"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	DryRun    bool   `json:"dryRun"`
@@ -35,6 +37,8 @@ type Request struct {
 	Code int `json:"code"`
 	// Error is the error in the response, or nil.
 	Error *Error `json:"error"`
+	// Stripped is true if objects and reviews are missing, because they exceeded the server's limit (--trace-bytes).
+	Stripped bool `json:"stripped"`
 }
 
 // Webhooks returns the webhooks that admission considered for the request, in order, of all passes and rounds.
@@ -192,6 +196,8 @@ type Verdict struct {
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
+	// As is the resource by which a rule matched, if it isn't that of the request; nil otherwise.
+	As *Resource `json:"as"`
 }
 
 // Webhook is a webhook that a step considered.
@@ -214,6 +220,7 @@ type Call struct {
 	Fault *Fault   `json:"fault"`
 	Start Duration `json:"start"`
 	Took  Duration `json:"took"`
+	Times Times    `json:"times"`
 	// Request and Response are the AdmissionReviews of the call.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
@@ -228,10 +235,23 @@ type Call struct {
 	Warnings []string        `json:"warnings"`
 }
 
+// Times are the parts of a call's time.
+type Times struct {
+	// Reused is true if the call needed no new connection. Connect and TLS are 0 then.
+	Reused  bool     `json:"reused"`
+	Connect Duration `json:"connect"`
+	TLS     Duration `json:"tls"`
+	// Wait is the time from the written request to the first byte of the response.
+	Wait Duration `json:"wait"`
+	// Decode is the time from that byte until the response is decoded.
+	Decode Duration `json:"decode"`
+}
+
 // Policy is a policy that a step considered.
 type Policy struct {
 	Reference
-	Verdict  Verdict    `json:"verdict"`
+	Verdict Verdict `json:"verdict"`
+	// Bindings are those that were compared with the request: none if the policy itself doesn't match.
 	Bindings []*Binding `json:"bindings"`
 }
 
@@ -239,12 +259,56 @@ type Policy struct {
 type Binding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
+	// Actions are those of a validating policy's binding: Deny, Warn, Audit.
+	Actions []string `json:"actions"`
+	// Evaluations has an evaluation for each parameter object, or one without parameters.
+	Evaluations []*Evaluation `json:"evaluations"`
 }
 
-// Answer says whether a webhook was called for a request, and why or why not.
+// Evaluation is one evaluation of a policy's expressions.
+type Evaluation struct {
+	// Param is the parameter object; nil without parameters.
+	Param *Param `json:"param"`
+	// Verdict says whether the match conditions led to an evaluation.
+	Verdict Verdict `json:"verdict"`
+	// Outcome is "allowed", "denied", "reported" if the binding only warns or audits, "failed", or "failed open" if the
+	// failurePolicy lets the request pass. It is "" if the match conditions left the request out.
+	Outcome string `json:"outcome"`
+	// Error is the error of a mutation that failed.
+	Error       string        `json:"error"`
+	Expressions []*Expression `json:"expressions"`
+	// Before and After are the object around mutations that changed it.
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// Param is a parameter object of a policy.
+type Param struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Namespace  string          `json:"namespace"`
+	Name       string          `json:"name"`
+	Object     json.RawMessage `json:"object"`
+}
+
+// Expression is an expression of a policy, and its value.
+type Expression struct {
+	// Field is the place in the policy, such as spec.validations[0].expression or spec.variables[0] (name).
+	Field      string `json:"field"`
+	Expression string `json:"expression"`
+	// Value is the value in JSON. Values of expressions about Secrets are redacted unless they are true or false.
+	Value string `json:"value"`
+	Error string `json:"error"`
+	// Message is the message of a validation that is false.
+	Message string   `json:"message"`
+	Took    Duration `json:"took"`
+}
+
+// Answer says whether a webhook was called for a request, or a policy was evaluated, and why or why not.
 type Answer struct {
+	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called, or would be called if Evaluated is true.
+	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, it would be.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if

@@ -223,13 +223,14 @@ func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, ta
 	return answer(w, Why{trace.Why(target, configured, request, true)})
 }
 
-// targetOf parses the text KIND/NAME[/WEBHOOK].
+// targetOf parses the text KIND/NAME[/WEBHOOK], or KIND/NAME[/BINDING] of a policy.
 func targetOf(text string) (trace.Reference, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	name, part, _ := strings.Cut(rest, "/")
 	target := trace.Reference{Kind: kind, Name: name, Part: part}
-	if kind != trace.MutatingConfiguration && kind != trace.ValidatingConfiguration || name == "" {
-		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, and may name a webhook of it after another slash", text, trace.MutatingConfiguration, trace.ValidatingConfiguration))
+	if trace.PluginOf(kind) == "" || name == "" {
+		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, and may name a webhook of it after another slash; or %s/NAME or %s/NAME, and may name a binding",
+			text, trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy))
 	}
 	return target, nil
 }

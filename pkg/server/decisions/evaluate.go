@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -197,32 +196,6 @@ func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation
 		return Evaluation{}, apierrors.NewInternalError(err)
 	}
 	return Evaluation{Object: encoded}, nil
-}
-
-// configured tells whether the admission plugin of a configuration of webhooks is on, and returns the names of the
-// configuration's webhooks.
-func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
-	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
-	var err error
-	if target.Kind == trace.MutatingConfiguration {
-		var found *admissionregistrationv1.MutatingWebhookConfiguration
-		if found, err = d.Configurations.MutatingWebhookConfigurations().Get(ctx, target.Name, metav1.GetOptions{}); err == nil {
-			for _, webhook := range found.Webhooks {
-				configured.Webhooks = append(configured.Webhooks, webhook.Name)
-			}
-		}
-	} else {
-		var found *admissionregistrationv1.ValidatingWebhookConfiguration
-		if found, err = d.Configurations.ValidatingWebhookConfigurations().Get(ctx, target.Name, metav1.GetOptions{}); err == nil {
-			for _, webhook := range found.Webhooks {
-				configured.Webhooks = append(configured.Webhooks, webhook.Name)
-			}
-		}
-	}
-	if apierrors.IsNotFound(err) {
-		return configured, nil
-	}
-	return configured, err
 }
 
 // get gets an object by a request in process.

@@ -1,0 +1,82 @@
+package decisions
+
+import (
+	"context"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// configured tells whether the admission plugin of a configuration of webhooks, or of a policy, is on. It returns the
+// names of the configuration's webhooks, or of the policy's bindings.
+func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
+	parts := map[string]func(context.Context, string) ([]string, error){
+		trace.MutatingConfiguration:   d.mutatingWebhooks,
+		trace.ValidatingConfiguration: d.validatingWebhooks,
+		trace.MutatingPolicy:          d.mutatingBindings,
+		trace.ValidatingPolicy:        d.validatingBindings,
+	}[target.Kind]
+	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
+	names, err := parts(ctx, target.Name)
+	if apierrors.IsNotFound(err) {
+		return configured, nil
+	}
+	configured.Webhooks = names
+	return configured, err
+}
+
+func (d *Decisions) mutatingWebhooks(ctx context.Context, name string) ([]string, error) {
+	found, err := d.Configurations.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(found.Webhooks, func(w admissionregistrationv1.MutatingWebhook) (string, bool) { return w.Name, true }), nil
+}
+
+func (d *Decisions) validatingWebhooks(ctx context.Context, name string) ([]string, error) {
+	found, err := d.Configurations.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(found.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) (string, bool) { return w.Name, true }), nil
+}
+
+func (d *Decisions) mutatingBindings(ctx context.Context, policy string) ([]string, error) {
+	if _, err := d.Configurations.MutatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	bindings, err := d.Configurations.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(bindings.Items, func(b admissionregistrationv1.MutatingAdmissionPolicyBinding) (string, bool) {
+		return b.Name, b.Spec.PolicyName == policy
+	}), nil
+}
+
+func (d *Decisions) validatingBindings(ctx context.Context, policy string) ([]string, error) {
+	if _, err := d.Configurations.ValidatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
+		return nil, err
+	}
+	bindings, err := d.Configurations.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(bindings.Items, func(b admissionregistrationv1.ValidatingAdmissionPolicyBinding) (string, bool) {
+		return b.Name, b.Spec.PolicyName == policy
+	}), nil
+}
+
+// namesOf returns the names of the items that belong to a configuration or a policy. The result isn't nil: it exists.
+func namesOf[T any](items []T, belongs func(T) (string, bool)) []string {
+	names := []string{}
+	for _, item := range items {
+		if name, ok := belongs(item); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,184 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// whyPolicy answers for each binding of a policy, or for the policy as a whole if its bindings weren't considered.
+func whyPolicy(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
+	policy, again := request.metPolicy(target)
+	switch {
+	case policy == nil:
+		return []Answer{answer(target, request.unmet(target, configured), request, evaluated)}
+	case policy.Verdict.Reason != Matched || len(policy.Bindings) == 0:
+		return []Answer{answer(target, policy.Verdict, request, evaluated)}
+	}
+	var answers []Answer
+	for _, binding := range policy.Bindings {
+		if target.Part == "" || target.Part == binding.Name {
+			answers = append(answers, policy.why(binding, again, request, evaluated))
+		}
+	}
+	if len(answers) == 0 {
+		verdict := Verdict{Reason: NotConfigured}
+		if slices.Contains(configured.Webhooks, target.Part) {
+			verdict.Reason = ConfiguredLater
+		}
+		answers = []Answer{answer(target, verdict, request, evaluated)}
+	}
+	return answers
+}
+
+// metPolicy returns the record of a policy in the last pass, of the first round in which a binding was evaluated, or
+// else of the first round. again is the record of a later round, or nil.
+func (r *Request) metPolicy(target Reference) (met, again *Policy) {
+	if len(r.Admissions) == 0 {
+		return nil, nil
+	}
+	for _, step := range r.Admissions[len(r.Admissions)-1].Steps {
+		for _, p := range step.Policies {
+			switch {
+			case p.Kind != target.Kind || p.Name != target.Name:
+			case met == nil || !met.evaluated() && p.evaluated():
+				met = p
+			default:
+				again = p
+			}
+		}
+	}
+	return met, again
+}
+
+// evaluated reports whether expressions of the policy were evaluated, apart from match conditions.
+func (p *Policy) evaluated() bool {
+	return slices.ContainsFunc(p.Bindings, func(b *Binding) bool {
+		e := b.decisive()
+		return e != nil && e.Outcome != ""
+	})
+}
+
+// outcomes are the outcomes of an evaluation, by weight.
+var outcomes = []string{"", Allowed, FailedOpen, Reported, Failed, Denied}
+
+// decisive returns the evaluation with the weightiest outcome, or nil for a binding without evaluations.
+func (b *Binding) decisive() *Evaluation {
+	var decisive *Evaluation
+	for _, e := range b.Evaluations {
+		if decisive == nil || slices.Index(outcomes, e.Outcome) > slices.Index(outcomes, decisive.Outcome) {
+			decisive = e
+		}
+	}
+	return decisive
+}
+
+// why answers for a binding of the policy.
+func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool) Answer {
+	reference := Reference{p.Kind, p.Name, b.Name}
+	e := b.decisive()
+	switch {
+	case b.Verdict.Reason != Matched || e == nil:
+		return answer(reference, b.Verdict, request, evaluated)
+	case e.Verdict.Reason != Matched:
+		return answer(reference, e.Verdict, request, evaluated)
+	}
+	verdict, effect := p.Verdict, effectOf(p, e)
+	if e.Outcome != Allowed {
+		verdict = b.decidedBy(e)
+	}
+	a := Answer{Webhook: reference, Called: true, Verdict: verdict, Request: request.ID, Evaluated: evaluated}
+	if again != nil {
+		a.Again = again.skipped(b.Name)
+	}
+	a.Sentence = sentence(a, effect, request)
+	return a
+}
+
+// skipped returns the reason why a binding wasn't evaluated, or nil if it was.
+func (p *Policy) skipped(binding string) *Verdict {
+	for _, b := range p.Bindings {
+		if e := b.decisive(); b.Name == binding && e != nil && e.Verdict.Reason != Matched {
+			return &e.Verdict
+		}
+	}
+	return nil
+}
+
+// effectOf describes the effect of an evaluation on the request.
+func effectOf(p *Policy, e *Evaluation) string {
+	with := ""
+	if e.Param != nil {
+		with = " with the parameters of " + e.Param.String()
+	}
+	switch {
+	case e.Outcome != Allowed:
+		return ""
+	case p.Kind == ValidatingPolicy:
+		return "it allowed the request" + with
+	case len(e.After) == 0:
+		return "it changed nothing" + with
+	}
+	return "it changed the object" + with
+}
+
+// decidedBy returns the verdict about an evaluation that didn't plainly allow the request: it names the expression.
+func (b *Binding) decidedBy(e *Evaluation) Verdict {
+	x := e.culprit()
+	verdict := Verdict{Field: x.Field, Want: x.Expression, Got: e.variables(), Detail: x.Message}
+	failed := x.Error != ""
+	if failed {
+		verdict = Verdict{Field: x.Field, Detail: x.Error}
+	}
+	switch {
+	case e.Outcome == FailedOpen:
+		verdict.Reason, verdict.Want = ExpressionIgnored, "Ignore"
+	case e.Outcome == Reported && failed:
+		verdict.Reason, verdict.Want = ExpressionReported, list(b.Actions)
+	case e.Outcome == Reported:
+		verdict.Reason, verdict.By = ValidationReported, list(b.Actions)
+	case failed:
+		verdict.Reason, verdict.Want = ExpressionFailed, "Fail"
+	default:
+		verdict.Reason = ValidationFalse
+	}
+	return verdict
+}
+
+// culprit returns the first expression that failed, or else the first validation that is false. If there is neither, a
+// patch couldn't be applied: the culprit is the last mutation, with the evaluation's error.
+func (e *Evaluation) culprit() Expression {
+	for _, x := range e.Expressions {
+		if e.Outcome != Denied && x.Error != "" {
+			return *x
+		}
+	}
+	for _, x := range e.Expressions {
+		if strings.HasPrefix(x.Field, "spec.validations[") && x.Value == "false" && strings.HasSuffix(x.Field, ".expression") {
+			return *x
+		}
+	}
+	last := Expression{Field: "spec", Error: e.Error}
+	for _, x := range e.Expressions {
+		if strings.HasPrefix(x.Field, "spec.mutations[") {
+			last.Field = x.Field
+		}
+	}
+	return last
+}
+
+// variables returns the values of the policy's variables that the evaluation has used.
+func (e *Evaluation) variables() string {
+	var values []string
+	for _, x := range e.Expressions {
+		if strings.HasPrefix(x.Field, "spec.variables[") && x.Error == "" {
+			values = append(values, fmt.Sprintf("%s = %s", x.Field, shortened(x.Value)))
+		}
+	}
+	if e.Param != nil {
+		values = append(values, "the parameters are "+e.Param.String())
+	}
+	return strings.Join(values, ", ")
+}
+
+func list(values []string) string { return "[" + strings.Join(values, ", ") + "]" }
