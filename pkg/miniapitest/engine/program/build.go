@@ -23,7 +23,7 @@ const (
 	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
 	// third smaller. To debug the server, use package inprocess.
 	smaller = "-ldflags=-s -w"
-	// collect makes the compiler collect garbage less often, which saves a fifth of its processor time. The compilation of
+	// collect makes the compiler collect garbage less often, which saves a sixth of its processor time. The compilation of
 	// the largest package takes 700 MB instead of 500.
 	collect = "GOGC=400"
 )
