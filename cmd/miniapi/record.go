@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ func newRecordCommand() *cobra.Command {
 		Long: `Record the AdmissionReviews that a running server sends to webhooks, and the responses, until
 the command is interrupted. Each pair becomes a file, without what differs from run to run, so
 the folder can be kept in git. "miniapi replay" and the Go package reviews/replay send them again.
-Contents of Secrets are replaced.`,
+Contents of Secrets and tokens are replaced, unless the server runs with --trace-secrets.`,
 		Example: `  miniapi record testdata/reviews
   miniapi record testdata/reviews --for pods`,
 		Args: cli.UsageArgs(cobra.ExactArgs(1)),
@@ -67,6 +68,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	object.expand(server.Client)
 	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user).Param("follow", "true")
 	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
+	r := &recording{writer: writer, out: out, errOut: errOut}
 	return followed(ctx, server, request, begun, func(event decisions.Event) error {
 		if event.Missed > 0 {
 			fmt.Fprintf(errOut, "Warning: %d requests were forgotten before they could be recorded\n", event.Missed)
@@ -74,14 +76,22 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 		if event.Request == nil {
 			return nil
 		}
-		return record(writer, event.Request, out, errOut)
+		return r.record(event.Request)
 	})
 }
 
+// recording writes files, and the names of the files and warnings to the outputs of the command.
+type recording struct {
+	writer      *reviews.Writer
+	out, errOut io.Writer
+	// redacted is true after the warning that the server replaces secrets.
+	redacted bool
+}
+
 // record writes the reviews of a request to files.
-func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Writer) error {
+func (r *recording) record(request *trace.Request) error {
 	if request.Stripped {
-		fmt.Fprintf(errOut, "Warning: %s is too large to be recorded\n", request.Subject())
+		fmt.Fprintf(r.errOut, "Warning: %s is too large to be recorded\n", request.Subject())
 		return nil
 	}
 	for _, admission := range request.Admissions {
@@ -91,10 +101,10 @@ func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Write
 					continue
 				}
 				if len(webhook.Call.Request) == 0 || len(webhook.Call.Response) == 0 {
-					fmt.Fprintf(errOut, "Warning: %s gave no AdmissionReview for %s, so none is recorded\n", webhook.Reference, request.Subject())
+					fmt.Fprintf(r.errOut, "Warning: %s gave no AdmissionReview for %s, so none is recorded\n", webhook.Reference, request.Subject())
 					continue
 				}
-				file, err := writer.Write(reviews.Exchange{
+				file, err := r.writer.Write(reviews.Exchange{
 					Webhook: webhook.Reference.String(),
 					Path:    pathOf(webhook.Call.Address),
 					Request: webhook.Call.Request, Response: webhook.Call.Response,
@@ -103,7 +113,11 @@ func record(writer *reviews.Writer, request *trace.Request, out, errOut io.Write
 					return fmt.Errorf("recording the review of %s for %s: %w", webhook.Reference, request.Subject(), err)
 				}
 				if file != "" {
-					fmt.Fprintln(out, file)
+					fmt.Fprintln(r.out, file)
+				}
+				if !r.redacted && bytes.Contains(webhook.Call.Request, []byte(trace.Redacted)) {
+					r.redacted = true
+					fmt.Fprintf(r.errOut, "Warning: secret values are %s in the files: a server with --trace-secrets keeps them\n", trace.Redacted)
 				}
 			}
 		}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
@@ -230,6 +232,52 @@ func TestFiles(t *testing.T) {
 	}
 	if diff := lines.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// Many clients record at the same time: each review has its file, and another recording in another order has the same
+// files.
+func TestConcurrentRecordings(t *testing.T) {
+	t.Parallel()
+	const clients, each = 32, 8
+	var recordings []map[string]string
+	for range 2 {
+		dir := t.TempDir()
+		writer, err := NewWriter(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		for client := range clients {
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				for i := range each {
+					request := fmt.Sprintf(`{"kind":"AdmissionReview","request":{"uid":"%08d-1111-4111-8111-%012d","operation":"CREATE","resource":{"resource":"pods"},"object":{"metadata":{"name":"p-%d-%d"}}}}`, client, i, client, i)
+					for range 2 { // a retry
+						if _, err := writer.Write(Exchange{Path: "/mutate", Request: []byte(request)}); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}()
+		}
+		wait.Wait()
+		files, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recording := map[string]string{}
+		for _, file := range files {
+			recording[file.Name] = text(file.Exchange)
+		}
+		recordings = append(recordings, recording)
+	}
+	if got := len(recordings[0]); got != clients*each {
+		t.Errorf("want %d files, got %d", clients*each, got)
+	}
+	if !maps.Equal(recordings[0], recordings[1]) {
+		t.Errorf("want the same files again, got %v and %v", recordings[0], recordings[1])
 	}
 }
 

@@ -88,9 +88,9 @@ func (m *maker) connect(ctx context.Context) error {
 	return m.send(ctx, request, nil)
 }
 
-// updated returns the body of an update. It has the metadata of the stored object that a client keeps, unless it replaces
-// the object. If the subresource
-// has another kind than the object, as scale has, it gets the object's replicas.
+// updated returns the body of an update request. It has the stored object's metadata that a client must keep, unless the
+// options say that it replaces the object. If the subresource has a kind of its own, as scale has, the body also gets the
+// number of replicas from the object.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, at := &unstructured.Unstructured{}, m.object()
 	if !slices.Contains(m.verbs, "get") { // the subresource can't be read, as finalize of a namespace

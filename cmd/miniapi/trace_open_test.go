@@ -1,0 +1,143 @@
+package main
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+)
+
+// openWith runs "miniapi trace --open" with a folder of programs as its PATH. It returns the exit code, and the outputs.
+func openWith(t *testing.T, path, kubeconfig string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(programs, "miniapi"), "trace", "--open", "--kubeconfig="+kubeconfig)
+	cmd.Env = append(os.Environ(), asProgram+"=1", "PATH="+path)
+	return startCommand(t, cmd).exit(t)
+}
+
+// visitor returns a browser without credentials, which follows no redirections and accepts the server's certificate.
+func visitor() *http.Client {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // as a user accepts it
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// status returns the status of a GET request, and its cookies.
+func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cookie) (int, []*http.Cookie) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cookie := range cookies {
+		req.AddCookie(cookie)
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode, response.Cookies()
+}
+
+// "miniapi trace --open" gives the program that opens links a link, which signs a browser in once. A server that records
+// no requests has the page, too. The server's output has no link.
+func TestTraceOpen(t *testing.T) {
+	t.Parallel()
+	server, config := serve(t)
+	programs, opened := t.TempDir(), filepath.Join(t.TempDir(), "opened")
+	script := "#!/bin/sh\nprintf %s \"$1\" > '" + opened + "'\n"
+	if err := os.WriteFile(filepath.Join(programs, opener(runtime.GOOS)[0]), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := openWith(t, programs, server.kubeconfig(t))
+	link, rest, _ := strings.Cut(stdout, "\n")
+	if code != 0 || stderr != "" || !strings.HasPrefix(link, config.Host+decisions.SignInPath+"?token=") || rest != "The link works once, within 60 seconds." {
+		t.Fatalf("want a link, got %d, %q and %q", code, stdout, stderr)
+	}
+	if content, err := os.ReadFile(opened); err != nil || string(content) != link {
+		t.Errorf("want the program to open %s, got %s, %v", link, content, err)
+	}
+	browser := visitor()
+	code, cookies := status(t, browser, link)
+	if code != http.StatusSeeOther || len(cookies) != 1 {
+		t.Fatalf("want a redirection with a cookie, got %d with %v", code, cookies)
+	}
+	if code, _ := status(t, browser, config.Host+decisions.Prefix, cookies...); code != http.StatusOK {
+		t.Errorf("want the page, got %d", code)
+	}
+	if code, _ := status(t, browser, link); code != http.StatusUnauthorized {
+		t.Errorf("want the link to work once, got %d", code)
+	}
+	_, second, _ := openWith(t, programs, server.kubeconfig(t))
+	if strings.HasPrefix(second, link) {
+		t.Errorf("want another link, got %s", second)
+	}
+	server.signal(t, os.Interrupt)
+	if _, stdout, stderr := server.exit(t); strings.Contains(stdout+stderr, "token") {
+		t.Errorf("want no link in the output of the server, got %s and %s", stdout, stderr)
+	}
+}
+
+// Where no program can open the link, the command prints the link and says so: the user opens it.
+func TestTraceOpenWithoutBrowser(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t)
+	failing := t.TempDir()
+	if err := os.WriteFile(filepath.Join(failing, opener(runtime.GOOS)[0]), []byte("#!/bin/sh\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, path, want string }{
+		{"no program", t.TempDir(), "executable file not found in $PATH): open it in a browser."},
+		{"no display", failing, " can't open it (exit status 3): open it in a browser."},
+	} {
+		code, stdout, _ := openWith(t, test.path, server.kubeconfig(t))
+		link, _, _ := strings.Cut(stdout, "\n")
+		if code != 0 || !strings.Contains(stdout, test.want) {
+			t.Errorf("%s: want exit code 0 and %q, got %d and %q", test.name, test.want, code, stdout)
+		}
+		if code, _ := status(t, visitor(), link); code != http.StatusSeeOther {
+			t.Errorf("%s: want a link that works, got %d for %s", test.name, code, link)
+		}
+	}
+}
+
+// There is no link for a user without the permission, of a server that isn't miniapi, and without a server.
+func TestTraceOpenRefused(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t)
+	kubeconfig, err := clientcmd.LoadFromFile(server.kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range kubeconfig.AuthInfos {
+		info.Impersonate = "jane"
+	}
+	asJane := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, asJane); err != nil {
+		t.Fatal(err)
+	}
+	another := httptest.NewServer(http.NotFoundHandler())
+	defer another.Close()
+	of := func(server string) string {
+		return file(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '%s'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server)
+	}
+	for _, test := range []struct{ name, kubeconfig, want string }{
+		{"permission", asJane, `User "jane" cannot post path "/debug/admission/sign-in"`},
+		{"another server", of(another.URL), "has no trace: the server isn't miniapi, or is an older version"},
+		{"no server", of("https://127.0.0.1:1"), "connection refused"},
+	} {
+		code, stdout, stderr := openWith(t, t.TempDir(), test.kubeconfig)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: want exit code 1, no link and %q, got %d, %q and %q", test.name, test.want, code, stdout, stderr)
+		}
+	}
+}
