@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -98,14 +99,51 @@ func TestPageSignsIn(t *testing.T) {
 	}
 }
 
-// The matrix has the operations of each resource for which a webhook is called, by the webhook's rules.
-func TestMatrixOfWebhooks(t *testing.T) {
+// The matrix has the operations of each resource for which a webhook is called, or a policy is evaluated, by their rules.
+func TestMatrix(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	install(t, srv,
 		mutating("pods", allow(), on("CREATE", "v1", "pods", "pods/exec", "pods/status"), labelledWeb),
 		validating("all", allow(), on("DELETE", "apps/*", "*/*"), scope("Namespaced")),
 		validating("itself", allow(), on("*", "admissionregistration.k8s.io/v1", "*")))
+	rule := func(operation admissionregistrationv1.OperationType, group string, resources ...string) admissionregistrationv1.NamedRuleWithOperations {
+		return admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{operation},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+		}}
+	}
+	refused := admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: []admissionregistrationv1.Validation{{Expression: "true"}}}
+	enforced := admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}}
+	policy := func(name string, binding *admissionregistrationv1.MatchResources, matches admissionregistrationv1.MatchResources) {
+		t.Helper()
+		spec, bound := refused, enforced
+		spec.MatchConstraints, bound.MatchResources = &matches, binding
+		enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named(name), Spec: spec}, bound)
+	}
+	policy("hooks", nil, admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule("DELETE", "admissionregistration.k8s.io", "*")}})
+	policy("some", &admissionregistrationv1.MatchResources{
+		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		ResourceRules:  []admissionregistrationv1.NamedRuleWithOperations{rule("*", "batch", "jobs")},
+	}, admissionregistrationv1.MatchResources{
+		ResourceRules:        []admissionregistrationv1.NamedRuleWithOperations{rule("*", "batch", "*")},
+		ExcludeResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule("DELETE", "batch", "*")},
+	})
+	unbound := refused
+	unbound.MatchConstraints = &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule("*", "*", "*")}}
+	must(srv.Client().AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("unbound"), Spec: unbound}, metav1.CreateOptions{}))(t)
+	adding := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: named("adding"), Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+		ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+		MatchConstraints:   &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{rule("CREATE", "policy", "*"), rule("UPDATE", "policy", "*")}},
+		Mutations: []admissionregistrationv1.Mutation{{
+			PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+			ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{labels: {"a": "b"}}}`},
+		}},
+	}}
+	must(srv.Client().AdmissionregistrationV1().MutatingAdmissionPolicies().Create(t.Context(), adding, metav1.CreateOptions{}))(t)
+	must(srv.Client().AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: named("adding"), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "adding"},
+	}, metav1.CreateOptions{}))(t)
 	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.MatrixPath).DoRaw(t.Context())
 	ok(t, err)
 	var matrix decisions.Matrix
@@ -114,19 +152,36 @@ func TestMatrixOfWebhooks(t *testing.T) {
 	for _, row := range matrix.Resources {
 		for i, cell := range row.Cells {
 			if cell != nil {
-				got[row.String()+" "+matrix.Webhooks[i].Name] = strings.Join(cell.Operations, " ")
+				got[row.String()+" "+matrix.Columns[i].Name] = strings.Join(cell.Operations, " ")
 			}
 		}
 	}
 	want := map[string]string{
 		"pods pods": "CREATE", "controllerrevisions.apps all": "DELETE", "daemonsets.apps all": "DELETE", "deployments.apps all": "DELETE",
 		"replicasets.apps all": "DELETE", "statefulsets.apps all": "DELETE",
+		// Policies see configurations of webhooks, and not those of policies.
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE", "validatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE",
+		"jobs.batch some":                    "CREATE UPDATE",
+		"poddisruptionbudgets.policy adding": "CREATE UPDATE",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"objectSelector: app=web"}, matrix.Webhooks[0].Conditional); diff != "" {
-		t.Errorf("conditions of the first webhook (-want +got):\n%s", diff)
+	var columns []string
+	for _, column := range matrix.Columns {
+		columns = append(columns, fmt.Sprint(column.Kind, " ", column.Name, " ", column.Conditional, " ", column.Unbound))
+	}
+	wantColumns := []string{
+		"MutatingAdmissionPolicy adding [] false",
+		"MutatingWebhookConfiguration pods [objectSelector: app=web] false",
+		"ValidatingAdmissionPolicy hooks [] false",
+		"ValidatingAdmissionPolicy some [binding some: objectSelector: app=web] false",
+		"ValidatingAdmissionPolicy unbound [] true",
+		"ValidatingWebhookConfiguration all [] false",
+		"ValidatingWebhookConfiguration itself [] false",
+	}
+	if diff := cmp.Diff(wantColumns, columns); diff != "" {
+		t.Errorf("columns in the order of the chain (-want +got):\n%s", diff)
 	}
 }
 
@@ -143,7 +198,7 @@ func TestPage(t *testing.T) {
 		mutating("sidecar", patch(miniapitest.Add("/data/added", "by a webhook")), on("CREATE", "v1", "configmaps")),
 		mutating("other", allow(), on("UPDATE", "v1", "configmaps")),
 		validating("check", allow(), on("CREATE", "v1", "configmaps")),
-		validating("refuse", deny(hostile), on("CREATE", "v1", "secrets")))
+		validating("refuse", deny(hostile), on("CREATE", "v1", "secrets"), matchCondition(`object.metadata.name != "<img src=x>"`)))
 	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("sizes"), Spec: validations(admissionregistrationv1.Validation{Expression: "int(object.data.size) > 0"})},
 		admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
 	create := func(ctx context.Context, name string) error {
@@ -205,7 +260,13 @@ func TestPage(t *testing.T) {
 	b.eval(`filter.value = ""; filter.dispatchEvent(new Event("input")); document.activeElement.blur()`)
 	b.press("m")
 	b.until(`[...document.querySelectorAll("#matrix tbody th")].map((th) => th.textContent).join() === "configmaps,secrets"`)
+	b.until(`[...document.querySelectorAll("#matrix thead th")].map((th) => th.textContent).slice(-3).join() === "validating policysizes,validating checkcheck.example.com,validating refuserefuse.example.com *"`)
+	b.until(`document.querySelector("#matrix dd").textContent.includes('object.metadata.name != "<img src=x>"')`)
 	b.shoot("matrix")
+	b.show(400, 800, "dark")
+	b.until(`document.documentElement.scrollWidth <= 400 && document.querySelector("#matrix").tabIndex === 0`)
+	b.shoot("narrow-matrix")
+	b.show(1280, 800, "light")
 	b.press("r", "k")
 	b.show(1280, 800, "dark")
 	b.shoot("dark")

@@ -5,6 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Constraints are the rules and selectors of a webhook, a policy or a binding. Make them with Webhook or Resources.
@@ -53,3 +55,13 @@ func (c Constraints) GetParsedNamespaceSelector() (labels.Selector, error) {
 
 // GetParsedObjectSelector implements k8s.io/apiserver's ObjectSelectorProvider.
 func (c Constraints) GetParsedObjectSelector() (labels.Selector, error) { return c.parsedObjects() }
+
+// Takes tells whether rules match a request, and none excludes it, and as which other resource they match it, if they do.
+// The selectors don't count.
+func (m Matching) Takes() (as *trace.Resource, takes bool) {
+	matched, ruledOut := m.Rules()
+	if len(ruledOut) > 0 || m.exclusion() != nil {
+		return nil, false
+	}
+	return matched.As, true
+}

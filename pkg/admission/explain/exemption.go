@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"strings"
+
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/predicates/rules"
 
@@ -18,4 +20,14 @@ func Exemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 		return &trace.Verdict{Reason: trace.ExemptConfiguration, Got: resource}
 	}
 	return nil
+}
+
+// PolicyExemption is Exemption for the plugins of policies: they see the configurations of webhooks, and not those of
+// policies.
+func PolicyExemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
+	verdict := Exemption(attributes, hidden)
+	if verdict != nil && verdict.Reason == trace.ExemptConfiguration && !strings.Contains(attributes.GetResource().Resource, "admissionpolic") {
+		return nil
+	}
+	return verdict
 }

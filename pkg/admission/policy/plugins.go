@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,9 +90,9 @@ func (h hiddenResources) exempt(ctx context.Context, a admission.Attributes) {
 		return
 	}
 	resource, scope := a.GetResource().GroupResource(), trace.From(ctx)
-	verdict := explain.Exemption(a, slices.Contains(h, resource))
-	if verdict == nil || verdict.Reason == trace.ExemptConfiguration && !strings.Contains(resource.Resource, "admissionpolic") {
-		return // requests for webhook configurations are exempt from webhooks, but not from policies
+	verdict := explain.PolicyExemption(a, slices.Contains(h, resource))
+	if verdict == nil {
+		return
 	}
 	scope.Update(func(*trace.Request) { scope.Step.Exempt = verdict })
 }

@@ -2,7 +2,6 @@ package decisions
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,42 +10,43 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	"k8s.io/client-go/discovery"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// MatrixPath returns, as a Matrix, the resources for which webhooks are called according to their rules.
+// MatrixPath returns, as a Matrix, the resources for which webhooks are called and policies are evaluated according to
+// their rules.
 const MatrixPath = Prefix + "matrix"
 
 // Matrix is the answer of MatrixPath: a table with a row for each resource and a column for each webhook.
 type Matrix struct {
-	Webhooks []MatrixWebhook `json:"webhooks"`
-	// Resources has only the resources for which at least one webhook is called.
+	Columns []MatrixColumn `json:"columns"`
+	// Resources has only the resources that the rules of at least one webhook or policy match.
 	Resources []MatrixResource `json:"resources"`
 }
 
-// MatrixWebhook is a column of the Matrix.
-type MatrixWebhook struct {
+// MatrixColumn is a column of the Matrix: a webhook or a policy.
+type MatrixColumn struct {
 	trace.Reference
-	// Conditional lists the fields of the webhook that also decide whether it is called: selectors and match
-	// conditions.
+	// Conditional lists the fields of the webhook, or of the policy and its bindings, that also decide about a request:
+	// selectors and match conditions.
 	Conditional []string `json:"conditional,omitempty"`
+	// Unbound is true for a policy without a binding, which is never evaluated.
+	Unbound bool `json:"unbound,omitempty"`
 }
 
-// MatrixResource is a row of the Matrix. It has a cell for each webhook. A cell is nil if the webhook's rules match no
-// operation on the resource.
+// MatrixResource is a row of the Matrix. It has a cell for each column. A cell is nil if the rules of the webhook or the
+// policy match no operation on the resource.
 type MatrixResource struct {
 	trace.Resource
 	Cells []*MatrixCell `json:"cells"`
 }
 
-// MatrixCell has the operations for which a webhook is called.
+// MatrixCell has the operations for which a webhook is called or a policy is evaluated.
 type MatrixCell struct {
 	Operations []string `json:"operations"`
-	// As is set if the webhook's rules match only an equivalent resource: the webhook then gets objects of that
+	// As is set if the rules match only an equivalent resource: the webhook or the policy then gets objects of that
 	// resource (matchPolicy Equivalent).
 	As *trace.Resource `json:"as,omitempty"`
 }
@@ -62,7 +62,7 @@ type served struct {
 
 // matrix serves MatrixPath.
 func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
-	hooks, err := d.hooks(req)
+	columns, err := d.columns(req.Context())
 	if err != nil {
 		return err
 	}
@@ -71,14 +71,14 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return err
 	}
-	matrix := Matrix{Webhooks: []MatrixWebhook{}, Resources: []MatrixResource{}}
-	for _, hook := range hooks {
-		matrix.Webhooks = append(matrix.Webhooks, hook.column())
+	matrix := Matrix{Columns: []MatrixColumn{}, Resources: []MatrixResource{}}
+	for _, column := range columns {
+		matrix.Columns = append(matrix.Columns, column.MatrixColumn)
 	}
 	for _, resource := range servedBy(lists) {
 		row := MatrixResource{Resource: trace.Resource{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: resource.subresource}}
-		for _, hook := range hooks {
-			row.Cells = append(row.Cells, d.cell(hook, resource))
+		for _, column := range columns {
+			row.Cells = append(row.Cells, d.cell(column, resource))
 		}
 		if slices.ContainsFunc(row.Cells, func(c *MatrixCell) bool { return c != nil }) {
 			matrix.Resources = append(matrix.Resources, row)
@@ -87,55 +87,9 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, matrix)
 }
 
-// configuredHook is a webhook, and the kind of its configuration.
-type configuredHook struct {
-	webhook.WebhookAccessor
-	kind string
-}
-
-// hooks returns all webhooks in the order in which they are called.
-func (d *Decisions) hooks(req *http.Request) ([]configuredHook, error) {
-	mutating, err := d.Configurations.MutatingWebhookConfigurations().List(req.Context(), metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	validating, err := d.Configurations.ValidatingWebhookConfigurations().List(req.Context(), metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var hooks []configuredHook
-	for _, configuration := range mutating.Items {
-		for i := range configuration.Webhooks {
-			hooks = append(hooks, configuredHook{webhook.NewMutatingWebhookAccessor("", configuration.Name, &configuration.Webhooks[i]), trace.MutatingConfiguration})
-		}
-	}
-	for _, configuration := range validating.Items {
-		for i := range configuration.Webhooks {
-			hooks = append(hooks, configuredHook{webhook.NewValidatingWebhookAccessor("", configuration.Name, &configuration.Webhooks[i]), trace.ValidatingConfiguration})
-		}
-	}
-	return hooks, nil
-}
-
-// column returns the column of a webhook.
-func (h configuredHook) column() MatrixWebhook {
-	column := MatrixWebhook{Reference: trace.Reference{Kind: h.kind, Name: h.GetConfigurationName(), Part: h.GetName()}}
-	selector := func(name string, selector *metav1.LabelSelector) {
-		if selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
-			column.Conditional = append(column.Conditional, name+": "+metav1.FormatLabelSelector(selector))
-		}
-	}
-	selector("namespaceSelector", h.GetNamespaceSelector())
-	selector("objectSelector", h.GetObjectSelector())
-	for _, condition := range h.GetMatchConditions() {
-		column.Conditional = append(column.Conditional, fmt.Sprintf("matchCondition %s: %s", condition.Name, condition.Expression))
-	}
-	return column
-}
-
-// cell returns the cell for a webhook and a resource.
-func (d *Decisions) cell(hook configuredHook, resource served) *MatrixCell {
-	if !d.Runs(trace.PluginOf(hook.kind)) {
+// cell returns the cell of a webhook or a policy, and a resource. It is nil if the rules match no operation.
+func (d *Decisions) cell(column column, resource served) *MatrixCell {
+	if column.Unbound || !d.Runs(column.plugin) {
 		return nil
 	}
 	var cell *MatrixCell
@@ -145,15 +99,15 @@ func (d *Decisions) cell(hook configuredHook, resource served) *MatrixCell {
 	}
 	for _, operation := range resource.operations {
 		attributes := admission.NewAttributesRecord(nil, nil, resource.kind, namespace, "", resource.GroupVersionResource, resource.subresource, operation, nil, false, nil)
-		if explain.Exemption(attributes, d.Hides(resource.GroupResource())) != nil {
+		if column.exemption(attributes, d.Hides(resource.GroupResource())) != nil {
 			return nil
 		}
-		matched, ruledOut := explain.Matching{Constraints: explain.Webhook(hook), Attributes: attributes, Interfaces: equivalents{mapper: d.Equivalents()}}.Rules()
-		if len(ruledOut) > 0 {
+		as, takes := column.takes(attributes, equivalents{mapper: d.Equivalents()})
+		if !takes {
 			continue
 		}
 		if cell == nil {
-			cell = &MatrixCell{As: matched.As}
+			cell = &MatrixCell{As: as}
 		}
 		cell.Operations = append(cell.Operations, string(operation))
 	}

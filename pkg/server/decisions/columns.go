@@ -1,0 +1,179 @@
+package decisions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/explain"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// column is a webhook or a policy of the matrix.
+type column struct {
+	MatrixColumn
+	// plugin calls the webhook or evaluates the policy.
+	plugin string
+	// exemption says why the plugin considers nothing for a request, or returns nil.
+	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict
+	// constraints are those of the webhook or the policy. Of bindings, one must take the request, if it isn't nil.
+	constraints explain.Constraints
+	bindings    []explain.Constraints
+	// never are operations that the plugin doesn't handle.
+	never []admission.Operation
+}
+
+// takes tells whether the rules match a request, and as which other resource.
+func (c column) takes(attributes admission.Attributes, interfaces admission.ObjectInterfaces) (*trace.Resource, bool) {
+	taken := func(constraints explain.Constraints) (*trace.Resource, bool) {
+		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.Takes()
+	}
+	as, takes := taken(c.constraints)
+	if !takes || slices.Contains(c.never, attributes.GetOperation()) {
+		return nil, false
+	}
+	bound := c.bindings == nil || slices.ContainsFunc(c.bindings, func(binding explain.Constraints) bool {
+		_, takes := taken(binding)
+		return takes
+	})
+	return as, bound
+}
+
+// columns returns all policies and webhooks, in the order of their plugins.
+func (d *Decisions) columns(ctx context.Context) ([]column, error) {
+	var all []column
+	for _, read := range []func(context.Context) ([]column, error){d.mutatingPolicyColumns, d.mutatingWebhookColumns, d.validatingPolicyColumns, d.validatingWebhookColumns} {
+		columns, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, columns...)
+	}
+	return all, nil
+}
+
+func (d *Decisions) mutatingWebhookColumns(ctx context.Context) ([]column, error) {
+	configurations, err := d.Configurations.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []column
+	for _, configuration := range configurations.Items {
+		for i := range configuration.Webhooks {
+			all = append(all, webhookColumn(trace.MutatingConfiguration, webhook.NewMutatingWebhookAccessor("", configuration.Name, &configuration.Webhooks[i])))
+		}
+	}
+	return all, nil
+}
+
+func (d *Decisions) validatingWebhookColumns(ctx context.Context) ([]column, error) {
+	configurations, err := d.Configurations.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []column
+	for _, configuration := range configurations.Items {
+		for i := range configuration.Webhooks {
+			all = append(all, webhookColumn(trace.ValidatingConfiguration, webhook.NewValidatingWebhookAccessor("", configuration.Name, &configuration.Webhooks[i])))
+		}
+	}
+	return all, nil
+}
+
+func webhookColumn(kind string, hook webhook.WebhookAccessor) column {
+	c := column{plugin: trace.PluginOf(kind), exemption: explain.Exemption, constraints: explain.Webhook(hook)}
+	c.Reference = trace.Reference{Kind: kind, Name: hook.GetConfigurationName(), Part: hook.GetName()}
+	c.selected("", hook.GetNamespaceSelector(), hook.GetObjectSelector())
+	c.conditioned(hook.GetMatchConditions())
+	return c
+}
+
+func (d *Decisions) mutatingPolicyColumns(ctx context.Context) ([]column, error) {
+	bindings, err := d.Configurations.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	policies, err := d.Configurations.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []column
+	for _, policy := range policies.Items {
+		c := policyColumn(trace.MutatingPolicy, policy.Name, policy.Spec.MatchConstraints, policy.Spec.MatchConditions)
+		c.never = []admission.Operation{admission.Delete} // a deletion has no object to mutate
+		for _, binding := range bindings.Items {
+			if binding.Spec.PolicyName == policy.Name {
+				c.bind(binding.Name, binding.Spec.MatchResources)
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func (d *Decisions) validatingPolicyColumns(ctx context.Context) ([]column, error) {
+	bindings, err := d.Configurations.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	policies, err := d.Configurations.ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []column
+	for _, policy := range policies.Items {
+		c := policyColumn(trace.ValidatingPolicy, policy.Name, policy.Spec.MatchConstraints, policy.Spec.MatchConditions)
+		for _, binding := range bindings.Items {
+			if binding.Spec.PolicyName == policy.Name {
+				c.bind(binding.Name, binding.Spec.MatchResources)
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// policyColumn returns the column of a policy without bindings.
+func policyColumn(kind, name string, matches *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition) column {
+	if matches == nil {
+		matches = &admissionregistrationv1.MatchResources{}
+	}
+	c := column{plugin: trace.PluginOf(kind), exemption: explain.PolicyExemption, constraints: explain.Resources(matches), bindings: []explain.Constraints{}}
+	c.Reference, c.Unbound = trace.Reference{Kind: kind, Name: name}, true
+	c.selected("", matches.NamespaceSelector, matches.ObjectSelector)
+	c.conditioned(conditions)
+	return c
+}
+
+// bind adds a binding.
+func (c *column) bind(name string, matches *admissionregistrationv1.MatchResources) {
+	if matches == nil {
+		matches = &admissionregistrationv1.MatchResources{}
+	}
+	c.Unbound = false
+	c.bindings = append(c.bindings, explain.Resources(matches))
+	c.selected("binding "+name+": ", matches.NamespaceSelector, matches.ObjectSelector)
+}
+
+// selected adds the selectors that select.
+func (c *column) selected(prefix string, namespaces, objects *metav1.LabelSelector) {
+	for _, each := range []struct {
+		field    string
+		selector *metav1.LabelSelector
+	}{{"namespaceSelector", namespaces}, {"objectSelector", objects}} {
+		if each.selector != nil && len(each.selector.MatchLabels)+len(each.selector.MatchExpressions) > 0 {
+			c.Conditional = append(c.Conditional, prefix+each.field+": "+metav1.FormatLabelSelector(each.selector))
+		}
+	}
+}
+
+func (c *column) conditioned(conditions []admissionregistrationv1.MatchCondition) {
+	for _, condition := range conditions {
+		c.Conditional = append(c.Conditional, fmt.Sprintf("matchCondition %s: %s", condition.Name, condition.Expression))
+	}
+}
