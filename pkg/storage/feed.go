@@ -33,19 +33,27 @@ type Feed struct {
 	codec                runtime.Codec
 	decoder              etcd3.Decoder
 	transformer          value.Transformer
-	// The decoder that the caller gave to Decoding, or nil.
-	decode func(key string, data []byte, revision int64) (runtime.Object, error)
+	// other is the decoder that the caller gave to Decoding, or nil.
+	other *Decoder
+}
+
+// Decoder makes objects of what is stored, in place of the store's codec. A caller needs that to skip the reading and
+// the decoding, or to get another type. It must set the resource version of each object, which is the revision.
+type Decoder struct {
+	// Known returns the object that is stored at a key and was written at a revision, or nil if the caller doesn't have
+	// it. The key is the part below the resource's prefix. Known is called for lists alone.
+	Known func(key string, revision int64) runtime.Object
+	// Decode decodes a stored value.
+	Decode func(data []byte, revision int64) (runtime.Object, error)
 }
 
 // Feed returns the feed of a resource. It returns nil if the resource's store hasn't been made.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
-// Decoding returns a feed that uses the caller's decoder in place of the store's codec. A caller needs that to skip
-// the decoding, or to get another type. The decoder gets the part of the key below the resource's prefix, the
-// stored value, and the value's revision. It must set the resource version of the object.
-func (f *Feed) Decoding(decode func(key string, data []byte, revision int64) (runtime.Object, error)) *Feed {
+// Decoding returns a feed that uses the caller's decoder.
+func (f *Feed) Decoding(d Decoder) *Feed {
 	decoding := *f
-	decoding.decode = decode
+	decoding.other = &d
 	return &decoding
 }
 
@@ -58,7 +66,7 @@ func (f *Feed) Decode(data []byte, revision int64) (runtime.Object, error) {
 
 // List returns all objects, and the revision at which they were listed.
 func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
-	if f.decode != nil {
+	if f.other != nil {
 		return f.listDecoding(ctx)
 	}
 	list := f.newListFunc()
@@ -77,21 +85,36 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// listDecoding lists with the decoder that the caller gave to Decoding.
+// listDecoding lists with the decoder that the caller gave to Decoding. It reads the values only if the caller doesn't
+// have all objects.
 func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error) {
-	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix())
+	listed, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		return nil, 0, err
 	}
-	objects := make([]runtime.Object, 0, len(found.Kvs))
-	for _, kv := range found.Kvs {
-		object, err := f.object(ctx, kv, kv.ModRevision)
-		if err != nil {
+	revision, all := listed.Header.Revision, true
+	objects := make([]runtime.Object, len(listed.Kvs))
+	for i, kv := range listed.Kvs {
+		objects[i] = f.other.Known(strings.TrimPrefix(string(kv.Key), f.key), kv.ModRevision)
+		all = all && objects[i] != nil
+	}
+	if all {
+		return objects, revision, nil
+	}
+	// At the same revision, there are the same keys in the same order.
+	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithRev(revision))
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, kv := range found.Kvs {
+		if objects[i] != nil {
+			continue
+		}
+		if objects[i], err = f.object(ctx, kv, kv.ModRevision); err != nil {
 			return nil, 0, fmt.Errorf("%s at revision %d: %w", kv.Key, kv.ModRevision, err)
 		}
-		objects = append(objects, object)
 	}
-	return objects, found.Header.Revision, nil
+	return objects, revision, nil
 }
 
 // Record encodes an object as the store would write it. It does not default, prepare or validate the object. Use it
@@ -116,7 +139,7 @@ func (f *Feed) Encode(obj runtime.Object) ([]byte, error) {
 func (f *Feed) EncodedRecord(ctx context.Context, namespace, name string, data []byte) (Record, error) {
 	key := f.key + path.Join(namespace, name)
 	stored, err := f.transformer.TransformToStorage(ctx, data, value.DefaultContext(key))
-	return Record{key, stored}, err
+	return Record{key: key, value: stored}, err
 }
 
 // Watch begins a watch of the changes after a revision, which comes from a recent List. The watch calls notify when
@@ -182,8 +205,8 @@ func (f *Feed) object(ctx context.Context, stored *mvccpb.KeyValue, revision int
 	if err != nil {
 		return nil, err
 	}
-	if f.decode != nil {
-		return f.decode(strings.TrimPrefix(string(stored.Key), f.key), data, revision)
+	if f.other != nil {
+		return f.other.Decode(data, revision)
 	}
 	return f.Decode(data, revision)
 }

@@ -24,9 +24,13 @@ var ErrExists = errors.New("already exists")
 
 // Record is an object, encoded as it is stored.
 type Record struct {
-	key   string
-	value []byte
+	key      string
+	value    []byte
+	revision int64
 }
+
+// Revision is the revision at which Create has stored the record.
+func (r Record) Revision() int64 { return r.revision }
 
 // Create stores records under new keys. It writes many records in one transaction, because a transaction for each
 // record would take several times as long. If a key exists, the error names the key and wraps ErrExists.
@@ -41,7 +45,9 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 		var puts, gets []clientv3.Op
 		for _, r := range together {
 			free = append(free, clientv3.Compare(clientv3.CreateRevision(r.key), "=", 0))
-			puts = append(puts, clientv3.OpPut(r.key, string(r.value)))
+			put := clientv3.OpPut(r.key, "")
+			put.WithValueBytes(r.value) // OpPut would copy it
+			puts = append(puts, put)
 			gets = append(gets, clientv3.OpGet(r.key, clientv3.WithKeysOnly()))
 		}
 		done, err := m.client.KV.Txn(ctx).If(free...).Then(puts...).Else(gets...).Commit()
@@ -50,6 +56,9 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 		}
 		if !done.Succeeded {
 			return fmt.Errorf("storing %d objects: %s %w", len(together), firstKey(done.Responses), ErrExists)
+		}
+		for i := range together {
+			together[i].revision = done.Header.Revision
 		}
 		m.hub.begin(done.Header.Revision)
 	}

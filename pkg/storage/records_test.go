@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -46,6 +48,11 @@ func TestRecords(t *testing.T) {
 	if got := len(configMaps.list(t, "", "").Items); got != n {
 		t.Errorf("want %d objects, got %d", n, got)
 	}
+	for _, r := range records {
+		if found, err := m.client.KV.Get(ctx, r.key); err != nil || len(found.Kvs) != 1 || found.Kvs[0].ModRevision != r.Revision() {
+			t.Fatalf("%s is said to be stored at revision %d, got %v, %v", r.key, r.Revision(), found, err)
+		}
+	}
 	configMaps.create(t, "one")
 	stored, err := m.client.KV.Get(ctx, "/registry"+key("one"))
 	if err != nil {
@@ -64,6 +71,64 @@ func TestRecords(t *testing.T) {
 	}
 	if err := m.Create(ctx, nil); err != nil {
 		t.Errorf("nothing to store: %v", err)
+	}
+}
+
+// A feed reads the values only of objects that the caller doesn't have at their revision.
+func TestFeedOfKnownObjects(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	m := startMember(t, Options{})
+	newConfigMaps(t, m, direct)
+	feed := m.Feed(schema.GroupResource{Resource: "configmaps"})
+	var records []Record
+	for _, name := range []string{"a", "b"} {
+		r, err := feed.Record(ctx, "n", name, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	if err := m.Create(ctx, records); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, reason string
+		known        map[string]int64
+		decoded      int
+	}{
+		{"all", "nothing is read", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision()}, 0},
+		{"one", "the other is read", map[string]int64{"n/a": records[0].Revision()}, 1},
+		{"outdated", "an object of another revision isn't what is stored", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision() + 1}, 1},
+		{"none", "all are read", nil, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			decoded := 0
+			objects, revision, err := feed.Decoding(Decoder{
+				Known: func(key string, revision int64) runtime.Object {
+					if test.known[key] != revision {
+						return nil
+					}
+					return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: path.Base(key), Namespace: "n"}}
+				},
+				Decode: func(data []byte, revision int64) (runtime.Object, error) {
+					decoded++
+					return feed.Decode(data, revision)
+				},
+			}).List(ctx)
+			if err != nil || revision < records[1].Revision() || len(objects) != 2 {
+				t.Fatalf("got %v at %d, %v, want both objects", objects, revision, err)
+			}
+			for i, name := range []string{"a", "b"} {
+				if got := objects[i].(*v1.ConfigMap).Name; got != name {
+					t.Errorf("object %d is %q, want %q", i, got, name)
+				}
+			}
+			if decoded != test.decoded {
+				t.Errorf("%d objects were decoded, want %d: %s", decoded, test.decoded, test.reason)
+			}
+		})
 	}
 }
 

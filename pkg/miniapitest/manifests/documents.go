@@ -69,6 +69,16 @@ func (d *Documents) of(source string, data []byte) ([]document, error) {
 	return documents, nil
 }
 
+// data returns the content of a file as it was decoded, or nil.
+func (d *Documents) data(source string) []byte {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.byFile[source].data
+}
+
 func decodeDocuments(source string, data []byte) ([]document, error) {
 	var documents []document
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)

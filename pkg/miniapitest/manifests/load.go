@@ -1,8 +1,10 @@
 package manifests
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -107,11 +109,49 @@ func (r Reader) decodeAll(files []string) []decoded {
 	return all
 }
 
+// read returns the content of a file. The content that Documents have is returned again if the file still has it.
 func (r Reader) read(file string) ([]byte, error) {
+	known := r.Documents.data(file)
+	if known != nil && r.has(file, known) {
+		return known, nil
+	}
 	if r.FS != nil {
 		return fs.ReadFile(r.FS, file)
 	}
 	return os.ReadFile(file)
+}
+
+// compared is how much of a file is compared at a time, in bytes.
+const compared = 32 << 10
+
+// has tells whether a file has a content. It doesn't keep the file in memory.
+func (r Reader) has(file string, content []byte) bool {
+	f, err := r.open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // the file is only read
+	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
+		return false
+	}
+	part := make([]byte, min(compared, len(content)+1)) // the last read finds the end
+	for {
+		n, err := f.Read(part)
+		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {
+			return false
+		}
+		content = content[n:]
+		if err != nil {
+			return errors.Is(err, io.EOF) && len(content) == 0
+		}
+	}
+}
+
+func (r Reader) open(file string) (fs.File, error) {
+	if r.FS != nil {
+		return r.FS.Open(file)
+	}
+	return os.Open(file)
 }
 
 func (r Reader) stat(name string) (fs.FileInfo, error) {

@@ -1,10 +1,9 @@
 package customresources
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"path"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -56,6 +55,7 @@ func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, e
 	}
 	feed, now := r.feed(), metav1.Now().Rfc3339Copy()
 	var installed []Installed
+	var crds []*apiextensionsv1.CustomResourceDefinition
 	var records []storage.Record
 	for index, p := range withoutConflicts(all) {
 		if p == nil {
@@ -67,10 +67,19 @@ func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, e
 			return nil, err
 		}
 		records = append(records, record)
+		crds = append(crds, crd)
 		installed = append(installed, Installed{index, p.warnings})
-		r.installed.add(crd, data)
 	}
-	return installed, r.member.Create(ctx, records)
+	if err := r.member.Create(ctx, records); err != nil {
+		return nil, err
+	}
+	for n, crd := range crds {
+		if err := storage.SetRevision(crd, records[n].Revision()); err != nil {
+			return nil, err
+		}
+		r.installed.add(crd)
+	}
+	return installed, nil
 }
 
 // prepareAll returns the definitions in their final state. An element is nil if only a request can create the
@@ -83,7 +92,7 @@ func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared
 	for index, given := range i.Definitions {
 		group.Go(func() error {
 			var failed error
-			all[index] = i.Prepared.of(content{i.Settings, i.FieldManager, sha256.Sum256(given)}, func() *prepared {
+			all[index] = i.Prepared.of(i.Settings, i.FieldManager, given, func() *prepared {
 				p, err := preparer()
 				if err != nil {
 					failed = err
@@ -104,37 +113,33 @@ func (r *Resources) feed() *storage.Feed { return r.member.Feed(definitionsResou
 // use.
 type installed struct {
 	mu     sync.Mutex
-	byName map[string]installedDefinition
+	byName map[string]*apiextensionsv1.CustomResourceDefinition
 	// structural has the UIDs of definitions whose specs were structural (as the API requires of schemas) when Install
 	// stored them.
 	structural map[types.UID]struct{}
 }
 
-type installedDefinition struct {
-	crd  *apiextensionsv1.CustomResourceDefinition
-	data []byte
-}
-
-func (i *installed) add(crd *apiextensionsv1.CustomResourceDefinition, data []byte) {
+func (i *installed) add(crd *apiextensionsv1.CustomResourceDefinition) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byName == nil {
-		i.byName, i.structural = map[string]installedDefinition{}, map[types.UID]struct{}{}
+		i.byName, i.structural = map[string]*apiextensionsv1.CustomResourceDefinition{}, map[types.UID]struct{}{}
 	}
-	i.byName[crd.Name] = installedDefinition{crd, data}
+	i.byName[crd.Name] = crd
 	i.structural[crd.UID] = struct{}{}
 }
 
-// take returns a definition that Install has stored, if the stored data is still the same. A second call returns nil.
-func (i *installed) take(name string, data []byte) *apiextensionsv1.CustomResourceDefinition {
+// take returns a definition that Install has stored, if the revision is still that of Install's write. A second call
+// returns nil.
+func (i *installed) take(name string, revision int64) *apiextensionsv1.CustomResourceDefinition {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	found := i.byName[name]
 	delete(i.byName, name)
-	if !bytes.Equal(found.data, data) {
+	if found == nil || found.ResourceVersion != strconv.FormatInt(revision, 10) {
 		return nil
 	}
-	return found.crd
+	return found
 }
 
 // isStructural reports whether Install found the schemas of a definition to be structural and the spec hasn't changed.
@@ -145,21 +150,26 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 	return known && crd.Generation == 1
 }
 
-// decoding returns the feed of definitions in version v1. A definition that Install has stored isn't decoded, because
-// installed has it. Nor is a spec that is remembered.
+// decoding returns the feed of definitions in version v1. A definition that Install has stored is neither read nor
+// decoded, because installed has it. Nor is a spec decoded that is remembered.
 func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil
 	}
-	return feed.Decoding(func(key string, data []byte, revision int64) (runtime.Object, error) {
-		if crd := r.installed.take(path.Base(key), data); crd != nil {
-			return crd, storage.SetRevision(crd, revision)
-		}
-		crd, err := r.specs.decodeServed(data, func(rest []byte) (runtime.Object, error) { return feed.Decode(rest, revision) })
-		if crd != nil || err != nil {
-			return crd, err
-		}
-		return feed.Decode(data, revision)
+	return feed.Decoding(storage.Decoder{
+		Known: func(key string, revision int64) runtime.Object {
+			if crd := r.installed.take(path.Base(key), revision); crd != nil {
+				return crd
+			}
+			return nil
+		},
+		Decode: func(data []byte, revision int64) (runtime.Object, error) {
+			crd, err := r.specs.decodeServed(data, func(rest []byte) (runtime.Object, error) { return feed.Decode(rest, revision) })
+			if crd != nil || err != nil {
+				return crd, err
+			}
+			return feed.Decode(data, revision)
+		},
 	})
 }
 

@@ -2,7 +2,6 @@ package customresources
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -25,29 +24,28 @@ type Prepared struct {
 	byContent map[content]func() *prepared
 }
 
-// content is a key of the cache: the definition, its field manager, and the settings (feature gates and versions) of
+// content is a key of the cache: the given definition, its field manager, and the settings (feature gates and versions) of
 // the server. Servers with other settings may store another state.
-type content struct {
-	settings, manager string
-	sum               [sha256.Size]byte
-}
+type content struct{ settings, manager, given string }
 
 // of returns the final state of a definition. The first caller prepares it; the other callers wait for the result.
-func (p *Prepared) of(key content, prepare func() *prepared) *prepared {
-	return p.get(key, prepare)()
+func (p *Prepared) of(settings, manager string, given []byte, prepare func() *prepared) *prepared {
+	return p.get(settings, manager, given, prepare)()
 }
 
-func (p *Prepared) get(key content, prepare func() *prepared) func() *prepared {
+func (p *Prepared) get(settings, manager string, given []byte, prepare func() *prepared) func() *prepared {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if found := p.byContent[key]; found != nil {
+	// The lookup doesn't copy what is given. To look it up takes a tenth of the time that a cryptographic hash of it takes.
+	if found := p.byContent[content{settings, manager, string(given)}]; found != nil {
 		return found
 	}
 	if len(p.byContent)%mostPrepared == 0 {
 		p.byContent = map[content]func() *prepared{}
 	}
-	p.byContent[key] = sync.OnceValue(prepare)
-	return p.byContent[key]
+	once := sync.OnceValue(prepare)
+	p.byContent[content{settings, manager, string(given)}] = once
+	return once
 }
 
 // prepared is a definition in its final state, in two forms: as etcd stores it, and as informers have it. It is nil for

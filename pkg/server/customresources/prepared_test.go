@@ -108,9 +108,10 @@ func TestWithoutConflicts(t *testing.T) {
 // An installed definition replaces the decoding of the stored one once, and only if the two are equal.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
-	crd, data := preparedGears(t).copy(metav1.Now())
+	crd, _ := preparedGears(t).copy(metav1.Now())
+	crd.ResourceVersion = "7"
 	var i installed
-	i.add(crd, data)
+	i.add(crd)
 	if !i.isStructural(crd) {
 		crd.Generation = 1
 		if !i.isStructural(crd) {
@@ -121,14 +122,14 @@ func TestInstalledIsTaken(t *testing.T) {
 	if i.isStructural(crd) {
 		t.Error("a later spec is taken for the first")
 	}
-	if got := i.take("gears.example.com", []byte("{}")); got != nil {
-		t.Errorf("the definition stands for something else that is stored: %v", got)
+	if got := i.take("gears.example.com", 8); got != nil {
+		t.Errorf("the definition stands for a later write: %v", got)
 	}
-	i.add(crd, data)
-	if got := i.take("gears.example.com", data); got != crd {
+	i.add(crd)
+	if got := i.take("gears.example.com", 7); got != crd {
 		t.Errorf("got %v, want what was installed", got)
 	}
-	if got := i.take("gears.example.com", data); got != nil {
+	if got := i.take("gears.example.com", 7); got != nil {
 		t.Error("the definition is kept after the first list")
 	}
 }
@@ -139,9 +140,8 @@ func TestPreparedIsBounded(t *testing.T) {
 	var p Prepared
 	made := 0
 	for n := range 3*mostPrepared + 1 {
-		key := content{manager: strconv.Itoa(n)}
 		for range 2 {
-			p.of(key, func() *prepared {
+			p.of("settings", "manager", []byte(strconv.Itoa(n)), func() *prepared {
 				made++
 				return nil
 			})
