@@ -75,6 +75,7 @@ type conformanceAPIServerOptions struct {
 	kubeconfig kubeconfig.Source
 	target     trial.Options
 	cleanup    bool
+	role       bool
 }
 
 func newConformanceAPIServerCommand() *cobra.Command {
@@ -96,6 +97,9 @@ reached. docs/conformance.md has the promises and the permissions that the cases
   # Judge a server in a cluster, which can't connect to this machine
   miniapi conformance apiserver --kubeconfig ~/.kube/config --webhook-image miniapi:dev
 
+  # Make a service account that may run the cases
+  miniapi conformance apiserver --rbac | kubectl apply -f -
+
   # Judge its dry runs alone, and write a report for continuous integration
   miniapi conformance apiserver --only '*.dryRun*' --report junit=conformance.xml`,
 		Args: cli.UsageArgs(cobra.NoArgs),
@@ -115,12 +119,16 @@ reached. docs/conformance.md has the promises and the permissions that the cases
 	flags.StringVar(&o.target.AuditLog, "audit-log", "", "The `file` that the server writes audit events to, at the level RequestResponse. Cases about audit events need it.")
 	flags.BoolVar(&o.target.Disposable, "disposable-server", false, "Also run cases that could harm other users of the server.")
 	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove what killed runs have left on the server, and run no case. It also ends runs that are going on.")
+	flags.BoolVar(&o.role, "rbac", false, "Print manifests of a service account with the permissions that the selected cases need, and run no case.")
 	return cmd
 }
 
 func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progress io.Writer) error {
 	if err := o.validate(); err != nil {
 		return cli.UsageError{Err: err}
+	}
+	if o.role {
+		return o.printRole(out)
 	}
 	if o.list && o.kubeconfig.File == "" {
 		cases, err := apiserver.Cases(nil)
@@ -137,25 +145,42 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 		}
 		return err
 	}
+	if o.list {
+		return o.listServed(ctx, out)
+	}
+	if o.target.WebhookImage != "" {
+		fmt.Fprintf(progress, "starting the webhooks of the cases in the cluster, from the image %s\n", o.target.WebhookImage)
+	}
+	server, cases, err := apiserver.Start(ctx, o.target, o.run.Selection)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
+	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
+}
+
+// listServed lists the cases for a server.
+func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Writer) error {
 	server, err := trial.Connect(ctx, o.target)
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
 	cases, err := apiserver.Cases(server)
+	return errors.Join(err, o.listCases(out, cases))
+}
+
+// printRole prints the role for the selected cases.
+func (o *conformanceAPIServerOptions) printRole(out io.Writer) error {
+	cases, err := apiserver.Cases(nil)
 	if err != nil {
 		return err
 	}
-	if o.list {
-		return o.listCases(out, cases)
+	role, err := apiserver.Role(apiserver.PermissionsOf(o.run.Selection.Of(cases)))
+	if err != nil {
+		return err
 	}
-	if o.target.WebhookImage != "" {
-		fmt.Fprintf(progress, "starting the webhooks of the cases in the cluster, from the image %s\n", o.target.WebhookImage)
-	}
-	if err := server.Listen(ctx); err != nil {
-		return errors.Join(cli.UsageError{Err: err}, server.Close(ctx))
-	}
-	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
-	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
+	_, err = out.Write(role)
+	return err
 }
 
 // judge runs the cases of a suite, and writes the reports.

@@ -37,6 +37,18 @@ func TestConformanceDocument(t *testing.T) {
 	}
 }
 
+// The table of permissions in the documentation is that of the suite.
+func TestConformancePermissionsDocument(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table := apiserver.PermissionTable(apiserver.Permissions()); !bytes.Contains(document, []byte(table)) {
+		t.Errorf("docs/conformance.md is out of date: replace its table of permissions by\n%s", table)
+	}
+}
+
 // The exit code is 0 if no case fails, and 2 if the suite can't run.
 func TestConformanceExitCodes(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
@@ -54,18 +55,31 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	return trial.Cases(server, append(tests, walks...)), nil
 }
 
-// Run judges a server.
-func Run(ctx context.Context, target trial.Options, options conformance.Options) (conformance.Results, error) {
+// Start connects to a server, and returns when the server can call the webhooks of the selected cases. It fails before it
+// makes anything if the client lacks permissions. The caller closes the server.
+func Start(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
 	server, err := trial.Connect(ctx, target)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cases, err := Cases(server)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if err := server.Permitted(ctx, PermissionsOf(selection.Of(cases))); err != nil {
+		return nil, nil, fmt.Errorf("%w; \"miniapi conformance apiserver --rbac\" prints a role that has them", err)
 	}
 	if err := server.Listen(ctx); err != nil {
-		return nil, errors.Join(err, server.Close(ctx))
+		return nil, nil, errors.Join(err, server.Close(ctx))
+	}
+	return server, cases, nil
+}
+
+// Run judges a server.
+func Run(ctx context.Context, target trial.Options, options conformance.Options) (conformance.Results, error) {
+	server, cases, err := Start(ctx, target, options.Selection)
+	if err != nil {
+		return nil, err
 	}
 	results, err := conformance.Run(ctx, cases, options)
 	return results, errors.Join(err, server.Close(ctx))

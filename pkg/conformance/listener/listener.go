@@ -19,6 +19,10 @@ import (
 	"time"
 )
 
+// idleTimeout is how long a connection without a call stays open. API servers keep connections for each webhook, and a run
+// has thousands of these.
+const idleTimeout = 15 * time.Second
+
 // DefaultAddress is a free port of loopback, which servers on the same machine reach.
 const DefaultAddress = "127.0.0.1:0"
 
@@ -99,7 +103,7 @@ func Start(o Options) (*Listener, error) {
 	if o.Wrap != nil {
 		handler = o.Wrap(handler)
 	}
-	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: silent(),
+	l.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleTimeout, ErrorLog: silent(),
 		TLSConfig: &tls.Config{GetCertificate: l.certificate, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}}
 	go func() { l.served <- l.server.ServeTLS(socket, "", "") }()
 	return l, nil

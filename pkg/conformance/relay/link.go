@@ -17,8 +17,8 @@ import (
 const (
 	// retryInterval is the time between two tries to open a link again.
 	retryInterval = 500 * time.Millisecond
-	// mostConnections is how many connections a link carries at once.
-	mostConnections = 1000
+	// mostConnections is how many connections a link carries at once. API servers keep idle connections for each webhook.
+	mostConnections = 1 << 20
 )
 
 // Endpoint is a relay as a suite reaches it.

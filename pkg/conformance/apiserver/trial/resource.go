@@ -30,6 +30,7 @@ var (
 	ClusterRoles    = Resource{Group: "rbac.authorization.k8s.io", Version: "v1", Name: "clusterroles", Kind: "ClusterRole"}
 	Definitions     = Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
 	SelfReviews     = Resource{Group: "authentication.k8s.io", Version: "v1", Name: "selfsubjectreviews", Kind: "SelfSubjectReview"}
+	AccessReviews   = Resource{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectaccessreviews", Kind: "SelfSubjectAccessReview"}
 
 	MutatingConfigurations   = registration("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
 	ValidatingConfigurations = registration("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
