@@ -273,7 +273,7 @@ func (t *turn) end(ctx context.Context, err error) {
 		t.scope.Update(func(*trace.Request) { t.step.SetChange(from, to) })
 	}
 	t.steps.End(t.step, trace.ErrorOf(err, statusOf))
-	t.spans.ended(ctx, t.step, err)
+	t.spans.ended(ctx, t.step)
 }
 
 // statusOf returns the code and the reason of an API error.

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *spans) user(a admission.Attributes) string {
 }
 
 // ended ends the span of a plugin, and adds the content of the plugin's step.
-func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
+func (s *spans) ended(ctx context.Context, step *trace.Step) {
 	if s == nil {
 		return
 	}
@@ -84,10 +85,10 @@ func (s *spans) ended(ctx context.Context, step *trace.Step, err error) {
 	}
 	before, after := step.Change()
 	s.changed("Object changed", before, after)
-	if err != nil {
+	if step.Error != nil { // without secrets, unlike the plugin's error
 		span := oteltrace.SpanFromContext(ctx)
-		span.RecordError(err)
-		span.SetStatus(codes.Error, err.Error())
+		span.RecordError(errors.New(step.Error.Message))
+		span.SetStatus(codes.Error, step.Error.Message)
 	}
 	s.plugin.End(slowStep)
 }

@@ -22,8 +22,8 @@ func (r *Recording) Keep(kind Kind, object Encoding) Encoding {
 	switch {
 	case r == nil || len(object.Bytes) == 0:
 		return Encoding{}
-	case r.Hides(kind):
-		return Encoding{Bytes: r.keep(redactObject(kind, object.json()))}
+	case r.Hides(kind) || r.hides():
+		return Encoding{Bytes: r.Object(kind, object.json())}
 	case r.keep(object.Bytes) == nil:
 		return Encoding{}
 	}

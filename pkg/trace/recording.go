@@ -23,7 +23,8 @@ type Recording struct {
 	over    bool
 	request *Request
 	// bytes is the size of the JSON that has been added to the request.
-	bytes int64
+	bytes     int64
+	redaction redaction
 }
 
 // Update changes the request under the lock, unless the request has ended. All changes to the request go through
@@ -52,37 +53,37 @@ func (r *Recording) Evaluating() bool { return r != nil && r.evaluating }
 
 // Object returns the JSON of an object, for the record: secret values are replaced, unless Limits.Secrets is set.
 func (r *Recording) Object(kind Kind, object []byte) json.RawMessage {
-	if r == nil || len(object) == 0 {
-		return nil
-	}
-	if r.recorder.limits.Secrets {
-		return r.keep(object)
-	}
-	return r.keep(redactObject(kind, object))
+	return r.redacted((*redaction).object, kind, object)
 }
 
-// Review returns an AdmissionReview in JSON, for the record: secret values are replaced, as in Object. kind is the
-// kind of the object in the review.
+// Review returns the AdmissionReview for a webhook in JSON, for the record: secret values are replaced, as in Object.
+// kind is the kind of the object in the review.
 func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
-	if r == nil {
-		return nil
-	}
-	if r.recorder.limits.Secrets {
-		return r.keep(review)
-	}
-	return r.keep(redactReview(kind, review))
+	return r.redacted((*redaction).review, kind, review)
+}
+
+// Response returns the JSON with which a webhook answered, for the record, as Review does.
+func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
+	return r.redacted((*redaction).response, kind, review)
 }
 
 // Patch returns a JSON patch, for the record: secret values are replaced, as in Object. kind is the kind of the
 // patched object.
 func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
-	if r == nil {
+	return r.redacted((*redaction).patch, kind, patch)
+}
+
+// redacted returns content that may be recorded.
+func (r *Recording) redacted(redact func(*redaction, Kind, []byte) json.RawMessage, kind Kind, content []byte) json.RawMessage {
+	if r == nil || len(content) == 0 {
 		return nil
 	}
-	if r.recorder.limits.Secrets {
-		return r.keep(patch)
+	if !r.recorder.limits.Secrets {
+		r.mu.Lock()
+		content = redact(&r.redaction, kind, content)
+		r.mu.Unlock()
 	}
-	return r.keep(redactPatch(kind, patch))
+	return r.keep(content)
 }
 
 // keep adds the size of the content to the bytes of requests in flight, and returns the content. If these bytes
@@ -109,6 +110,13 @@ func (r *Recording) Hides(kind Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
+// hides reports whether the request has met secrets.
+func (r *Recording) hides() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.redaction.met && !r.recorder.limits.Secrets
+}
+
 // Finish ends the recording. The recorder keeps the request if it reached admission, or if a fault was injected into
 // it.
 func (r *Recording) Finish() {
@@ -123,6 +131,9 @@ func (r *Recording) Finish() {
 	r.over = true
 	r.recorder.inFlight.Add(-r.bytes)
 	r.request.Took = Duration(time.Since(r.received))
+	if !r.recorder.limits.Secrets && (r.redaction.met || r.request.Resource.hasSecrets()) {
+		r.redaction.texts(r.request)
+	}
 	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating && !r.observing {
 		r.recorder.add(r.request)
 	}

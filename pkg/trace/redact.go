@@ -26,37 +26,111 @@ func fieldsOf(kind Kind) [][]string {
 	return secretFields[kind]
 }
 
+// hasSecrets reports whether objects of the resource have secret values. A request may end before admission meets one.
+func (r Resource) hasSecrets() bool {
+	return r.Group == "" && (r.Resource == "secrets" || r.Subresource == "token") || r.Resource == "tokenreviews"
+}
+
 // hasSecrets reports whether objects of a kind have secret values.
 func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
 
-// redactObject replaces the secrets of an object.
-func redactObject(kind Kind, object []byte) json.RawMessage {
-	fields := fieldsOf(kind)
-	if fields == nil {
+// redaction replaces the secrets of one request. It learns the secret values that it meets, and replaces them wherever
+// else they are: a webhook or a policy may copy a secret to an annotation or to another object.
+type redaction struct {
+	// values are the secret values, as they are and decoded.
+	values map[string]bool
+	// met is true after an object of a kind with secrets.
+	met bool
+}
+
+// shortest is the length of the shortest secret value that is looked for within other text. A shorter value is found only
+// where it is the whole text: it would be a part of many words.
+const shortest = 4
+
+// object replaces the secrets of an object.
+func (r *redaction) object(kind Kind, object []byte) json.RawMessage {
+	if !r.concerns(kind) {
 		return object
 	}
 	var content any
 	if json.Unmarshal(object, &content) != nil {
 		return nil
 	}
-	return encoded(redactFields(fields, content))
+	return encoded(r.scrub(r.fields(fieldsOf(kind), content)))
 }
 
-func redactFields(fields [][]string, content any) any {
+// concerns reports whether content about an object of a kind may have secrets.
+func (r *redaction) concerns(kind Kind) bool {
+	r.met = r.met || hasSecrets(kind)
+	return r.met
+}
+
+func (r *redaction) fields(fields [][]string, content any) any {
 	for _, path := range fields {
-		content = redactPath(content, path)
+		content = r.path(content, path)
 	}
 	return content
 }
 
-// redactPath replaces the value at a path.
-func redactPath(content any, path []string) any {
+// learn remembers the texts of a secret value.
+func (r *redaction) learn(content any) {
+	switch content := content.(type) {
+	case string:
+		if r.values == nil {
+			r.values = map[string]bool{}
+		}
+		r.values[content] = true
+		if decoded, err := base64.StdEncoding.DecodeString(content); err == nil {
+			r.values[string(decoded)] = true
+		}
+		r.values[base64.StdEncoding.EncodeToString([]byte(content))] = true
+	case map[string]any:
+		for _, value := range content {
+			r.learn(value)
+		}
+	}
+}
+
+// scrub replaces all text with a known secret value.
+func (r *redaction) scrub(content any) any {
+	switch content := content.(type) {
+	case string:
+		return r.text(content)
+	case []any:
+		for i := range content {
+			content[i] = r.scrub(content[i])
+		}
+	case map[string]any:
+		for key, value := range content {
+			delete(content, key)
+			content[r.text(key)] = r.scrub(value)
+		}
+	}
+	return content
+}
+
+// text returns the text, or Redacted if the text has a known secret value.
+func (r *redaction) text(text string) string {
+	if r.values[text] && text != "" {
+		return Redacted
+	}
+	for value := range r.values {
+		if len(value) >= shortest && strings.Contains(text, value) {
+			return Redacted
+		}
+	}
+	return text
+}
+
+// path replaces the value at a path.
+func (r *redaction) path(content any, path []string) any {
 	if len(path) == 0 {
+		r.learn(content)
 		return redactValues(content)
 	}
 	if object, ok := content.(map[string]any); ok {
 		if value, ok := object[path[0]]; ok {
-			object[path[0]] = redactPath(value, path[1:])
+			object[path[0]] = r.path(value, path[1:])
 		}
 	}
 	return content
@@ -76,10 +150,9 @@ func redactValues(content any) any {
 	return Redacted
 }
 
-// redactReview replaces the secrets in the objects and the patch of an AdmissionReview.
-func redactReview(kind Kind, review []byte) json.RawMessage {
-	fields := fieldsOf(kind)
-	if fields == nil {
+// review replaces the secrets in the request of an AdmissionReview.
+func (r *redaction) review(kind Kind, review []byte) json.RawMessage {
+	if !r.concerns(kind) {
 		return review
 	}
 	var content map[string]any
@@ -88,51 +161,103 @@ func redactReview(kind Kind, review []byte) json.RawMessage {
 	}
 	if request, ok := content["request"].(map[string]any); ok {
 		for _, field := range []string{"object", "oldObject"} {
-			request[field] = redactFields(fields, request[field])
+			request[field] = r.fields(fieldsOf(kind), request[field])
 		}
 	}
-	if response, ok := content["response"].(map[string]any); ok {
-		if patch, ok := response["patch"].(string); ok {
-			decoded, _ := base64.StdEncoding.DecodeString(patch)
-			response["patch"] = base64.StdEncoding.EncodeToString(redactPatch(kind, decoded))
-		}
-	}
-	return encoded(content)
+	return encoded(r.scrub(content))
 }
 
-// redactPatch replaces the values of a JSON patch that go to secrets, or contain them.
-func redactPatch(kind Kind, patch []byte) json.RawMessage {
-	fields := fieldsOf(kind)
-	if fields == nil {
+// response replaces the secrets in a webhook's answer, which may have them anywhere: only the fields of an
+// AdmissionReview's response are kept, and all messages are replaced.
+func (r *redaction) response(kind Kind, review []byte) json.RawMessage {
+	if !r.concerns(kind) {
+		return review
+	}
+	var content struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+		Response   *struct {
+			UID       string `json:"uid"`
+			Allowed   bool   `json:"allowed"`
+			PatchType string `json:"patchType,omitempty"`
+			Patch     string `json:"patch,omitempty"`
+			Status    *struct {
+				Code    int    `json:"code,omitempty"`
+				Reason  string `json:"reason,omitempty"`
+				Message string `json:"message,omitempty"`
+			} `json:"status,omitempty"`
+			Warnings         []string          `json:"warnings,omitempty"`
+			AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
+		} `json:"response,omitempty"`
+	}
+	if json.Unmarshal(review, &content) != nil {
+		return nil
+	}
+	if response := content.Response; response != nil {
+		if decoded, err := base64.StdEncoding.DecodeString(response.Patch); err == nil && len(decoded) > 0 {
+			response.Patch = base64.StdEncoding.EncodeToString(r.patch(kind, decoded))
+		} else {
+			response.Patch = ""
+		}
+		if response.Status != nil {
+			response.Status.Message = replaced(response.Status.Message)
+		}
+		for i := range response.Warnings {
+			response.Warnings[i] = Redacted
+		}
+		for key := range response.AuditAnnotations {
+			response.AuditAnnotations[key] = Redacted
+		}
+	}
+	var whole any
+	_ = json.Unmarshal(encoded(content), &whole) // encoded has just been made
+	return encoded(r.scrub(whole))
+}
+
+// replaced returns Redacted for any text.
+func replaced(text string) string {
+	if text == "" {
+		return ""
+	}
+	return Redacted
+}
+
+// patch replaces the values of a JSON patch that go to secrets, or contain them.
+func (r *redaction) patch(kind Kind, patch []byte) json.RawMessage {
+	if !r.concerns(kind) {
 		return patch
 	}
-	var operations []map[string]any
+	var operations []any
 	if json.Unmarshal(patch, &operations) != nil {
 		return nil
 	}
-	for _, operation := range operations {
+	for _, each := range operations {
+		operation, ok := each.(map[string]any)
+		if !ok {
+			continue
+		}
 		path, _ := operation["path"].(string)
 		value, ok := operation["value"]
 		if !ok {
 			continue
 		}
-		for _, field := range fields {
-			value = redactTarget(segments(path), field, value)
+		for _, field := range fieldsOf(kind) {
+			value = r.target(segments(path), field, value)
 		}
 		operation["value"] = value
 	}
-	return encoded(operations)
+	return encoded(r.scrub(operations))
 }
 
-// redactTarget replaces the secrets of a field in a value at a path: the path leads to the field, into it or above it.
-func redactTarget(path, field []string, value any) any {
+// target replaces the secrets of a field in a value at a path: the path leads to the field, into it or above it.
+func (r *redaction) target(path, field []string, value any) any {
 	for len(path) > 0 && len(field) > 0 && path[0] == field[0] {
 		path, field = path[1:], field[1:]
 	}
 	if len(path) > 0 && len(field) > 0 {
 		return value
 	}
-	return redactPath(value, field)
+	return r.path(value, field)
 }
 
 // segments splits a JSON pointer.

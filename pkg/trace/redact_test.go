@@ -29,7 +29,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 		{"a ConfigMap", "its data is no secret", object, Kind{Version: "v1", Kind: "ConfigMap"}, `{"data":{"kept":"` + secretValue + `"}}`, false},
 		{"the review of an update", "both objects have secrets", review, secret, `{"request":{"uid":"kept","object":{"data":{"a":"` + secretValue + `"}},"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
 		{"the review of a deletion", "there is no object", review, secret, `{"request":{"uid":"kept","object":null,"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
-		{"a response", "the patch is encoded", review, secret, patch(`[{"op":"add","path":"/data/x","value":"` + secretValue + `"}]`), true},
+		{"a response", "the patch is encoded", answered, secret, patch(`[{"op":"add","path":"/data/x","value":"` + secretValue + `"}]`), true},
 		{"a patch of a value", "the path leads into the data", jsonPatch, secret, `[{"op":"add","path":"/data/kept","value":"` + secretValue + `"}]`, true},
 		{"a patch of all data", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"/data","value":{"kept":"` + secretValue + `"}}]`, true},
 		{"a patch of the object", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"","value":{"kept":1,"data":{"a":"` + secretValue + `"}}}]`, true},
@@ -51,6 +51,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-func object(kind Kind, raw []byte) []byte    { return redactObject(kind, raw) }
-func review(kind Kind, raw []byte) []byte    { return redactReview(kind, raw) }
-func jsonPatch(kind Kind, raw []byte) []byte { return redactPatch(kind, raw) }
+func object(kind Kind, raw []byte) []byte    { return new(redaction).object(kind, raw) }
+func review(kind Kind, raw []byte) []byte    { return new(redaction).review(kind, raw) }
+func answered(kind Kind, raw []byte) []byte  { return new(redaction).response(kind, raw) }
+func jsonPatch(kind Kind, raw []byte) []byte { return new(redaction).patch(kind, raw) }

@@ -48,11 +48,13 @@ func (s *Steps) Add(plugin string, round int) *Step {
 
 // End ends an added step. A non-nil error refuses the object.
 func (s *Steps) End(step *Step, err *Error) {
-	took := s.took()
+	took, hides := s.took(), s.scope.hides()
 	s.scope.Update(func(*Request) {
-		step.Took = took
+		step.Took, step.Error = took, err
+		if hides { // the spans of OpenTelemetry are made from the step now
+			s.scope.redaction.step(step)
+		}
 		if err != nil {
-			step.Error = err
 			s.scope.Admission.Refuse(step)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
@@ -235,7 +236,7 @@ func (r *callRecord) received(review *review, err error) {
 	times := r.times.end()
 	var body json.RawMessage
 	if err == nil || json.Valid(review.received) {
-		body = r.scope.Review(r.kind, review.received)
+		body = r.scope.Response(r.kind, review.received)
 	}
 	r.scope.Update(func(*trace.Request) { r.call.Times, r.call.Response = times, body })
 }
@@ -243,7 +244,7 @@ func (r *callRecord) received(review *review, err error) {
 // warns records the warnings of the response.
 func (r *callRecord) warns(warnings []string) {
 	if r != nil && len(warnings) > 0 {
-		r.scope.Update(func(*trace.Request) { r.call.Warnings = warnings })
+		r.scope.Update(func(*trace.Request) { r.call.Warnings = slices.Clone(warnings) })
 	}
 }
 

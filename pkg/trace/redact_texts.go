@@ -1,0 +1,64 @@
+package trace
+
+// A message about an object with secrets may quote a part of a secret, or a secret in another form. So all messages of the
+// requests that met such an object are replaced. Codes, reasons, fields and names stay.
+
+// texts replaces the messages of a request.
+func (r *redaction) texts(request *Request) {
+	r.err(request.Error)
+	for _, a := range request.Admissions {
+		if a.Validation != nil {
+			r.err(a.Validation.Error)
+		}
+		if a.Refused != nil {
+			r.err(&a.Refused.Error)
+		}
+		for _, s := range a.Steps {
+			r.step(s)
+		}
+	}
+}
+
+// step replaces the messages of a step.
+func (r *redaction) step(s *Step) {
+	r.err(s.Error)
+	for _, w := range s.Webhooks {
+		r.verdict(&w.Verdict)
+		if w.Call != nil {
+			r.err(w.Call.Error)
+			for i := range w.Call.Warnings {
+				w.Call.Warnings[i] = Redacted
+			}
+		}
+	}
+	for _, p := range s.Policies {
+		r.verdict(&p.Verdict)
+		for _, b := range p.Bindings {
+			r.verdict(&b.Verdict)
+			for _, e := range b.Evaluations {
+				r.evaluation(e)
+			}
+		}
+	}
+}
+
+func (r *redaction) evaluation(e *Evaluation) {
+	r.verdict(&e.Verdict)
+	e.Error = replaced(e.Error)
+	for _, x := range e.Expressions {
+		x.Error, x.Message = replaced(x.Error), replaced(x.Message)
+		if x.Value != "true" && x.Value != "false" {
+			x.Value = replaced(x.Value)
+		}
+	}
+}
+
+func (r *redaction) verdict(v *Verdict) {
+	v.Detail, v.Got = replaced(v.Detail), r.text(v.Got)
+}
+
+func (r *redaction) err(e *Error) {
+	if e != nil {
+		e.Message, e.Reason = replaced(e.Message), r.text(e.Reason)
+	}
+}
