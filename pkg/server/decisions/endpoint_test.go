@@ -97,7 +97,9 @@ func TestTargetOf(t *testing.T) {
 	for text, want := range map[string]trace.Reference{
 		"MutatingWebhookConfiguration/a":     {Kind: trace.MutatingConfiguration, Name: "a"},
 		"ValidatingWebhookConfiguration/a/b": {Kind: trace.ValidatingConfiguration, Name: "a", Part: "b"},
-		"ValidatingAdmissionPolicy/a":        {},
+		"ValidatingAdmissionPolicy/a":        {Kind: trace.ValidatingPolicy, Name: "a"},
+		"MutatingAdmissionPolicy/a":          {Kind: trace.MutatingPolicy, Name: "a"},
+		"ValidatingAdmissionPolicyBinding/a": {},
 		"MutatingWebhookConfiguration/":      {},
 		"a":                                  {},
 		"":                                   {},
