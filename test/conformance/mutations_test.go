@@ -179,6 +179,8 @@ var mutations = []mutation{
 	{name: "ignores webhooks that can't be reached", caughtBy: "failure.fail.refused", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "fails always", caughtBy: "failure.ignore.noJSON", request: ifIs("failurePolicy", "Ignore", "Fail")},
 	{name: "trusts any certificate", caughtBy: "failure.fail.otherAuthority", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "trusts any authority", caughtBy: "failure.fail.systemRoots", request: ifIs("failurePolicy", "Fail", "Ignore")},
+	{name: "trusts certificates of other names", caughtBy: "failure.fail.otherName", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "has a longer timeout", caughtBy: "timeout.ignore", request: field("timeoutSeconds", 7)},
 	{name: "doesn't wait", caughtBy: "timeout.ignore", review: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
@@ -190,6 +192,26 @@ var mutations = []mutation{
 	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
 	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
 	{name: "defaults reinvocationPolicy to IfNeeded", caughtBy: "configuration.default.reinvocationPolicy", request: defaulted("reinvocationPolicy", "IfNeeded")},
+	{name: "defaults ports of services to 8443", caughtBy: "configuration.default.servicePort", request: onWebhooks(func(w object) {
+		if service := at(w, "clientConfig", "service"); service["port"] == nil {
+			service["port"] = 8443
+		}
+	})},
+	{name: "requires unique names in v1beta1", caughtBy: "configuration.v1beta1.duplicateNames", request: func(r *http.Request) {
+		r.URL.Path = strings.Replace(r.URL.Path, "admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1", 1)
+	}},
+	{name: "loses timeouts of configurations", caughtBy: "configuration.v1beta1.roundTrip", response: onAnswers(http.MethodGet, func(o object) {
+		webhooks, _ := o["webhooks"].([]any)
+		for _, w := range webhooks {
+			delete(w.(object), "timeoutSeconds")
+		}
+	})},
+	{name: "accepts any timeout", caughtBy: "configuration.validation.timeout.more", request: field("timeoutSeconds", 30)},
+	{name: "accepts any side effects", caughtBy: "configuration.validation.sideEffects.some", request: field("sideEffects", "None")},
+	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment", request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
+	{name: "accepts any scope", caughtBy: "configuration.validation.scope", request: ruled("scope", "*")},
+	{name: "accepts conditions that don't compile", caughtBy: "configuration.validation.conditions.syntax", request: unsupported("matchConditions")},
+
 	// Services.
 	{name: "drops the port of a service", caughtBy: "service.port", request: onServices(func(s object) { delete(s, "port") })},
 	{name: "calls a service at port 80 by default", caughtBy: "service.port.default", request: onServices(func(s object) { s["port"] = 80 })},
@@ -205,11 +227,6 @@ var mutations = []mutation{
 	}},
 	{name: "ignores missing services", caughtBy: "service.fail.missing", request: field("failurePolicy", "Ignore")},
 	{name: "refuses for missing services", caughtBy: "service.ignore.missing", request: field("failurePolicy", "Fail")},
-	{name: "accepts any timeout", caughtBy: "configuration.validation.timeout.more", request: field("timeoutSeconds", 30)},
-	{name: "accepts any side effects", caughtBy: "configuration.validation.sideEffects.some", request: field("sideEffects", "None")},
-	{name: "accepts fragments", caughtBy: "configuration.validation.url.fragment", request: onWebhooks(func(w object) { at(w, "clientConfig")["url"] = "https://example.com/" })},
-	{name: "accepts any scope", caughtBy: "configuration.validation.scope", request: ruled("scope", "*")},
-	{name: "accepts conditions that don't compile", caughtBy: "configuration.validation.conditions.syntax", request: unsupported("matchConditions")},
 
 	// Matching.
 	{name: "ignores namespace selectors", caughtBy: "match.namespaceSelector.matches", request: onWebhooks(func(w object) { delete(at(w, "namespaceSelector"), "matchExpressions") })},
@@ -225,7 +242,20 @@ var mutations = []mutation{
 	{name: "counts subresources as resources", caughtBy: "match.rule.resource.allNotSubresource", request: ruled("resources", []any{"*/*"})},
 	{name: "matches equivalent versions always", caughtBy: "match.policy.exact", request: field("matchPolicy", "Equivalent")},
 	{name: "matches exact versions alone", caughtBy: "match.policy.equivalent", request: field("matchPolicy", "Exact")},
+	{name: "converts no groups", caughtBy: "match.policy.groups", request: field("matchPolicy", "Exact")},
+	{name: "converts no scales", caughtBy: "match.policy.scale", request: field("matchPolicy", "Exact")},
 	{name: "doesn't convert the old object", caughtBy: "match.policy.convertedOld", review: onReviews(func(r object) { at(r, "oldObject")["apiVersion"] = "autoscaling/v2" })},
+	{name: "doesn't run its own plugins again", caughtBy: "reinvocation.inTree", response: onAnswers(http.MethodPost, func(o object) {
+		containers, _ := at(o, "spec")["containers"].([]any)
+		for _, c := range containers[min(1, len(containers)):] {
+			delete(c.(object), "resources")
+		}
+	})},
+	{name: "stores updates without what webhooks change", caughtBy: "order.validationBetween.update", review: onResponses(func(_, response object) {
+		delete(response, "patch")
+		delete(response, "patchType")
+	})},
+	{name: "reviews objects without their uid", caughtBy: "order.systemFields", review: onReviews(func(r object) { delete(at(r, "object", "metadata"), "uid") })},
 	{name: "reinvokes always", caughtBy: "reinvocation.never", request: onWebhooks(func(w object) {
 		if w["reinvocationPolicy"] != nil {
 			w["reinvocationPolicy"] = "IfNeeded"
@@ -258,6 +288,22 @@ var mutations = []mutation{
 	{name: "persists dry runs of creates", caughtBy: "dryRun.persistsNothing.create", request: query(http.MethodPost, dropped("dryRun"))},
 	{name: "persists dry runs of deletes", caughtBy: "dryRun.persistsNothing.delete", request: query(http.MethodDelete, dropped("dryRun"))},
 	{name: "persists dry runs of patches", caughtBy: "dryRun.persistsNothing.patch", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "sends events of dry runs", caughtBy: "dryRun.noEvent", request: query(http.MethodPut, dropped("dryRun"))},
+	{name: "lists what dry runs write", caughtBy: "dryRun.listed", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "keeps cluster IPs of dry runs", caughtBy: "dryRun.clusterIP", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "keeps node ports of dry runs", caughtBy: "dryRun.nodePort", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "releases cluster IPs in dry runs", caughtBy: "dryRun.releasesNothing", request: query(http.MethodDelete, dropped("dryRun"))},
+	{name: "charges dry runs to quotas", caughtBy: "dryRun.quota", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "persists dry runs of scales", caughtBy: "dryRun.subresources", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "evicts in dry runs", caughtBy: "dryRun.eviction", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "begins deletions in dry runs", caughtBy: "dryRun.finalizers", request: query(http.MethodDelete, dropped("dryRun"))},
+	{name: "ends namespaces in dry runs", caughtBy: "dryRun.namespace", request: query(http.MethodDelete, dropped("dryRun"))},
+	{name: "tells policies of no dry run", caughtBy: "dryRun.policy", request: query(http.MethodPost, dropped("dryRun"))},
+	{name: "drops warnings of dry runs", caughtBy: "dryRun.warned", response: func(r *http.Response) {
+		if r.Request.URL.Query().Has("dryRun") {
+			r.Header.Del("Warning")
+		}
+	}},
 	{name: "ignores resource versions of updates", caughtBy: "write.conflict", request: onBodies("PUT", "configmaps", func(o object) { delete(at(o, "metadata"), "resourceVersion") })},
 	{name: "writes updates that change nothing", caughtBy: "write.unchanged.update", request: onBodies("PUT", "configmaps", func(o object) {
 		at(o, "metadata")["annotations"] = object{"written": time.Now().String()}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -95,6 +96,28 @@ func reinvocationTests() []trial.Test {
 			t.Update(trial.ConfigMaps, o.With("data.key", "new")).OK()
 			t.Called("a", "b", "a")
 		},
+	}, trial.Test{
+		ID: "reinvocation.inTree", Source: dynamic + "Reinvocation policy", Cost: time.Second,
+		Promise: "Built-in mutating admission plugins are re-run if a mutating webhook modifies an object: the container that a webhook adds has the defaults of a LimitRange.",
+		Run: func(t *trial.T) {
+			ranges := trial.Resource{Version: "v1", Name: "limitranges", Kind: "LimitRange", Namespaced: true}
+			t.Create(ranges, t.Object(ranges, "cpu").With("spec.limits", []any{trial.Object{"type": "Container", "default": trial.Object{"cpu": "250m"}}})).OK()
+			t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
+			o := t.Object(trial.Pods, "a").With("spec", template())
+			t.Eventually("the LimitRange is in effect", 20*time.Second, func() string {
+				a := t.Create(trial.Pods, o, "dryRun=All").OK()
+				if a.Objects("spec.containers")[0].At("resources.limits.cpu") == "250m" {
+					return ""
+				}
+				return "the container has no limit"
+			})
+			t.Install(trial.Mutating("adds", trial.Patch(trial.Add("/spec/containers/-", trial.Object{"name": "added", "image": "conformance.invalid/added"})), trial.On("CREATE", trial.Pods)))
+			containers := t.Create(trial.Pods, o, "dryRun=All").OK().Objects("spec.containers")
+			if t.True(len(containers) == 2, "two containers", fmt.Sprint(len(containers))) {
+				t.Equal("the limit of the container that the webhook adds", "250m", containers[1].At("resources.limits.cpu"))
+			}
+			t.Called("adds")
+		},
 	})
 }
 
@@ -107,99 +130,6 @@ func onlyWithout(letter string) trial.Reply {
 		}
 		return trial.Patched(trial.Add("/data/trail", trail+letter))
 	})
-}
-
-// dryRuns are about requests that aren't persisted.
-var dryRuns = dryRunTests()
-
-func dryRunTests() []trial.Test {
-	tests := []trial.Test{
-		{
-			ID: "dryRun.false", Source: dynamic + "Request", Promise: "dryRun is false for a request that is persisted.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Allow()))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-				t.Equal("dryRun", false, t.One("hook").At("dryRun"))
-			},
-		},
-		{
-			ID: "dryRun.options", Source: kep492 + "Passing {Operation}Option to Webhook", Promise: "The options of a dry run have dryRun.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Allow()))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
-				t.Equal("options.dryRun", []string{"All"}, t.One("hook").At("options.dryRun"))
-			},
-		},
-		{
-			ID: "dryRun.patched", Source: concepts + "Dry-run", Promise: "The answer to a dry run has the changes of mutating webhooks.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
-				t.Equal("data.added", "yes", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All").OK().At("data.added"))
-				t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
-			},
-		},
-		{
-			ID: "dryRun.refused", Source: concepts + "Dry-run", Promise: "A dry run is refused by webhooks as the request is.",
-			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "no")))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").Refused(http.StatusTeapot, "no")
-			},
-		},
-		{
-			ID: "dryRun.invalid", Source: concepts + "Dry-run", Promise: "All is the only value of dryRun; another one is refused.",
-			Run: func(t *trial.T) {
-				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=Some").Refused(http.StatusUnprocessableEntity, "dryRun")
-			},
-		},
-	}
-	for _, class := range []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun} {
-		tests = append(tests, trial.Test{
-			ID: "dryRun.sideEffects." + string(class), Source: dynamic + "Side effects",
-			Promise: "A request with dryRun true is sent to a webhook with sideEffects " + string(class) + ", with dryRun true.",
-			Run: func(t *trial.T) {
-				t.Install(pairOf(trial.Allow(), func(h *trial.Hook) { h.SideEffects = &class })...)
-				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
-				for _, call := range t.Calls() {
-					t.Equal("dryRun", true, call.Request().At("dryRun"))
-				}
-				t.Called("mutating", "validating")
-			},
-		})
-	}
-	for _, d := range []struct {
-		verb    string
-		request func(t *trial.T, there trial.Object)
-	}{
-		{"create", func(t *trial.T, _ trial.Object) { t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All").OK() }},
-		{"update", func(t *trial.T, there trial.Object) {
-			t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All").OK()
-		}},
-		{"patch", func(t *trial.T, _ trial.Object) {
-			t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All").OK()
-		}},
-		{"apply", func(t *trial.T, _ trial.Object) {
-			t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All").OK()
-		}},
-		{"delete", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All").OK() }},
-		{"deletecollection", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "", nil, "dryRun=All").OK() }},
-		{"deleteOptions", func(t *trial.T, _ trial.Object) {
-			t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}}).OK()
-		}},
-	} {
-		tests = append(tests, trial.Test{
-			ID: "dryRun.persistsNothing." + d.verb, Source: concepts + "Dry-run",
-			Promise: "A dry run is reviewed, and persists nothing: " + d.verb + ".",
-			Run: func(t *trial.T) {
-				there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
-				t.Install(trial.Validating("hook", trial.Allow(), t.Own))
-				d.request(t, there)
-				t.Equal("dryRun in the review", true, t.One("hook").At("dryRun"))
-				t.Equal("the object", there, t.Get(trial.ConfigMaps, "there").OK())
-				t.Get(trial.ConfigMaps, "new").Refused(http.StatusNotFound)
-			},
-		})
-	}
-	return tests
 }
 
 // warnings are about the Warning headers of answers.
@@ -316,6 +246,34 @@ var ordering = []trial.Test{
 			t.Install(trial.Mutating("breaks", trial.Patch(trial.Add("/data", trial.Object{"not a key!": "value"}))), trial.Validating("validating", trial.Allow()))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "data")
 			t.Called("breaks")
+		},
+	},
+	{
+		ID: "order.validationBetween.update", Source: chain + "Update", Promise: "An update that isn't valid after all modifications is refused before validating webhooks see it, and changes nothing.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(trial.Mutating("breaks", trial.Patch(trial.Add("/data", trial.Object{"not a key!": "value"}))), trial.Validating("validating", trial.Allow()))
+			t.Update(trial.ConfigMaps, before.With("data.key", "new")).Refused(http.StatusUnprocessableEntity, "data")
+			t.Called("breaks")
+			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
+		ID: "order.systemFields", Source: chain + "Create", Promise: "Name, uid and creationTimestamp are filled in between: validating webhooks see those that are stored.",
+		Run: func(t *trial.T) {
+			t.Install(pairOf(trial.Allow())...)
+			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")).OK()
+			calls := t.Calls()
+			t.Called("mutating", "validating")
+			for _, call := range calls {
+				for _, field := range []string{"metadata.name", "metadata.uid", "metadata.creationTimestamp"} {
+					want := stored.At(field)
+					if call.Hook == "mutating" {
+						want = nil
+					}
+					t.Equal(field+" that the "+call.Hook+" webhook sees", want, call.Request().At("object."+field))
+				}
+			}
 		},
 	},
 	{

@@ -20,6 +20,7 @@ var defaulted = []struct {
 	{"objectSelector", "objectSelector defaults to the empty selector, which matches everything.", trial.Object{}},
 	{"namespaceSelector", "namespaceSelector defaults to the empty selector, which matches everything.", trial.Object{}},
 	{"scope", "scope defaults to *.", "*"},
+	{"servicePort", "The port of a service reference is optional and defaults to 443.", 443},
 }
 
 // defaults are about fields of configurations that are left out.
@@ -32,10 +33,16 @@ func defaultTests() []trial.Test {
 			ID: "configuration.default." + d.field, Promise: d.promise, Source: dynamic + "Webhook configuration",
 			Run: func(t *trial.T) {
 				r, o := plain(t)
-				webhook := t.Create(r, o, "dryRun=All").OK().Objects("webhooks")[0]
+				if d.field == "servicePort" {
+					o["webhooks"] = []any{service(trial.Object{"namespace": "a", "name": "b"})(o.Objects("webhooks")[0])}
+				}
+				webhook := t.Create(r, o.Copy(), "dryRun=All").OK().Objects("webhooks")[0]
 				seen := webhook[d.field]
-				if d.field == "scope" {
+				switch d.field {
+				case "scope":
 					seen = webhook.Objects("rules")[0]["scope"]
+				case "servicePort":
+					seen = webhook.At("clientConfig.service.port")
 				}
 				t.Equal(d.field, d.want, seen)
 			},
@@ -199,6 +206,26 @@ var legacy = append(legacyDefaults(), trial.Test{
 	ID: "configuration.v1beta1.dryRun.unknown", Source: dynamic + "Side effects", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
 	Promise: "If a request with dryRun would trigger a call to a webhook with sideEffects Unknown, the request will instead fail, and the webhook will not be called.",
 	Run:     legacySideEffects("Unknown"),
+}, trial.Test{
+	ID: "configuration.v1beta1.duplicateNames", Source: dynamic + "Webhook configuration", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
+	Promise: "Unique names of the webhooks of a configuration are strongly recommended in v1beta1, but not required.",
+	Run: func(t *trial.T) {
+		o := t.Object(legacyConfigurations, t.Name("old"))
+		webhook := trial.Object{"name": "hook.example.com", "clientConfig": trial.Object{"url": "https://example.com/"}}
+		o["webhooks"] = []any{webhook, webhook}
+		t.Create(legacyConfigurations, o.Copy(), "dryRun=All").OK()
+	},
+}, trial.Test{
+	ID: "configuration.v1beta1.roundTrip", Source: kep492 + "V1beta1 changes", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
+	Promise: "A configuration has the same fields in v1beta1 and v1, in whichever version it was written.",
+	Run: func(t *trial.T) {
+		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow(), trial.Objects("opt", "in"), trial.Within(7), trial.Matches(exact)))
+		old := t.Create(legacyConfigurations, o.With("apiVersion", legacyConfigurations.GroupVersion())).OK()
+		read := t.Get(trial.ValidatingConfigurations, old.Name()).OK()
+		t.Equal("webhooks in v1", old["webhooks"], read["webhooks"])
+		written := t.Update(trial.ValidatingConfigurations, read.With("metadata.annotations.note", "written in v1")).OK()
+		t.Equal("webhooks in v1beta1", written["webhooks"], t.Get(legacyConfigurations, old.Name()).OK()["webhooks"])
+	},
 })
 
 func legacyDefaults() []trial.Test {

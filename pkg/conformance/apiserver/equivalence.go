@@ -130,5 +130,33 @@ func equivalenceTests() []trial.Test {
 			t.Equal("object.apiVersion", v1.GroupVersion(), r.At("object.apiVersion"))
 			t.Equal("requestKind.version", "v2", r.At("requestKind.version"))
 		},
+	}, trial.Test{
+		ID: "match.policy.groups", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(oldDeployments)},
+		Promise: "A request via extensions/v1beta1 is sent to a webhook that registered for apps/v1 deployments, with the object converted to apps/v1.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("exact", trial.Allow(), trial.On("*", trial.Deployments), trial.Matches(exact)), trial.Validating("hook", trial.Allow(), trial.On("*", trial.Deployments)))
+			t.Create(oldDeployments, deployment(t, "web").With("apiVersion", oldDeployments.GroupVersion())).OK()
+			calls := t.Calls()
+			t.Called("hook")
+			for _, call := range calls {
+				t.Equal("object.apiVersion", "apps/v1", call.Request().At("object.apiVersion"))
+				t.Equal("requestResource.group", "extensions", call.Request().At("requestResource.group"))
+			}
+		},
+	}, trial.Test{
+		ID: "match.policy.scale", Source: kep492 + "Convert to webhook-requested version", Needs: []trial.Need{trial.Serves(oldDeployments.Sub("scale"))},
+		Promise: "The Scale of deployments in extensions/v1beta1 is equivalent to that of apps/v1, which is of autoscaling/v1.",
+		Run: func(t *trial.T) {
+			t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.Deployments.Sub("scale"))))
+			t.Patch(oldDeployments.Sub("scale"), "web", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 0}}).OK()
+			r := t.One("hook")
+			t.Equal("kind", trial.Object{"group": "autoscaling", "version": "v1", "kind": "Scale"}, r.At("kind"))
+			t.Equal("object.apiVersion", "autoscaling/v1", r.At("object.apiVersion"))
+			t.Equal("requestKind", trial.Object{"group": "extensions", "version": "v1beta1", "kind": "Scale"}, r.At("requestKind"))
+		},
 	})
 }
+
+// oldDeployments are in a group and version that newer servers no longer serve.
+var oldDeployments = trial.Resource{Group: "extensions", Version: "v1beta1", Name: "deployments", Kind: "Deployment", Namespaced: true}

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -46,6 +47,22 @@ var failingWays = []failing{
 		return func(h *trial.Hook) {
 			h.ClientConfig = t.ClientConfig(h)
 			h.ClientConfig.CABundle = other
+		}
+	}},
+	{"systemRoots", "a certificate that no system trust root has signed, without a caBundle", func(t *trial.T) trial.Change {
+		return func(h *trial.Hook) {
+			h.ClientConfig = t.ClientConfig(h)
+			h.ClientConfig.CABundle = nil
+		}
+	}},
+	{"otherName", "a certificate for another name than the url's host", func(t *trial.T) trial.Change {
+		return func(h *trial.Hook) {
+			h.ClientConfig = t.ClientConfig(h)
+			if h.ClientConfig.URL == nil || !strings.Contains(*h.ClientConfig.URL, "//127.0.0.1:") {
+				t.Skip("the webhooks have no second name: they don't listen on 127.0.0.1")
+			}
+			url := strings.Replace(*h.ClientConfig.URL, "127.0.0.1", "localhost", 1)
+			h.ClientConfig.URL = &url
 		}
 	}},
 }

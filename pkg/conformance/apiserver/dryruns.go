@@ -1,0 +1,262 @@
+package apiserver
+
+import (
+	"net/http"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+// dryRuns are about requests that aren't persisted.
+var dryRuns = append(dryRunTests(), sourced(concepts+"Dry-run", dryRunEffects)...)
+
+func dryRunTests() []trial.Test {
+	tests := []trial.Test{
+		{
+			ID: "dryRun.false", Source: dynamic + "Request", Promise: "dryRun is false for a request that is persisted.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow()))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+				t.Equal("dryRun", false, t.One("hook").At("dryRun"))
+			},
+		},
+		{
+			ID: "dryRun.options", Source: kep492 + "Passing {Operation}Option to Webhook", Promise: "The options of a dry run have dryRun.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Allow()))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
+				t.Equal("options.dryRun", []string{"All"}, t.One("hook").At("options.dryRun"))
+			},
+		},
+		{
+			ID: "dryRun.patched", Source: concepts + "Dry-run", Promise: "The answer to a dry run has the changes of mutating webhooks.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes"))))
+				t.Equal("data.added", "yes", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All").OK().At("data.added"))
+				t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+			},
+		},
+		{
+			ID: "dryRun.refused", Source: concepts + "Dry-run", Promise: "A dry run is refused by webhooks as the request is.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "no")))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").Refused(http.StatusTeapot, "no")
+			},
+		},
+		{
+			ID: "dryRun.invalid", Source: concepts + "Dry-run", Promise: "All is the only value of dryRun; another one is refused.",
+			Run: func(t *trial.T) {
+				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=Some").Refused(http.StatusUnprocessableEntity, "dryRun")
+			},
+		},
+	}
+	for _, class := range []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun} {
+		tests = append(tests, trial.Test{
+			ID: "dryRun.sideEffects." + string(class), Source: dynamic + "Side effects",
+			Promise: "A request with dryRun true is sent to a webhook with sideEffects " + string(class) + ", with dryRun true.",
+			Run: func(t *trial.T) {
+				t.Install(pairOf(trial.Allow(), func(h *trial.Hook) { h.SideEffects = &class })...)
+				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
+				for _, call := range t.Calls() {
+					t.Equal("dryRun", true, call.Request().At("dryRun"))
+				}
+				t.Called("mutating", "validating")
+			},
+		})
+	}
+	for _, d := range []struct {
+		verb    string
+		request func(t *trial.T, there trial.Object)
+	}{
+		{"create", func(t *trial.T, _ trial.Object) { t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All").OK() }},
+		{"update", func(t *trial.T, there trial.Object) {
+			t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All").OK()
+		}},
+		{"patch", func(t *trial.T, _ trial.Object) {
+			t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All").OK()
+		}},
+		{"apply", func(t *trial.T, _ trial.Object) {
+			t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All").OK()
+		}},
+		{"delete", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All").OK() }},
+		{"deletecollection", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "", nil, "dryRun=All").OK() }},
+		{"deleteOptions", func(t *trial.T, _ trial.Object) {
+			t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}}).OK()
+		}},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "dryRun.persistsNothing." + d.verb, Source: concepts + "Dry-run",
+			Promise: "A dry run is reviewed, and persists nothing: " + d.verb + ".",
+			Run: func(t *trial.T) {
+				there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
+				t.Install(trial.Validating("hook", trial.Allow(), t.Own))
+				d.request(t, there)
+				t.Equal("dryRun in the review", true, t.One("hook").At("dryRun"))
+				t.Equal("the object", there, t.Get(trial.ConfigMaps, "there").OK())
+				t.Get(trial.ConfigMaps, "new").Refused(http.StatusNotFound)
+			},
+		})
+	}
+	return tests
+}
+
+// dryRunEffects are about what a dry run could leave behind beside the object.
+var dryRunEffects = []trial.Test{
+	{
+		ID: "dryRun.noEvent", Promise: "A watch sees nothing of dry runs: no create, update, patch or delete of one is an event.",
+		Run: func(t *trial.T) {
+			there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
+			w := t.Watch(trial.ConfigMaps, "labelSelector="+trial.LabelCase, "resourceVersion="+there.Version())
+			t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All").OK()
+			t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All").OK()
+			t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All").OK()
+			t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All").OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("end")).OK()
+			t.Equal("the next event", "ADDED end", event(w.Next(eventTimeout)))
+		},
+	},
+	{
+		ID: "dryRun.listed", Promise: "A list has nothing of dry runs: the same objects in the same versions.",
+		Run: func(t *trial.T) {
+			three(t)
+			before := t.List(trial.ConfigMaps, "labelSelector="+trial.LabelCase).OK()["items"]
+			t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All").OK()
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All").OK()
+			t.Delete(trial.ConfigMaps, "", nil, "dryRun=All", "labelSelector="+trial.LabelCase).OK()
+			t.Equal("the items", before, t.List(trial.ConfigMaps, "labelSelector="+trial.LabelCase).OK()["items"])
+		},
+	},
+	{
+		ID: "dryRun.clusterIP", Promise: "A dry run takes no cluster IP: another Service can have the IP.",
+		Run: func(t *trial.T) { untaken(t, "ClusterIP", "clusterIP") },
+	},
+	{
+		ID: "dryRun.nodePort", Promise: "A dry run takes no node port: another Service can have the port.",
+		Run: func(t *trial.T) { untaken(t, "NodePort", "nodePort") },
+	},
+	{
+		ID: "dryRun.releasesNothing", Promise: "A dry run of a delete releases nothing: the Service keeps its cluster IP.",
+		Run: func(t *trial.T) {
+			ip := t.Create(trial.Services, service80(t, "one", "ClusterIP")).OK().At("spec.clusterIP")
+			t.Delete(trial.Services, "one", nil, "dryRun=All").OK()
+			t.Create(trial.Services, service80(t, "two", "ClusterIP").With("spec.clusterIP", ip)).Refused(http.StatusUnprocessableEntity, "clusterIP")
+		},
+	},
+	{
+		ID: "dryRun.quota", Promise: "A dry run is refused by a quota as the request is, and is not charged to the quota.", Cost: time.Second,
+		Run: func(t *trial.T) {
+			quotas := trial.Resource{Version: "v1", Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true}
+			t.Create(quotas, t.Object(quotas, "quota").With("spec.hard", trial.Object{"services": "0"})).OK()
+			hard := func(services string) {
+				patch := trial.Object{"spec": trial.Object{"hard": trial.Object{"services": services}}}
+				t.Patch(quotas, "quota", trial.MergePatch, patch).OK()
+				// A server without the controller of quotas has no status.
+				status := trial.Object{"status": trial.Object{"hard": trial.Object{"services": services}, "used": trial.Object{"services": "0"}}}
+				t.Patch(quotas.Sub("status"), "quota", trial.MergePatch, status).OK()
+			}
+			tries := func(expected string, code int) {
+				t.Eventually(expected, quotaTimeout, func() string {
+					a := t.Create(trial.Services, service80(t, "one", "ClusterIP"), "dryRun=All")
+					if a.Code == code {
+						return ""
+					}
+					return string(a.Body)
+				})
+			}
+			hard("0")
+			tries("the quota refuses the dry run", http.StatusForbidden)
+			hard("1")
+			tries("the quota has room for the dry run", http.StatusCreated)
+			t.Equal("what is used after the dry run", "0", t.Get(quotas, "quota").OK().At("status.used.services"))
+			t.Create(trial.Services, service80(t, "one", "ClusterIP")).OK()
+			t.Equal("what is used after the request", "1", t.Get(quotas, "quota").OK().At("status.used.services"))
+		},
+	},
+	{
+		ID: "dryRun.subresources", Promise: "Dry runs of the subresources status and scale persist nothing.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Patch(trial.Deployments.Sub("status"), "web", trial.MergePatch, trial.Object{"status": trial.Object{"observedGeneration": 9}}, "dryRun=All").OK()
+			t.Equal("the answer", 3, t.Patch(trial.Deployments.Sub("scale"), "web", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 3}}, "dryRun=All").OK().At("spec.replicas"))
+			after := t.Get(trial.Deployments, "web").OK()
+			t.Equal("spec.replicas", before.At("spec.replicas"), after.At("spec.replicas"))
+			t.True(!trial.Same(9, after.At("status.observedGeneration")), "a status without the dry run's change", "status.observedGeneration: 9")
+		},
+	},
+	{
+		ID: "dryRun.eviction", Promise: "A dry run of an eviction leaves the pod.",
+		Run: func(t *trial.T) {
+			pod(t, "one")
+			o := trial.Object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": trial.Object{"name": "one"}}
+			t.Create(trial.Pods.Sub("eviction"), o.Copy(), "dryRun=All").OK()
+			t.Equal("metadata.deletionTimestamp", nil, t.Get(trial.Pods, "one").OK().At("metadata.deletionTimestamp"))
+		},
+	},
+	{
+		ID: "dryRun.finalizers", Promise: "A dry run of a delete doesn't begin the deletion of an object with finalizers.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/holds"})).OK()
+			t.Delete(trial.ConfigMaps, "a", nil, "dryRun=All").OK()
+			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
+		},
+	},
+	{
+		ID: "dryRun.namespace", Promise: "A dry run of the deletion of a namespace leaves the namespace active, with all that it has.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.Namespaces, t.Namespace(), nil, "dryRun=All").OK()
+			t.Equal("status.phase", "Active", t.Get(trial.Namespaces, t.Namespace()).OK().At("status.phase"))
+			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
+			t.Get(trial.ConfigMaps, "a").OK()
+		},
+	},
+	{
+		ID: "dryRun.warned", Promise: "The answer to a dry run has the warnings of webhooks.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Warn("mind this")))
+			warned(t, t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All"), "mind this")
+		},
+	},
+	{
+		ID: "dryRun.audited", Promise: "A dry run has an audit event, with the annotations of webhooks.", Needs: []trial.Need{trial.AuditLog},
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("mutates", trial.Patch(trial.Add("/data/added", "yes"))))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "dryRun=All").OK()
+			annotated(t, "mutation.webhook.admission.k8s.io/round_0_index_", trial.Object{"configuration": t.Name("mutates"), "webhook": "mutates.conformance.miniapi.dev", "mutated": true})
+		},
+	},
+	{
+		ID: "dryRun.policy", Promise: "Policies refuse a dry run as the request.", Needs: []trial.Need{trial.Serves(trial.Policies)},
+		Run: func(t *trial.T) {
+			p := t.Policy("p", validation("request.dryRun == false", "no dry run"))
+			t.Enforce(p, t.Binding(p, "Deny"))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "no dry run")
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+		},
+	},
+}
+
+// quotaTimeout is how long a server may take to notice a quota.
+const quotaTimeout = 20 * time.Second
+
+// service80 returns a Service of a type.
+func service80(t *trial.T, name, serviceType string) trial.Object {
+	return t.Object(trial.Services, name).With("spec", trial.Object{"type": serviceType, "ports": []any{trial.Object{"port": 80}}})
+}
+
+// untaken asks by a dry run for a cluster IP or a node port that was free a moment ago, and then for the same by a request.
+func untaken(t *trial.T, serviceType, field string) {
+	free := t.Create(trial.Services, service80(t, "first", serviceType)).OK()
+	t.Delete(trial.Services, "first", nil).OK()
+	asking := func(name string) trial.Object {
+		o := service80(t, name, serviceType)
+		if field == "clusterIP" {
+			return o.With("spec.clusterIP", free.At("spec.clusterIP"))
+		}
+		return o.With("spec.ports", []any{trial.Object{"port": 80, "nodePort": free.Objects("spec.ports")[0]["nodePort"]}})
+	}
+	t.Create(trial.Services, asking("second"), "dryRun=All").OK()
+	t.Create(trial.Services, asking("third")).OK()
+}

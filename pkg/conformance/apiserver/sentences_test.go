@@ -1,0 +1,89 @@
+package apiserver_test
+
+import (
+	_ "embed"
+	"path"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+)
+
+//go:embed testdata/sentences.yaml
+var sentencesYAML []byte
+
+// document is one that the cases come from.
+type document struct {
+	Document string
+	Sections []struct {
+		Section   string
+		Sentences []sentence
+	}
+}
+
+// sentence says what a server does.
+type sentence struct {
+	Says string
+	// Cases are globs of identifiers. None is the reason why there are none.
+	Cases []string
+	None  string
+}
+
+// Each sentence of the documents about admission has a case, or a reason why it has none, and each case of a document
+// is that of a sentence.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	var documents []document
+	if err := yaml.UnmarshalStrict(sentencesYAML, &documents); err != nil {
+		t.Fatal(err)
+	}
+	cases := append(apiserver.Tests(), trial.Test{ID: apiserver.EveryPattern})
+	sources, named := map[string]bool{}, map[string]bool{}
+	for _, d := range documents {
+		sources[d.Document] = true
+		for _, s := range d.Sections {
+			sources[d.Document+", "+s.Section] = true
+			for _, sentence := range s.Sentences {
+				sentence.check(t, d.Document+", "+s.Section, cases, named)
+			}
+		}
+	}
+	for _, c := range cases {
+		document, _, _ := strings.Cut(c.Source, ", ")
+		if !sources[document] {
+			continue
+		}
+		if !sources[c.Source] {
+			t.Errorf("case %s: its source %q is no section of testdata/sentences.yaml", c.ID, c.Source)
+		}
+		if !named[c.ID] {
+			t.Errorf("case %s: no sentence of testdata/sentences.yaml names it", c.ID)
+		}
+	}
+}
+
+// check notes the cases that a sentence names.
+func (s *sentence) check(t *testing.T, section string, cases []trial.Test, named map[string]bool) {
+	t.Helper()
+	if (len(s.Cases) == 0) == (s.None == "") || s.Says == "" {
+		t.Errorf("%s: %q: want cases or a reason why there are none", section, s.Says)
+	}
+	for _, glob := range s.Cases {
+		found := false
+		for i := range cases {
+			matched, err := path.Match(glob, cases[i].ID)
+			if err != nil {
+				t.Errorf("%s: %q: glob %q: %v", section, s.Says, glob, err)
+			}
+			if matched {
+				found, named[cases[i].ID] = true, true
+			}
+		}
+		if !found {
+			t.Errorf("%s: %q: no case has the identifier %q", section, s.Says, glob)
+		}
+	}
+}
