@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Setenv(program.Variable, path); err != nil { // the fixture runs this program
+	if err := os.Setenv(program.Variable, path); err != nil { //nolint:forbidigo // the bench is a command: the fixture finds the program by its environment
 		return err
 	}
 	table := newTable()
