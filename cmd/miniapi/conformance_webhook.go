@@ -126,6 +126,11 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 		if err := (&webhook.Suite{Hooks: given.hooks}).Reach(ctx); err != nil {
 			return cli.UsageError{Err: err}
 		}
+		if given.cluster != nil {
+			if err := given.cluster.Reach(ctx, given.hooks); err != nil {
+				return cli.UsageError{Err: err}
+			}
+		}
 	}
 	return disposable{objects: given.applied}.do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
 		return o.judgeAll(ctx, config, given, out, progress)
@@ -144,6 +149,8 @@ type given struct {
 	hooks   []webhook.Hook
 	objects []*unstructured.Unstructured
 	applied []manifests.Object
+	// cluster has the configuration of --configuration.
+	cluster *cluster.Found
 }
 
 // load reads the files of the flags, and a configuration of webhooks from the cluster if a flag names one.
@@ -200,7 +207,7 @@ func (o *conformanceWebhookOptions) configurations(ctx context.Context, g *given
 	if err != nil {
 		return nil, err
 	}
-	at.cluster = found
+	at.cluster, g.cluster = found, found
 	for _, definition := range found.Definitions {
 		g.applied = append(g.applied, manifests.Object{Unstructured: definition, Source: "the cluster"})
 	}

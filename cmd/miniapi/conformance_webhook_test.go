@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
@@ -106,6 +111,41 @@ func TestConformanceWebhookInCluster(t *testing.T) {
 	code, _, stderr = start(t, "miniapi", "conformance", "webhook", "--kubeconfig", server.kubeconfig(t), "--configuration", "none").exit(t)
 	if want := "neither a mutating nor a validating configuration"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
+	}
+}
+
+// A webhook that is named by a service is judged through the API server. A service that leads nowhere is one error.
+func TestConformanceWebhookByService(t *testing.T) {
+	t.Parallel()
+	server, config := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))
+	webhook := httptest.NewTLSServer(allowing(""))
+	t.Cleanup(webhook.Close)
+	judge := func() (int, string, string) {
+		return start(t, "miniapi", "conformance", "webhook", "--kubeconfig", server.kubeconfig(t), "--configuration", "gears", "--only", "request.*,response.*,tls.*").exit(t)
+	}
+	code, _, stderr := judge()
+	if want := `the API server can't call the service gears-system/gears: services "gears" not found`; code != cli.ExitUsage || !strings.Contains(stderr, want) || !strings.Contains(stderr, "--url") {
+		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
+	}
+	c, namespace, port := client(t, config), "gears-system", int32(webhook.Listener.Addr().(*net.TCPAddr).Port)
+	meta := metav1.ObjectMeta{Name: "gears", Labels: map[string]string{discoveryv1.LabelServiceName: "gears"}}
+	_, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		Ports: []corev1.ServicePort{{Name: "https", Port: 443}},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), &discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}}, Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: &port}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := judge()
+	if code != 0 || !strings.Contains(stdout, " 0 failed") || !strings.Contains(stdout, "passed response.uid") && !strings.Contains(stderr, "passed  response.uid") || !strings.Contains(stderr, "skipped tls.chain") {
+		t.Errorf("want no failed case, and those about certificates skipped, got exit code %d, %q and %q", code, stdout, stderr)
 	}
 }
 

@@ -7,12 +7,14 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -130,4 +132,39 @@ func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webh
 	}
 	u := url.URL{Scheme: base.Scheme, Host: base.Host, Path: path.Join("/", base.Path, "api/v1/namespaces", service.Namespace, "services", fmt.Sprintf("https:%s:%d", service.Name, port), "proxy", at)}
 	return webhook.Endpoint{URL: u.String(), Transport: f.transport}, nil
+}
+
+// unreached are the codes of answers by which an API server says that it can't pass a call on.
+var unreached = []int{http.StatusForbidden, http.StatusNotFound, http.StatusBadGateway, http.StatusServiceUnavailable}
+
+// Reach calls each webhook of a service once, and returns an error for each one that the API server can't call. A run of
+// the cases would report the same cause once for each case.
+func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
+	var errs []error
+	for i := range hooks {
+		if hooks[i].Endpoint.Transport != nil {
+			errs = append(errs, f.reach(ctx, &hooks[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.Endpoint.URL, strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := hook.Endpoint.Transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("webhook %s: %w", hook.Name, err)
+	}
+	defer response.Body.Close()
+	answer := metav1.Status{}
+	if !slices.Contains(unreached, response.StatusCode) || json.NewDecoder(response.Body).Decode(&answer) != nil || answer.Kind != "Status" {
+		return nil // the answer is the webhook's
+	}
+	service := hook.Entry.ClientConfig.Service
+	return fmt.Errorf("webhook %s: the API server can't call the service %s/%s: %s: --url names another way, such as that of kubectl port-forward",
+		hook.Name, service.Namespace, service.Name, answer.Message)
 }
