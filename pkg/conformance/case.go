@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// Case is a promise and how to try it.
+// Case is a promise and a function that checks it.
 type Case struct {
-	// ID is stable: reports, --only and --skip name a case by it. Its parts have dots between them, from the subject to
-	// the detail, such as admission.delete.oldObject.
+	// ID identifies the case in reports and in the flags --only and --skip, and never changes. Dots separate its parts,
+	// from the subject to the detail, such as admission.delete.oldObject.
 	ID string
-	// Promise is the sentence that must be true, and Source the document and section that it comes from.
+	// Promise is a sentence that must be true. Source is the document and the section that the promise comes from.
 	Promise, Source string
-	// Level is that of most of its findings, for the list of cases. The zero value stands for LevelError.
+	// Level is the usual level of the case's findings, for lists of cases. The zero value stands for LevelError.
 	Level Level
-	// Cost is about how long the case takes, for the estimate of a run. The default is DefaultCost.
+	// Cost is the approximate duration of the case, for the estimate of the remaining time. The default is DefaultCost.
 	Cost time.Duration
-	// Timeout ends the context of the case. The default is DefaultTimeout.
+	// Timeout is the time after which the context of the case ends. The default is DefaultTimeout.
 	Timeout time.Duration
-	// Run tries the promise. It reports through the T, and runs in a goroutine of its own, which the T may end.
+	// Run checks the promise, and reports findings by t. It runs in a goroutine of its own, because methods of t may
+	// end the goroutine.
 	Run func(ctx context.Context, t *T)
 }
 
-// Defaults of a Case.
+// The defaults of a Case.
 const (
 	DefaultCost    = 300 * time.Millisecond
 	DefaultTimeout = time.Minute

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
-	// Done is the number of cases that have ended, of All.
+	// Done is the number of cases that have ended, and All the number of all cases.
 	Done, All int
 	// Last is the result of the case that ended last.
 	Last Result
-	// Left is about how long the rest of the run takes.
+	// Left is the estimated time until the end of the run.
 	Left time.Duration
 }
 
-// meter estimates the rest of a run: what the cases done have taken, by their costs, says how slow the target is.
+// meter estimates the time until the end of a run. It compares the time since the beginning with the costs of the cases
+// that have ended.
 type meter struct {
 	report func(Progress)
 

@@ -7,56 +7,56 @@ type Status string
 
 // The outcomes of a case.
 const (
-	// Passed means that the promise is kept.
+	// Passed means that the promise is true.
 	Passed Status = "passed"
 	// Failed means that a finding of the level LevelError contradicts the promise.
 	Failed Status = "failed"
-	// Skipped means that the promise couldn't be tried, for a reason that the result names.
+	// Skipped means that the promise couldn't be checked. The result has the reason.
 	Skipped Status = "skipped"
 )
 
-// Level says how much a finding weighs.
+// Level is the importance of a finding.
 type Level string
 
 // The levels of findings. The zero value counts as LevelError.
 const (
-	// LevelError contradicts the promise, and fails the case.
+	// LevelError is for a finding that contradicts the promise. It fails the case.
 	LevelError Level = "error"
-	// LevelWarning is allowed by the promise, but harms users.
+	// LevelWarning is for a finding that the promise allows, but that harms users.
 	LevelWarning Level = "warning"
-	// LevelAdvice is a practice that the source recommends.
+	// LevelAdvice is for a finding that differs from the source's recommendation.
 	LevelAdvice Level = "advice"
 )
 
-// Finding is a difference between what a promise says and what was seen.
+// Finding is a difference between a promise and the observed behaviour.
 type Finding struct {
 	Level Level `json:"level"`
-	// Sent is what the target was sent, such as a request with its body. It is empty if nothing was sent.
+	// Sent is the request to the target, with its body, or "" if there was none.
 	Sent string `json:"sent,omitempty"`
-	// Expected and Seen are what the promise says of this request and what happened. Expected is empty if the promise
-	// says it all.
+	// Expected is the right result for this request, and Seen the observed one. Expected is empty if the promise itself
+	// says it.
 	Expected string `json:"expected,omitempty"`
 	Seen     string `json:"seen"`
-	// Advice says what to change, if the finding knows.
+	// Advice says how to repair the target. It may be empty.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Result is what a case found.
+// Result is the result of a case.
 type Result struct {
 	ID      string `json:"id"`
 	Promise string `json:"promise"`
 	Source  string `json:"source"`
 	Status  Status `json:"status"`
-	// Reason says why the case was skipped.
+	// Reason is the reason why the case was skipped.
 	Reason   string        `json:"reason,omitempty"`
 	Findings []Finding     `json:"findings,omitempty"`
 	Took     time.Duration `json:"tookNanoseconds"`
 }
 
-// Results are those of a run, in the order of its cases.
+// Results are the results of a run, in the order of the cases.
 type Results []Result
 
-// Count returns how many results have a status.
+// Count returns the number of results with a status.
 func (r Results) Count(status Status) int {
 	n := 0
 	for i := range r {

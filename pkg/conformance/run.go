@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// DefaultParallel is how many cases run at once by default.
+// DefaultParallel is the default number of cases that run at the same time.
 const DefaultParallel = 4
 
-// Options are those of a run.
+// Options are the options of a run.
 type Options struct {
 	Selection Selection
-	// Parallel is how many cases run at once; 0 stands for DefaultParallel.
+	// Parallel is the number of cases that run at the same time. 0 stands for DefaultParallel.
 	Parallel int
-	// Progress is called after each case, by one goroutine at a time. It may be nil.
+	// Progress, if set, is called after each case. Calls never overlap.
 	Progress func(Progress)
 }
 
-// Validate returns everything that is wrong with the options.
+// Validate returns all errors in the options.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Parallel < 0 {
@@ -28,8 +28,8 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, o.Selection.validate())...)
 }
 
-// Run tries the cases that are selected, and returns a result for each, in the order of the cases. When ctx ends, cases
-// that run are ended and clean up, and the others are skipped.
+// Run runs the selected cases, and returns a result for each, in the order of the cases. When ctx ends, running cases
+// end after their cleanup, and the others are skipped.
 func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
 	if err := errors.Join(o.Validate(), unique(cases)); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
 	return results, nil
 }
 
-// unique refuses two cases with one identifier.
+// unique returns an error if two cases have the same identifier.
 func unique(cases []Case) error {
 	seen := map[string]bool{}
 	for i := range cases {

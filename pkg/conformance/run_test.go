@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// caseOf returns a case that runs a function.
+// caseOf returns a case with an identifier and a function.
 func caseOf(id string, run func(context.Context, *conformance.T)) conformance.Case {
 	return conformance.Case{ID: id, Promise: "it works", Source: "a document", Run: run}
 }
@@ -69,7 +69,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// Cleanups run in reverse order, after the case, with a context that hasn't ended.
+// The cleanups of a case run after the case, in reverse order. Their context hasn't ended, even if the run was
+// interrupted.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

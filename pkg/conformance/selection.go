@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Selection says which cases run.
+// Selection selects cases by their identifiers.
 type Selection struct {
-	// Only and Skip are globs of identifiers, in the syntax of path.Match: admission.* has all cases of admission, and
-	// *.dryRun* all of dry runs. An empty Only selects all cases. Skip wins over Only.
+	// Only and Skip are globs in the syntax of path.Match: admission.* matches all cases of admission, and *.dryRun*
+	// all cases about dry runs. An empty Only selects all cases. A case that both match is skipped.
 	Only, Skip []string
 }
 
@@ -24,7 +24,7 @@ func (s *Selection) validate() error {
 	return errors.Join(errs...)
 }
 
-// Of returns the cases that are selected, in their order.
+// Of returns the selected cases, in their order.
 func (s *Selection) Of(cases []Case) []Case {
 	var selected []Case
 	for _, c := range cases {
@@ -37,7 +37,7 @@ func (s *Selection) Of(cases []Case) []Case {
 
 func matches(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		matched, _ := path.Match(glob, id) // validate has refused a malformed glob
+		matched, _ := path.Match(glob, id) // validate has already refused malformed globs
 		return matched
 	})
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// cleanupTimeout bounds the removal of the objects of a case. An interrupted run removes them, too.
+// cleanupTimeout limits the removal of a case's objects. The removal also runs after an interrupted case.
 const cleanupTimeout = 2 * time.Minute
 
-// T is the handle of a running case, as *testing.T is that of a test. Its methods may be called concurrently; those that
-// end the case must be called by the goroutine of Run.
+// T has the methods by which a running case reports, like *testing.T for a test. They may be called concurrently, but
+// only the goroutine of Run may call those that end the case.
 type T struct {
 	ctx context.Context
 
@@ -23,10 +23,10 @@ type T struct {
 	cleanups []func(context.Context) error
 }
 
-// Context ends with the case: at its timeout, or when the run is interrupted.
+// Context returns the context of the case. It ends at the timeout of the case, and when the run is interrupted.
 func (t *T) Context() context.Context { return t.ctx }
 
-// Report adds a finding. The case goes on.
+// Report adds a finding. The case continues.
 func (t *T) Report(f Finding) {
 	if f.Level == "" {
 		f.Level = LevelError
@@ -42,7 +42,7 @@ func (t *T) Fatal(f Finding) {
 	runtime.Goexit()
 }
 
-// Skip ends the case, which couldn't be tried for a reason.
+// Skip ends the case. The reason says why its promise can't be checked.
 func (t *T) Skip(reason string) {
 	t.mu.Lock()
 	t.skipped = reason
@@ -50,15 +50,15 @@ func (t *T) Skip(reason string) {
 	runtime.Goexit()
 }
 
-// Cleanup calls a function when the case has ended, in whatever way. The last function added is called first, with a
-// context that outlives an interrupted run.
+// Cleanup adds a function that is called after the end of the case, however it ends. The function that was added last
+// is called first. The context of the functions doesn't end with an interrupted run.
 func (t *T) Cleanup(f func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cleanups = append(t.cleanups, f)
 }
 
-// run runs a case and what cleans up after it.
+// run runs a case and its cleanups.
 func run(ctx context.Context, c *Case) Result {
 	began := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the case has taken %v", c.timeout()))
@@ -69,13 +69,13 @@ func run(ctx context.Context, c *Case) Result {
 		defer close(done)
 		c.Run(limited, t)
 	}()
-	<-done // every call in a case has its context, so a case ends with it
+	<-done // all calls in a case use the context, so the case ends soon after it
 	interrupted := ctx.Err() != nil
 	t.clean(context.WithoutCancel(ctx))
 	result := Result{ID: c.ID, Promise: c.Promise, Source: c.Source, Findings: t.findings, Status: Passed, Took: time.Since(began)}
 	switch {
 	case interrupted:
-		// Findings of a case that couldn't end say nothing of the target.
+		// The findings of an interrupted case may be wrong, so drop them.
 		result.Status, result.Reason, result.Findings = Skipped, "the run was interrupted", nil
 	case t.failed():
 		result.Status = Failed
@@ -94,7 +94,7 @@ func (t *T) failed() bool {
 	return false
 }
 
-// clean calls the cleanups, last first.
+// clean calls the cleanups, the last one first.
 func (t *T) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()

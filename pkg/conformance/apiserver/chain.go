@@ -14,14 +14,14 @@ import (
 
 const ifNeeded = admissionregistrationv1.IfNeededReinvocationPolicy
 
-// appends replies with a patch that appends a letter to data.trail.
+// appends returns a reply whose patch appends a letter to data.trail of the object.
 func appends(letter string) trial.Reply {
 	return trial.Answering(func(c *trial.Call) trial.Response {
 		return trial.Patched(trial.Add("/data/trail", c.Request().Text("object.data.trail")+letter))
 	})
 }
 
-// reinvocation are about mutating webhooks that are called again.
+// reinvocation has the cases about calling mutating webhooks again.
 var reinvocation = reinvocationTests()
 
 func reinvocationTests() []trial.Test {
@@ -53,7 +53,7 @@ func reinvocationTests() []trial.Test {
 			ID: "reinvocation." + r.name, Promise: r.promise, Source: kep492 + "Mutating Plugin ordering",
 			Run: func(t *trial.T) {
 				var hooks []*trial.Hook
-				for _, h := range r.hooks { // a test may run more than once in a process
+				for _, h := range r.hooks { // the case may run more than once in a process, so it changes copies
 					clone := *h
 					hooks = append(hooks, &clone)
 				}
@@ -121,7 +121,8 @@ func reinvocationTests() []trial.Test {
 	})
 }
 
-// onlyWithout appends a letter that data.trail doesn't have yet, as an idempotent webhook does.
+// onlyWithout returns a reply that appends a letter to data.trail if the letter isn't there yet. A second call changes
+// nothing, as the documentation recommends.
 func onlyWithout(letter string) trial.Reply {
 	return trial.Answering(func(c *trial.Call) trial.Response {
 		trail := c.Request().Text("object.data.trail")
@@ -212,13 +213,13 @@ var warnings = []trial.Test{
 			for _, header := range a.Warnings() {
 				total += len(header) - len(`299 - ""`)
 			}
-			const last = 256 // the message that exceeds the limit may still be there
+			const last = 256 // the server may send a part of the message that exceeds the limit
 			t.True(total <= 4096+last, "no message after the one that exceeds 4096 characters", fmt.Sprintf("%d characters", total))
 		},
 	},
 }
 
-// ordering has the cases about the order of webhooks, plugins and validation.
+// ordering has the cases about the order of webhooks, admission plugins and validation.
 var ordering = []trial.Test{
 	{
 		ID: "order.mutatingFirst", Source: dynamic + "What are admission webhooks?", Promise: "Mutating admission webhooks are invoked first; validating ones see the object after all modifications.",

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// collections are about deletions of many objects by one request.
+// collections has the cases about deleting many objects by one request.
 var collections = []trial.Test{
 	{
 		ID: "deletecollection.each", Source: kep492 + "Plumbing existing objects to delete admission",
@@ -86,7 +86,7 @@ var collections = []trial.Test{
 	},
 	{
 		ID: "deletecollection.clusterScope", Source: kep492 + "Plumbing existing objects to delete admission",
-		// A server that ignores the selector deletes the objects of others.
+		// A server that ignores the selector deletes the objects of other users.
 		Needs:   []trial.Need{trial.Disposable},
 		Promise: "Collections without a namespace are reviewed object by object too.",
 		Run: func(t *trial.T) {
@@ -100,14 +100,14 @@ var collections = []trial.Test{
 	},
 }
 
-// three creates the ConfigMaps a, b and c.
+// three creates the ConfigMaps a, b and c in the namespace of the case.
 func three(t *trial.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		t.Create(trial.ConfigMaps, t.ConfigMap(name, "key", name)).OK()
 	}
 }
 
-// patches are about how kinds of patches are reviewed.
+// patches has the cases about the reviews of patch requests.
 var patches = patchTests()
 
 func patchTests() []trial.Test {

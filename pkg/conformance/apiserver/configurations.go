@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// defaulted are fields of a webhook and their defaults in v1.
+// defaulted has optional fields of a webhook, with their defaults in v1.
 var defaulted = []struct {
 	field, promise string
 	want           any
@@ -23,7 +23,7 @@ var defaulted = []struct {
 	{"servicePort", "The port of a service reference is optional and defaults to 443.", 443},
 }
 
-// defaults are about fields of configurations that are left out.
+// defaults has the cases about missing fields of configurations.
 var defaults = defaultTests()
 
 func defaultTests() []trial.Test {
@@ -51,7 +51,7 @@ func defaultTests() []trial.Test {
 	return tests
 }
 
-// plain returns a mutating configuration with one webhook, of which only the required fields are set.
+// plain returns a mutating configuration with one webhook. The webhook has only the required fields.
 func plain(t *trial.T) (trial.Resource, trial.Object) {
 	o := t.Object(trial.MutatingConfigurations, t.Name("plain"))
 	o["webhooks"] = []any{trial.Object{
@@ -62,7 +62,7 @@ func plain(t *trial.T) (trial.Resource, trial.Object) {
 	return trial.MutatingConfigurations, o.Copy()
 }
 
-// change changes the webhook of a plain configuration.
+// change changes the webhook of a configuration.
 type change func(webhook trial.Object) trial.Object
 
 func set(path string, value any) change {
@@ -73,14 +73,14 @@ func unset(path string) change {
 	return func(webhook trial.Object) trial.Object { return webhook.Without(path) }
 }
 
-// ruled sets a field of the webhook's rule.
+// ruled returns a change that sets a field of the webhook's rule.
 func ruled(field string, value any) change {
 	return func(webhook trial.Object) trial.Object {
 		return webhook.With("rules", []any{webhook.Objects("rules")[0].With(field, value)})
 	}
 }
 
-// validated are changes of a plain configuration that must be refused, or accepted.
+// validated has changes of a plain configuration, and whether the server must accept the changed configuration.
 var validated = []struct {
 	name, section, promise string
 	change                 change
@@ -135,14 +135,14 @@ func manyConditions(n int) []any {
 	return all
 }
 
-// service replaces the url by a service.
+// service returns a change that replaces the URL of the webhook by a service.
 func service(reference trial.Object) change {
 	return func(webhook trial.Object) trial.Object {
 		return webhook.With("clientConfig", trial.Object{"service": reference})
 	}
 }
 
-// validations are about configurations that the server must refuse or accept.
+// validations has the cases about configurations that the server must refuse or accept.
 var validations = validationTests()
 
 func validationTests() []trial.Test {
@@ -194,10 +194,10 @@ func conditionNeeds(name string) []trial.Need {
 	return nil
 }
 
-// legacyConfigurations is the version of configurations that newer servers no longer serve.
+// legacyConfigurations is the resource of configurations in v1beta1, which newer servers don't serve.
 var legacyConfigurations = trial.Resource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Name: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"}
 
-// legacy are about configurations of version v1beta1.
+// legacy has the cases about configurations in v1beta1.
 var legacy = append(legacyDefaults(), trial.Test{
 	ID: "configuration.v1beta1.dryRun.some", Source: dynamic + "Side effects", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
 	Promise: "If a request with dryRun would trigger a call to a webhook with sideEffects Some, the request will instead fail, and the webhook will not be called.",
@@ -253,7 +253,7 @@ func legacyDefaults() []trial.Test {
 	return tests
 }
 
-// legacySideEffects makes a test of a dry run with a webhook that only v1beta1 can declare.
+// legacySideEffects returns a case about a dry run. Its webhook has a class of side effects that only v1beta1 allows.
 func legacySideEffects(class string) func(*trial.T) {
 	return func(t *trial.T) {
 		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow()))

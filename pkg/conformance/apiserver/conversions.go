@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// conversions are about webhooks that convert custom resources.
+// conversions has the cases about webhooks that convert custom resources.
 var conversions = conversionTests()
 
 func conversionTests() []trial.Test {
@@ -122,7 +122,8 @@ func conversionTests() []trial.Test {
 	return tests
 }
 
-// failedConversion makes a test of a response that the server must not accept.
+// failedConversion returns a case in which the conversion webhook sends a wrong response. The server must not accept
+// it.
 func failedConversion(wrong func(trial.Object)) func(*trial.T) {
 	return func(t *trial.T) {
 		_, v2 := defineConverted(t, convert(wrong))
@@ -131,7 +132,7 @@ func failedConversion(wrong func(trial.Object)) func(*trial.T) {
 	}
 }
 
-// defineConverted defines a custom resource whose versions a webhook converts.
+// defineConverted defines a custom resource with two versions and a conversion webhook.
 func defineConverted(t *trial.T, reply trial.Reply) (v1, v2 trial.Resource) {
 	client := t.ClientConfig(trial.Mutating("conversion", reply))
 	return define(t, "things", func(o trial.Object) trial.Object {
@@ -140,8 +141,8 @@ func defineConverted(t *trial.T, reply trial.Reply) (v1, v2 trial.Resource) {
 	})
 }
 
-// convert replies with the objects in the desired version, and with an annotation that says so. Change may change the
-// response.
+// convert returns a reply with the objects in the requested version. An annotation of each object says that it was
+// converted. The function change may change the response.
 func convert(change func(response trial.Object)) trial.Reply {
 	return trial.Review(func(c *trial.Call) any {
 		r := c.Request()

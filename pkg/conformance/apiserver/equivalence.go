@@ -13,7 +13,7 @@ const (
 	equivalent = admissionregistrationv1.Equivalent
 )
 
-// equivalence are about requests for a resource in another version than a webhook's rules name.
+// equivalence has the cases about requests in a version that a webhook's rules don't name (matchPolicy).
 var equivalence = equivalenceTests()
 
 func equivalenceTests() []trial.Test {

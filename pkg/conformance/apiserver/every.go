@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// EveryPattern is the pattern of the identifiers of cases that depend on discovery.
+// EveryPattern stands, in lists of cases, for the identifiers of the cases that exist for each resource of a server.
 const EveryPattern = "every.GROUP.VERSION.RESOURCE"
 
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
@@ -61,7 +61,8 @@ func every(resources []trial.Resource) ([]trial.Test, error) {
 	return tests, nil
 }
 
-// foreign tells whether a group isn't one of Kubernetes, so a resource may have the name of another kind.
+// foreign tells whether a group doesn't belong to Kubernetes. A resource of such a group may have the name of a
+// resource in objects.yaml by chance.
 func foreign(group string) bool {
 	return !scheme.Scheme.IsGroupRegistered(group) && group != trial.Definitions.Group && group != "apiregistration.k8s.io"
 }
@@ -76,7 +77,8 @@ func connects(r trial.Resource) bool {
 	return r.Subresource != "" && strings.HasSuffix(r.Kind, "Options")
 }
 
-// groupOf names a group in an identifier, whose parts have no empty one.
+// groupOf returns the group for the identifier of a case. It is "core" for the group without a name, because a part of
+// an identifier can't be empty.
 func groupOf(r trial.Resource) string {
 	if r.Group == "" {
 		return "core"

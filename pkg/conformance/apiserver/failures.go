@@ -12,14 +12,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// failing is a way in which calls of a webhook fail.
+// failing is a way in which the calls of a webhook fail.
 type failing struct {
 	name, because string
-	// hook returns the change that makes calls fail.
+	// hook returns a change of the webhook that makes its calls fail.
 	hook func(*trial.T) trial.Change
 }
 
-// replying makes calls fail by a reply.
+// replying returns a change that gives the webhook a reply.
 func replying(reply trial.Reply) func(*trial.T) trial.Change {
 	return func(*trial.T) trial.Change { return trial.Replying(reply) }
 }
@@ -67,7 +67,7 @@ var failingWays = []failing{
 	}},
 }
 
-// failures are about calls that fail.
+// failures has the cases about calls that fail.
 var failures = slices.Concat(failureTests(), []trial.Test{
 	{
 		ID: "failure.ignored.next", Source: dynamic + "Failure policy", Promise: "After an error that is ignored, the other webhooks are called as usual.",
@@ -95,7 +95,7 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 	},
 })
 
-// failureTests are those of each failing way with each failure policy, for both kinds of webhooks.
+// failureTests returns a case for each way of failing, with each failure policy and both kinds of webhooks.
 func failureTests() []trial.Test {
 	var tests []trial.Test
 	for _, way := range failingWays {
@@ -128,10 +128,10 @@ func failureTests() []trial.Test {
 	return tests
 }
 
-// slack is how much longer than its timeout a call may hold up a request on a busy server.
+// slack is the time that a busy server may need in addition to the timeout of a call.
 const slack = 5 * time.Second
 
-// timeouts are about webhooks that are slow.
+// timeouts has the cases about slow webhooks.
 var timeouts = []trial.Test{
 	{
 		ID: "timeout.fail", Source: dynamic + "Timeouts", Cost: 3 * time.Second,

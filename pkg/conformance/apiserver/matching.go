@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// requests that rules are matched with.
+// The requests that the rules of matched are tried with.
 var (
 	createConfigMap = func(t *trial.T) { t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK() }
 	createRole      = func(t *trial.T) {
@@ -28,7 +28,7 @@ var (
 	deleteDeployment = func(t *trial.T) { t.Delete(trial.Deployments, "there", nil, "dryRun=All").OK() }
 )
 
-// matched are rules, requests, and whether the first match the second.
+// matched has rules and requests, and whether the rule must match the request.
 var matched = []struct {
 	name, promise string
 	rule          admissionregistrationv1.RuleWithOperations
@@ -78,7 +78,7 @@ func scoped(scope admissionregistrationv1.ScopeType) admissionregistrationv1.Rul
 	return r
 }
 
-// matching are about the rules of webhooks.
+// matching has the cases about the rules of webhooks.
 var matching = append(ruleTests(), trial.Test{
 	ID: "match.rule.any", Source: dynamic + "Matching requests: rules",
 	Promise: "If an incoming request matches any of a webhook's rules, the request is sent to the webhook, once.",
@@ -128,7 +128,7 @@ func ruleTests() []trial.Test {
 // labelled returns a ConfigMap with the label opt=in.
 func labelled(t *trial.T, name string) trial.Object { return t.ConfigMap(name).WithLabel("opt", "in") }
 
-// selectors are about objectSelector and namespaceSelector.
+// selectors has the cases about objectSelector and namespaceSelector.
 var selectors = []trial.Test{
 	{
 		ID: "match.objectSelector.create", Source: dynamic + "Matching requests: objectSelector",
@@ -276,12 +276,12 @@ var selectors = []trial.Test{
 	},
 }
 
-// environment selects namespaces by the label environment.
+// environment returns a requirement for the namespace label environment.
 func environment(operator metav1.LabelSelectorOperator, values ...string) trial.Change {
 	return trial.NamespacesWith(metav1.LabelSelectorRequirement{Key: "environment", Operator: operator, Values: values})
 }
 
-// conditions are about matchConditions.
+// conditions has the cases about matchConditions.
 var conditions = conditionTests()
 
 const matchConditions = "Match conditions"

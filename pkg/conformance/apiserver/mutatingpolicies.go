@@ -7,10 +7,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// addsKey is a mutation that adds data.added.
+// addsKey is a mutation that adds the key "added" to the data.
 var addsKey = trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: "yes"}]`)
 
-// mutatingPolicies are about mutating policies in CEL.
+// mutatingPolicies has the cases about mutating admission policies.
 var mutatingPolicies = mutatingPolicyTests()
 
 func mutatingPolicyTests() []trial.Test {

@@ -2,13 +2,13 @@ package apiserver
 
 import "github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 
-// Resources that several files use.
+// The resources that several files use.
 var (
 	leases = trial.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true}
 	nodes  = trial.Resource{Version: "v1", Name: "nodes", Kind: "Node"}
 )
 
-// template is a pod that no node runs: a scheduler of its name doesn't exist.
+// template returns the spec of a pod that never runs, because no scheduler has its schedulerName.
 func template() trial.Object {
 	return trial.Object{
 		"schedulerName": "conformance.miniapi.dev", "serviceAccountName": "conformance", "automountServiceAccountToken": false,
@@ -27,7 +27,7 @@ func deployment(t *trial.T, name string) trial.Object {
 	return o.Copy()
 }
 
-// pod creates a pod that no node runs.
+// pod creates a pod that never runs.
 func pod(t *trial.T, name string) trial.Object {
 	t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
 	o := t.Object(trial.Pods, name)
@@ -35,7 +35,7 @@ func pod(t *trial.T, name string) trial.Object {
 	return t.Create(trial.Pods, o.Copy()).OK()
 }
 
-// autoscaler returns a HorizontalPodAutoscaler, whose fields all versions have.
+// autoscaler returns a HorizontalPodAutoscaler. It has only fields that exist in all versions.
 func autoscaler(t *trial.T, r trial.Resource, name string) trial.Object {
 	o := t.Object(r, name)
 	o["spec"] = trial.Object{"maxReplicas": 3, "scaleTargetRef": trial.Object{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}

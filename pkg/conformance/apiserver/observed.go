@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// observed are about what operators see of admission: metrics and audit events.
+// observed has the cases about the metrics and audit events of admission.
 var observed = []trial.Test{
 	{
 		ID: "metrics.rejection.noError", Source: dynamic + "API server admission webhook rejection count", Needs: []trial.Need{trial.Metrics},
@@ -115,10 +115,10 @@ var observed = []trial.Test{
 	},
 }
 
-// auditTimeout is how long an event may take to its file.
+// auditTimeout limits the time until an event is in the file of the audit log.
 const auditTimeout = 10 * time.Second
 
-// rejected checks that a series of the rejection count has these labels, and the value 1.
+// rejected checks that the metric of rejections has a series with the labels, and that its value is 1.
 func rejected(t *trial.T, labels map[string]string) {
 	const series = "apiserver_admission_webhook_rejection_count{"
 	seen := []string{}
@@ -136,7 +136,7 @@ func rejected(t *trial.T, labels map[string]string) {
 	t.True(strings.HasSuffix(seen[0], " 1"), "the value 1", seen[0])
 }
 
-// annotated waits for an annotation with a prefix and a JSON value.
+// annotated waits until an audit event has an annotation whose key has the prefix and whose value is the JSON of want.
 func annotated(t *trial.T, prefix string, want trial.Object) {
 	t.Eventually(fmt.Sprintf("an audit annotation %s… with the value %v", prefix, want), auditTimeout, func() string {
 		var others []string

@@ -9,12 +9,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// validation returns a validation of a policy.
+// validation returns a validation for the spec of a policy.
 func validation(expression, message string) trial.Object {
 	return trial.Object{"expression": expression, "message": message}
 }
 
-// policies are about validating policies in CEL.
+// policies has the cases about validating admission policies.
 var policies = policyTests()
 
 func policyTests() []trial.Test {
@@ -353,18 +353,19 @@ func policyTests() []trial.Test {
 	return tests
 }
 
-// onOperations makes a policy concern operations.
+// onOperations returns a copy of a policy for other operations.
 func onOperations(policy trial.Object, operations ...string) trial.Object {
 	rule := policy.Objects("spec.matchConstraints.resourceRules")[0]
 	return policy.With("spec.matchConstraints.resourceRules", []any{rule.With("operations", operations)})
 }
 
-// paramTimeout is how long a server may take to learn of parameters of a kind that is new: it may ask for kinds at an
-// interval.
+// paramTimeout limits the time until a server uses parameters of a new kind, because it may look for new kinds only
+// from time to time.
 const paramTimeout = 50 * time.Second
 
-// enforceWithParam enforces a policy about data.key, which must be that of the parameter's spec.wanted. The parameters
-// are of a kind of the case's own, which is returned.
+// enforceWithParam creates a policy with parameters, and a binding with a paramRef. The policy requires that data.key
+// of a ConfigMap equals spec.wanted of the parameter. The result is the resource of the parameters, which the case
+// defines.
 func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	limits, _ := define(t, "limits")
 	p := t.Policy("p", trial.Object{"expression": "!has(object.data) || !has(object.data.key) || object.data.key == params.spec.wanted", "messageExpression": "'wanted ' + string(params.spec.wanted)"})
@@ -373,7 +374,7 @@ func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	return limits
 }
 
-// limit returns a parameter.
+// limit returns a parameter of the policy of enforceWithParam.
 func limit(t *trial.T, limits trial.Resource, name, wanted string) trial.Object {
 	return t.Object(limits, name).With("spec", trial.Object{"wanted": wanted})
 }

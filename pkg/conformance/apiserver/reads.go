@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// eventTimeout is how long an event may take.
+// eventTimeout limits the time until a watch sends an event.
 const eventTimeout = 15 * time.Second
 
 // until returns the events of a watch before the one that is given in words.
@@ -25,10 +25,10 @@ func until(w *trial.Watch, last string) []trial.Object {
 	}
 }
 
-// own selects the objects of cases, without those that controllers make.
+// own is a label selector for the objects that cases create. It excludes objects that controllers make.
 const own = "labelSelector=" + trial.LabelCase
 
-// lists are about reads of collections.
+// lists has the cases about reading collections.
 var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.Test{
 	{
 		ID: "list.kind", Promise: "A list has the kind of its items with List behind it, a resourceVersion, and its items in the order of their names.",
@@ -165,10 +165,10 @@ func names(list trial.Object) []string {
 	return all
 }
 
-// event is an event as tests compare it.
+// event returns a text with the type and the object of an event, for comparisons.
 func event(e trial.Object) string { return e.Text("type") + " " + e.Text("object.metadata.name") }
 
-// watches are about watches.
+// watches has the cases about watches.
 var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 	{
 		ID: "watch.order", Promise: "A watch from a resourceVersion sends every later change, in order: ADDED, MODIFIED and DELETED, with the object.",
@@ -296,7 +296,7 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 	},
 })
 
-// lifecycles are about deletion: finalizers and namespaces.
+// lifecycles has the cases about deletion: finalizers and namespaces.
 var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 	{
 		ID: "finalizer.holds", Promise: "A delete of an object with finalizers sets deletionTimestamp; the object stays until the last finalizer is removed.",
@@ -391,7 +391,7 @@ var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 	},
 })
 
-// held returns ConfigMaps of a namespace that is being deleted, which an object with a finalizer holds.
+// held returns ConfigMaps of a namespace that is being deleted. An object with a finalizer keeps the namespace.
 func held(t *trial.T) trial.Resource {
 	inside := trial.ConfigMaps.In(t.Name("held"))
 	t.NewNamespace(t.Name("held"), nil)
@@ -400,7 +400,7 @@ func held(t *trial.T) trial.Resource {
 	return inside
 }
 
-// formats are about what a client can ask answers to be.
+// formats has the cases about the media types and forms of answers that a client can ask for.
 var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 	{
 		ID: "format.table", Promise: "A list can be a Table, with columns, and a row for each object.",

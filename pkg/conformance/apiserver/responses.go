@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// responses are about what a webhook answers and what the client sees of it.
+// responses has the cases about the responses of webhooks, and about what the client gets.
 var responses = []trial.Test{
 	{
 		ID: "response.allowed", Source: dynamic + "Response", Promise: "A response with uid and allowed true allows the request.",
@@ -225,12 +225,12 @@ var responses = []trial.Test{
 	},
 }
 
-// pairOf returns a mutating and a validating hook with one reply.
+// pairOf returns a mutating and a validating webhook with the same reply.
 func pairOf(reply trial.Reply, changes ...trial.Change) []*trial.Hook {
 	return []*trial.Hook{trial.Mutating("mutating", reply, changes...), trial.Validating("validating", reply, changes...)}
 }
 
-// emptyZero returns nil for a number that is 0: omitempty drops it.
+// emptyZero returns nil for the number 0, because the server leaves out a field with the value 0.
 func emptyZero(value any) any {
 	if value == 0.0 {
 		return nil
@@ -238,7 +238,7 @@ func emptyZero(value any) any {
 	return value
 }
 
-// refusedByFailure checks that a request was refused because calling a webhook failed.
+// refusedByFailure checks that the answer is a refusal because of a failed call of a webhook.
 func refusedByFailure(t *trial.T, a *trial.Answer) {
 	a.Refused(http.StatusInternalServerError, "failed calling webhook")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// reviews are about the request that a webhook is sent.
+// reviews has the cases about the request in the AdmissionReview that a webhook gets.
 var reviews = []trial.Test{
 	{
 		ID: "review.envelope", Source: dynamic + "Request",
@@ -332,7 +332,8 @@ var reviews = []trial.Test{
 	},
 }
 
-// both makes a test of an operation on ConfigMaps, whose review is checked for a mutating and for a validating webhook.
+// both returns a case about an operation on ConfigMaps. It checks the review of a mutating webhook and that of a
+// validating one.
 func both(operation string, request func(*trial.T), check func(*trial.T, trial.Object)) func(*trial.T) {
 	return func(t *trial.T) {
 		t.Install(trial.Mutating("mutating", trial.Allow(), trial.On(operation, trial.ConfigMaps)),

@@ -1,10 +1,11 @@
-// Package apiserver is the suite that judges API servers: whether admission, and what clients rely on beside it, is as
-// Kubernetes documents it.
+// Package apiserver is the suite of cases that check an API server: whether its admission, and the behaviour that
+// clients rely on, follow the documentation of Kubernetes.
 //
-// A case is a Test of the package trial, in the file of its subject. A case that a real kube-apiserver fails is a wrong
-// case. What a server doesn't have, by discovery or version, skips the cases that need it.
+// A case is a Test of the package trial. Cases about the same subject are in the same file. If a case fails for a real
+// kube-apiserver, the case is wrong. A case is skipped if the server lacks a resource or is of a version that the case
+// needs.
 //
-// Don't add a case for a feature of one server: the sentence of a case is a promise of Kubernetes.
+// Don't add a case for a feature that only one server has: each case must quote a promise of Kubernetes.
 package apiserver
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// The documents that promises come from.
+// The documents that the promises are quoted from.
 const (
 	dynamic     = "Dynamic Admission Control, "
 	kep492      = "KEP-492, "
@@ -30,18 +31,18 @@ const (
 	crdVersions = "Versions in CustomResourceDefinitions, "
 )
 
-// subjects are the tests of each file.
+// subjects has the cases of all files, in the order of reports.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
 	reinvocation, dryRuns, warnings, ordering, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
 	writes, applies, lists, watches, lifecycles, formats,
 }
 
-// Tests returns all tests that don't depend on what a server serves, in the order of subjects.
+// Tests returns all cases that exist for every server, in the order of subjects.
 func Tests() []trial.Test { return slices.Concat(subjects...) }
 
-// Cases returns the cases for a server, with one for each resource and version that it lists. Without a server, the cases
-// can be listed, but not run, and EveryPattern stands for those that depend on discovery.
+// Cases returns the cases for a server. They include one for each resource and version of the server. If the server is
+// nil, the cases can be listed, but not run; EveryPattern then stands for the cases of resources.
 func Cases(server *trial.Server) ([]conformance.Case, error) {
 	tests := Tests()
 	if server == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// versions are about the version of the AdmissionReview.
+// versions has the cases about the version of the AdmissionReview.
 var versions = []trial.Test{
 	{
 		ID: "version.v1", Source: dynamic + "Request", Promise: "A webhook that accepts v1 is sent v1.",
@@ -87,7 +87,7 @@ var versions = []trial.Test{
 	},
 }
 
-// sentVersion makes a test of the version that a webhook with these versions is sent.
+// sentVersion returns a case in which a webhook accepts the given versions, and must get a review of the version want.
 func sentVersion(want string, accepted ...string) func(*trial.T) {
 	return func(t *trial.T) {
 		t.Install(trial.Mutating("mutating", trial.Allow(), trial.Reviews(accepted...)), trial.Validating("validating", trial.Allow(), trial.Reviews(accepted...)))

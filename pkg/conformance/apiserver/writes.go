@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// writes are about what a client relies on when it writes.
+// writes has the cases about write requests, except for their admission.
 var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 	{
 		ID: "write.create", Promise: "A create answers 201 with the object, its uid, resourceVersion and creationTimestamp.",
@@ -280,7 +280,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 	},
 })
 
-// sourced sets the source of tests that don't name one.
+// sourced sets the source of the tests that have none.
 func sourced(source string, tests []trial.Test) []trial.Test {
 	for i := range tests {
 		if tests[i].Source == "" {
@@ -290,7 +290,7 @@ func sourced(source string, tests []trial.Test) []trial.Test {
 	return tests
 }
 
-// applies are about server-side apply.
+// applies has the cases about server-side apply.
 var applies = sourced(applyPages+"Field management", []trial.Test{
 	{
 		ID: "apply.creates", Promise: "An apply creates an object that doesn't exist, and notes its fields as those of the manager.",

@@ -1,6 +1,6 @@
-// Package conformancetest runs suites of the package conformance in a Go test, a subtest for each case.
+// Package conformancetest runs the suites of package conformance in a Go test, with a subtest for each case.
 //
-// Programs use the suites themselves: this package imports testing.
+// Don't use it in programs, because it imports package testing: programs call the suites directly.
 package conformancetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// APIServer judges an API server.
+// APIServer runs the suite of API servers. Each case is a subtest.
 func APIServer(t *testing.T, target trial.Options, options conformance.Options) {
 	t.Helper()
 	results, err := apiserver.Run(t.Context(), target, options)
@@ -22,7 +22,7 @@ func APIServer(t *testing.T, target trial.Options, options conformance.Options) 
 	}
 }
 
-// Results shows results as those of subtests.
+// Results reports each result as a subtest.
 func Results(t *testing.T, results conformance.Results) {
 	t.Helper()
 	for i := range results {

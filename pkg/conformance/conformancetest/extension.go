@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
 )
 
-// Extension judges a runtime extension.
+// Extension runs the suite of runtime extensions. Each case is a subtest.
 func Extension(t *testing.T, target checker.Target, options conformance.Options) {
 	t.Helper()
 	results, err := extension.Run(t.Context(), target, options)

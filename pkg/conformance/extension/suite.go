@@ -1,7 +1,8 @@
-// Package extension is the suite of runtime extensions: it judges an extension by the protocol of hooks and by the
-// guidelines of Cluster API's proposal. The cases are the checks of pkg/runtimehooks/checker.
+// Package extension is the suite of cases that check runtime extensions: whether an extension follows the protocol of
+// hooks, and the guidelines of Cluster API's proposal. The cases are the checks of pkg/runtimehooks/checker.
 //
-// The cases call the handlers of the extension. Don't judge an extension whose handlers act on a production cluster.
+// The cases call the handlers of the extension, so don't run the suite for an extension that changes a production
+// cluster.
 package extension
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
 )
 
-// Cases returns the cases for an extension. They share nothing: each discovers the extension for itself.
+// Cases returns the cases for an extension. Each case discovers the handlers of the extension by itself.
 func Cases(target checker.Target) []conformance.Case {
 	var cases []conformance.Case
 	for _, check := range checker.Checks() {
@@ -32,7 +33,7 @@ func Cases(target checker.Target) []conformance.Case {
 	return cases
 }
 
-// Run judges an extension.
+// Run runs the suite for an extension.
 func Run(ctx context.Context, target checker.Target, options conformance.Options) (conformance.Results, error) {
 	return conformance.Run(ctx, Cases(target), options)
 }

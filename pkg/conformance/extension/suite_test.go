@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// judge runs the suite for an extension, and returns the cases that weren't passed.
+// judge runs the suite for an extension, and returns the results of the cases that didn't pass.
 func judge(t *testing.T, change func(http.Handler) http.Handler) map[string]conformance.Status {
 	t.Helper()
 	hooks := catalog.New()
@@ -60,7 +60,7 @@ func TestGoodExtension(t *testing.T) {
 	}
 }
 
-// A case fails for what it is about, and no other does.
+// Only the case about a fault fails, and all others pass.
 func TestExtensionThatTakesAnyMethod(t *testing.T) {
 	t.Parallel()
 	others := judge(t, func(e http.Handler) http.Handler {
@@ -77,7 +77,7 @@ func TestExtensionThatTakesAnyMethod(t *testing.T) {
 	}
 }
 
-// Without discovery, the other cases are skipped: they know no handlers.
+// If discovery fails, the other cases are skipped, because they don't know the handlers.
 func TestExtensionWithoutDiscovery(t *testing.T) {
 	t.Parallel()
 	others := judge(t, func(http.Handler) http.Handler { return http.NotFoundHandler() })

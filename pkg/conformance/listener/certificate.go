@@ -9,13 +9,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
-	"log" //nolint:depguard // net/http takes no other logger
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/big"
 	"net"
 	"time"
 )
 
-// validity is that of a certificate: longer than any run, and short enough to be worthless afterwards.
+// validity is the time for which a certificate is valid. It is longer than any run, but short, in case the key gets
+// into wrong hands.
 const validity = 24 * time.Hour
 
 // authority signs the certificates of a listener.
@@ -69,7 +70,7 @@ func (a *authority) issue(host string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{served}, PrivateKey: key}, nil
 }
 
-// OtherAuthority returns an authority, in PEM, that has signed no listener's certificate.
+// OtherAuthority returns the certificate of an authority that has signed no listener's certificate, in PEM.
 func OtherAuthority() ([]byte, error) {
 	other, err := newAuthority()
 	if err != nil {
@@ -78,5 +79,5 @@ func OtherAuthority() ([]byte, error) {
 	return other.pem, nil
 }
 
-// silent returns a logger that drops messages: a handshake that a case lets fail is no news.
+// silent returns a logger that drops all messages, because cases make TLS handshakes fail on purpose.
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }

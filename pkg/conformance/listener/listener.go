@@ -1,10 +1,10 @@
-// Package listener is a webhook that suites install: an HTTPS server with a certificate of its own, whose paths are
-// programmed one by one, and which records each call with header, query and body.
+// Package listener is the HTTPS server of a suite's webhooks. A suite adds paths with handlers while the server runs,
+// and the server records each call: its header, query and body.
 //
-// A path belongs to one hook of one case, so parallel cases don't see each other's calls. The listener knows no API: it
-// records bytes, and a suite decodes them.
+// Each path belongs to one webhook of one case, so parallel cases don't see each other's calls. The package doesn't
+// decode the calls: the suite does.
 //
-// Don't use it to serve a real webhook: it keeps each call in memory until its path is removed.
+// Don't use the package for a real webhook: it keeps all calls of a path in memory until the path is removed.
 package listener
 
 import (
@@ -19,22 +19,23 @@ import (
 	"time"
 )
 
-// idleTimeout is how long a connection without a call stays open. API servers keep connections for each webhook, and a run
-// has thousands of these.
+// idleTimeout is the time after which a connection without a call is closed. API servers keep connections for each
+// webhook, and a run has thousands of webhooks.
 const idleTimeout = 15 * time.Second
 
-// DefaultAddress is a free port of loopback, which servers on the same machine reach.
+// DefaultAddress stands for a free port of the loopback address, for a server on the same machine.
 const DefaultAddress = "127.0.0.1:0"
 
-// Options are those of a Listener.
+// Options are the options of a Listener.
 type Options struct {
-	// Address is where to listen, and the address in the urls that API servers call. The default is DefaultAddress.
+	// Address is the HOST:PORT that the listener listens on. API servers call URLs with the same address. The default
+	// is DefaultAddress.
 	Address string
-	// Wrap is put around the handler of all paths. Tests of suites wrap it to alter calls on their way; nil alters none.
+	// Wrap, if set, wraps the handler of all paths. Tests of suites use it to change calls.
 	Wrap func(http.Handler) http.Handler
 }
 
-// Listener serves hooks until Close.
+// Listener is an HTTPS server whose paths can be added and removed. Close stops it.
 type Listener struct {
 	address   string
 	local     net.Addr
@@ -49,7 +50,7 @@ type Listener struct {
 	fallback     *tls.Certificate
 }
 
-// Call is a request that a path was sent. Nothing changes it.
+// Call is a recorded request. It must not be changed.
 type Call struct {
 	Path           string
 	Method, Query  string
@@ -57,17 +58,17 @@ type Call struct {
 	Header         http.Header
 	Body           []byte
 	Began          time.Time
-	ConnectionName string // the server name of the TLS connection
+	ConnectionName string // the server name of the TLS handshake
 }
 
-// Path is a programmed path of a listener.
+// Path is a path of a listener that has a handler.
 type Path struct {
 	listener *Listener
 	name     string
 	handler  func(http.ResponseWriter, *http.Request, *Call)
 }
 
-// Start listens and serves.
+// Start starts a listener.
 func Start(o Options) (*Listener, error) {
 	if o.Address == "" {
 		o.Address = DefaultAddress
@@ -109,7 +110,7 @@ func Start(o Options) (*Listener, error) {
 	return l, nil
 }
 
-// Close ends the calls that are being served.
+// Close stops the listener and ends the calls in progress.
 func (l *Listener) Close() error {
 	err := l.server.Close()
 	if served := <-l.served; !errors.Is(served, http.ErrServerClosed) {
@@ -121,7 +122,7 @@ func (l *Listener) Close() error {
 // CABundle is the authority of the certificates, in PEM.
 func (l *Listener) CABundle() []byte { return l.authority.pem }
 
-// URL is that of a path, which begins with a slash.
+// URL returns the URL of a path. The path must begin with a slash.
 func (l *Listener) URL(path string) string { return "https://" + l.address + path }
 
 // Address is the host and the port of the urls.
@@ -162,7 +163,7 @@ func (l *Listener) Handle(path string, handler func(http.ResponseWriter, *http.R
 	return p
 }
 
-// Remove makes the path answer 404 from now on.
+// Remove removes the handler of the path. Later requests get the status 404.
 func (p *Path) Remove() {
 	p.listener.mu.Lock()
 	defer p.listener.mu.Unlock()
@@ -198,7 +199,7 @@ func (l *Listener) find(host, path string) *Path {
 	return l.paths[path]
 }
 
-// Hang waits until the caller gives up the request or ctx ends, and answers nothing.
+// Hang returns without an answer when the caller closes the connection, or when ctx ends.
 func Hang(ctx context.Context, r *http.Request) {
 	select {
 	case <-r.Context().Done():

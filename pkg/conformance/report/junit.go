@@ -33,7 +33,7 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit writes the elements that continuous integration systems agree on.
+// writeJUnit writes only those elements of JUnit's format that all continuous integration systems support.
 func writeJUnit(to io.Writer, run *Run) error {
 	suite := junitSuite{
 		Name: run.Suite, Tests: len(run.Results), Failures: run.Results.Count(conformance.Failed),

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// writeMarkdown writes a table of all cases, and then a section for each with a finding.
+// writeMarkdown writes a table of all cases, and then a section for each case with a finding.
 func writeMarkdown(to io.Writer, run *Run) error {
 	out := &bytes.Buffer{}
 	fmt.Fprintf(out, "# %s\n\n%s\n\n| case | promise | outcome |\n| --- | --- | --- |\n", run.Suite, run.Summary())
@@ -40,8 +40,8 @@ func writeMarkdown(to io.Writer, run *Run) error {
 	return err
 }
 
-// Promises writes the table of cases for a document: identifier, promise and source, and the level if not all have the
-// same.
+// Promises writes a table of cases for a document. Its columns are identifier, promise and source. If levels differ,
+// there is also a column for the level.
 func Promises(to io.Writer, cases []conformance.Case) error {
 	leveled := slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.Level != "" })
 	row := func(cells ...string) string {
@@ -60,7 +60,7 @@ func Promises(to io.Writer, cases []conformance.Case) error {
 	return err
 }
 
-// cell makes a text fit into a cell of a table.
+// cell escapes a text for a cell of a table.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text)
 }

@@ -1,7 +1,7 @@
-// Package report writes the results of a run: as text for a person, as JUnit for continuous integration, as JSON, and as
-// Markdown for a document.
+// Package report writes the results of a run as text for people, as JUnit XML for continuous integration, as JSON, or
+// as Markdown for documents.
 //
-// Don't parse the text or the Markdown: their words may change. JSON has every field of a result.
+// Don't parse the text or the Markdown, because their wording may change: JSON has every field of the results.
 package report
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// Run is a run and its results.
+// Run has the results of a run, and facts about it.
 type Run struct {
-	// Suite names what was judged by which suite, such as "API server https://127.0.0.1:6443, Kubernetes 1.37".
+	// Suite says what was checked, such as "API server https://127.0.0.1:6443, Kubernetes 1.37".
 	Suite   string
 	Results conformance.Results
 	Took    time.Duration
 }
 
-// formats are the writers of reports, by name.
+// formats has the functions that write reports, by the name of the format.
 var formats = map[string]func(io.Writer, *Run) error{
 	"json":     writeJSON,
 	"junit":    writeJUnit,
@@ -43,7 +43,7 @@ func Write(to io.Writer, format string, run *Run) error {
 	return write(to, run)
 }
 
-// Summary is a line with the counts of a run.
+// Summary returns a line with the numbers of passed, failed and skipped cases.
 func (r *Run) Summary() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped, in %v", r.Results.Count(conformance.Passed),
 		r.Results.Count(conformance.Failed), r.Results.Count(conformance.Skipped), r.Took.Round(100*time.Millisecond))

@@ -23,7 +23,7 @@ var run = &report.Run{
 	},
 }
 
-// Each format has what a person needs to find and repair a failure.
+// Each format has the parts of a finding that a person needs to find and repair the fault.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range report.Formats() {
@@ -50,7 +50,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// A JSON report can be read back whole.
+// Decoding a JSON report returns all fields of the results.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}
@@ -69,7 +69,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A JUnit report counts what it has.
+// The counts in a JUnit report are those of its elements.
 func TestJUnit(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}
@@ -97,7 +97,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// A cell of Markdown's table keeps its bars to itself.
+// A bar in a text doesn't end the cell of a Markdown table.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// writeText writes skipped cases with their reasons, then failed ones with what was sent, expected and seen, then the
-// counts. Cases that passed without a finding are in the counts alone.
+// writeText writes the skipped cases with their reasons, then the failed ones with their findings, and then the counts.
+// Cases that passed without a finding are only counted.
 func writeText(to io.Writer, run *Run) error {
 	out := &bytes.Buffer{}
 	fmt.Fprintln(out, run.Suite)
@@ -38,7 +38,7 @@ func textOf(out io.Writer, r *conformance.Result) {
 	}
 }
 
-// lines are the fields of a finding that aren't empty, with their titles.
+// lines returns the fields of a finding that aren't empty, each with its title.
 func lines(f conformance.Finding) [][2]string {
 	var all [][2]string
 	for _, line := range [][2]string{

@@ -1,7 +1,7 @@
-// Package webhook runs the suite of admission webhooks, which is in pkg/miniapitest/conformance/webhook, as cases of
-// package conformance: with its selection, parallelism, progress and reports.
+// Package webhook makes the suite of admission webhooks (pkg/miniapitest/conformance/webhook) available to package
+// conformance, so that the suite has the selection, parallelism, progress and reports of that package.
 //
-// Go tests call conformance.Webhook of pkg/miniapitest/conformance instead.
+// Don't use it in Go tests: call conformance.Webhook of pkg/miniapitest/conformance.
 package webhook
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// defaultCost is that of a case that makes a few calls.
+// defaultCost is the approximate duration of a case with a few calls.
 const defaultCost = 50 * time.Millisecond
 
-// Cases returns the cases for a suite. They can't run if the suite is nil.
+// Cases returns the cases for a suite. If the suite is nil, the cases can be listed, but not run.
 func Cases(suite *webhook.Suite) []conformance.Case {
 	var cases []conformance.Case
 	for _, c := range webhook.Cases() {
@@ -32,7 +32,7 @@ func Cases(suite *webhook.Suite) []conformance.Case {
 	return cases
 }
 
-// run reports what a case finds.
+// run runs a case of the suite, and reports its findings.
 func run(ctx context.Context, t *conformance.T, c *webhook.Case, suite *webhook.Suite) {
 	findings, err := c.Run(ctx, suite)
 	for _, f := range findings {

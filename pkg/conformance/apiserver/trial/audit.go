@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Metrics needs to read the server's metrics.
+// Metrics is a Need: the client may read the server's metrics.
 func Metrics(s *Server) string {
 	s.metrics.Do(func() {
 		a, err := s.do(s.context, Request{Verb: http.MethodGet, Path: "/metrics", Header: http.Header{"Accept": {"text/plain"}}})
@@ -21,7 +21,7 @@ func Metrics(s *Server) string {
 	return s.noMetrics
 }
 
-// AuditEvents returns the events of the log that are about the case's namespace so far.
+// AuditEvents returns the events in the audit log so far that are about the case's namespace.
 func (t *T) AuditEvents() []Object {
 	file, err := os.Open(t.Server.options.AuditLog)
 	if err != nil {
@@ -33,7 +33,7 @@ func (t *T) AuditEvents() []Object {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return events // a line without its end is being written
+			return events // the server is still writing the last line
 		}
 		if bytes.Contains(line, []byte(t.name)) {
 			if event := decoded(line); event.Text("objectRef.namespace") == t.name {
@@ -43,8 +43,8 @@ func (t *T) AuditEvents() []Object {
 	}
 }
 
-// Same compares values as JSON.
+// Same tells whether the JSON of two values is equal.
 func Same(a, b any) bool { return bytes.Equal(encoded(normal(a)), encoded(normal(b))) }
 
-// Decoded returns the object of a JSON text, or nil if the text is none.
+// Decoded returns the object of a JSON text, or nil if the text isn't a JSON object.
 func Decoded(text string) Object { return decoded([]byte(text)) }

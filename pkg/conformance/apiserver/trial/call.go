@@ -11,42 +11,42 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// Call is a review that a hook of the case was sent.
+// Call is a call of a webhook of the case.
 type Call struct {
 	*listener.Call
 
-	// Hook is the short name.
+	// Hook is the short name of the webhook.
 	Hook string
-	// Review is the decoded body.
+	// Review is the decoded AdmissionReview of the call.
 	Review Object
 }
 
-// Request returns the request of the review.
+// Request returns the request in the review.
 func (c *Call) Request() Object { return c.Review.Sub("request") }
 
-// Response is the response of a review, without its uid.
+// Response is the response to a review. A response without a uid gets that of the request.
 type Response = map[string]any
 
-// Reply answers a call.
+// Reply is the behaviour of a webhook: it answers a call.
 type Reply func(http.ResponseWriter, *http.Request, *Call)
 
-// Answering replies with what a function returns.
+// Answering returns a reply with the response that a function returns.
 func Answering(answer func(*Call) Response) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, c *Call) { write(w, c, answer(c)) }
 }
 
-// Always replies with one response.
+// Always returns a reply that is the same for every call.
 func Always(response Response) Reply { return Answering(func(*Call) Response { return response }) }
 
-// Allow allows the request.
+// Allow returns a reply that allows the request.
 func Allow() Reply { return Always(Response{"allowed": true}) }
 
-// Deny refuses the request with a code and a message.
+// Deny returns a reply that refuses the request, with a code and a message.
 func Deny(code int, message string) Reply {
 	return Always(Response{"allowed": false, "status": Object{"code": code, "message": message}})
 }
 
-// Warn allows the request with warnings.
+// Warn returns a reply that allows the request, with warnings.
 func Warn(warnings ...string) Reply {
 	return Always(Response{"allowed": true, "warnings": warnings})
 }
@@ -66,15 +66,15 @@ func Patched(ops ...Op) Response {
 	return Response{"allowed": true, "patchType": "JSONPatch", "patch": base64.StdEncoding.EncodeToString(encoded(ops))}
 }
 
-// Patch patches the object.
+// Patch returns a reply that patches the object.
 func Patch(ops ...Op) Reply { return Always(Patched(ops...)) }
 
-// Hang answers nothing.
+// Hang returns a reply that never answers.
 func (t *T) Hang() Reply {
 	return func(_ http.ResponseWriter, r *http.Request, _ *Call) { listener.Hang(t.Context(), r) }
 }
 
-// After answers as a reply does, but not before a time has passed.
+// After returns a reply that waits for a time, and then answers as reply does.
 func (t *T) After(wait time.Duration, reply Reply) Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *Call) {
 		timer := time.NewTimer(wait)
@@ -88,26 +88,26 @@ func (t *T) After(wait time.Duration, reply Reply) Reply {
 	}
 }
 
-// Abort closes the connection of the call that is being answered.
+// Abort closes the connection of the call without an answer.
 func Abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to close a connection without an answer
+	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http has no other way to do that
 }
 
-// Raw replies with a status code and a body.
+// Raw returns a reply with a status code and a body.
 func Raw(code int, body any) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ *Call) {
 		w.Header().Set("Content-Type", JSON)
 		w.WriteHeader(code)
-		_, _ = w.Write(encoded(body)) // the caller may have given up
+		_, _ = w.Write(encoded(body)) // an error means that the server has closed the connection
 	}
 }
 
-// Review replies with a whole review, which a function makes.
+// Review returns a reply with the AdmissionReview that a function returns.
 func Review(review func(*Call) any) Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *Call) { Raw(http.StatusOK, review(c))(w, r, c) }
 }
 
-// write answers in the version of the review, with its uid unless the response has one.
+// write answers a call in the version of its review.
 func write(w http.ResponseWriter, c *Call, response Response) {
 	answer := Object{"uid": c.Review.At("request.uid")}
 	for key, value := range response {
@@ -116,7 +116,8 @@ func write(w http.ResponseWriter, c *Call, response Response) {
 	Raw(http.StatusOK, Object{"apiVersion": c.Review["apiVersion"], "kind": "AdmissionReview", "response": answer})(w, nil, c)
 }
 
-// Calls returns the calls of the case's hooks since the last Forget, in order of arrival. Without names, of all hooks.
+// Calls returns the calls of the case's webhooks since the last Forget, in the order of their arrival. With names, it
+// returns only the calls of these webhooks.
 func (t *T) Calls(hooks ...string) []*Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,14 +130,15 @@ func (t *T) Calls(hooks ...string) []*Call {
 	return calls
 }
 
-// Forget forgets the calls so far.
+// Forget removes all recorded calls.
 func (t *T) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls = nil
 }
 
-// Called compares the hooks that were called since the last Forget, in order, with those expected, and forgets the calls.
+// Called checks that exactly the expected webhooks were called since the last Forget, in this order, and then calls
+// Forget.
 func (t *T) Called(expected ...string) {
 	seen := []string{}
 	for _, c := range t.Calls() {
@@ -149,8 +151,8 @@ func (t *T) Called(expected ...string) {
 	t.Equal("the hooks that are called", expected, seen)
 }
 
-// One returns the request of the one call of a hook since the last Forget, and forgets all calls. Any other number of
-// calls ends the case.
+// One returns the request of the only call of a webhook since the last Forget, and then calls Forget. If there was no
+// call, or more than one, the case fails.
 func (t *T) One(hook string) Object {
 	calls := t.Calls(hook)
 	t.Forget()

@@ -14,7 +14,8 @@ import (
 // created is an object that a case has created.
 type created struct{ path, uid string }
 
-// remember notes the object that a request has created. A dry run, a subresource and a review create none.
+// remember records the object that a request has created. Dry runs, subresources and reviews such as TokenReviews
+// create none.
 func (t *T) remember(r Request, a *Answer) {
 	t.rememberVersion(r, a)
 	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
@@ -33,7 +34,7 @@ func (t *T) remember(r Request, a *Answer) {
 	t.created = append(t.created, created{path: path, uid: uid})
 }
 
-// rememberVersion notes the version of an object that a request has written, for catchUp.
+// rememberVersion records the resource version that a request has written, for catchUp.
 func (t *T) rememberVersion(r Request, a *Answer) {
 	version := a.Object.Version()
 	if !a.Succeeded() || version == "" || r.Verb == http.MethodGet || strings.Contains(r.target(), "dryRun=") {
@@ -52,7 +53,8 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
 }
 
-// ranks order the removal: nothing may review or hold the objects that are removed after it.
+// ranks is the order in which kinds of objects are removed: webhook configurations and policies first, because they
+// would affect the removal of the others, and namespaces last.
 var ranks = []func(path string) bool{
 	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
 	func(path string) bool { return !isNamespace(path) },
@@ -64,7 +66,7 @@ func isNamespace(path string) bool {
 	return is && !strings.Contains(name, "/")
 }
 
-// removeAll removes what the case has created, the last object first.
+// removeAll removes the objects that the case has created, beginning with the last one.
 func (t *T) removeAll(ctx context.Context) error {
 	t.mu.Lock()
 	all := slices.Clone(t.created)
@@ -85,8 +87,8 @@ func (t *T) removeAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove deletes an object without its finalizers. A webhook that is in effect for a moment after its removal may
-// refuse that, so remove tries until ctx ends.
+// remove removes the finalizers of an object and deletes it. It repeats that until ctx ends, because a webhook may
+// still refuse the requests for a moment after the removal of its configuration.
 func (s *Server) remove(ctx context.Context, c created) error {
 	options := Object{"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 	if c.uid != "" {
@@ -100,13 +102,14 @@ func (s *Server) remove(ctx context.Context, c created) error {
 		}
 		last = a.says()
 		if a.Code == http.StatusNotFound || a.Code == http.StatusConflict {
-			return true, nil // it is gone, or another object has its name
+			return true, nil // the object is deleted, or another object has the same name
 		}
 		if !a.Succeeded() {
 			return false, nil
 		}
 		if len(a.Object.List("metadata.finalizers")) == 0 || strings.Contains(c.path, "/customresourcedefinitions/") {
-			return true, nil // the server itself finishes a definition, after the definition's objects
+			// The server finishes the deletion of a definition itself, when its custom resources are deleted.
+			return true, nil
 		}
 		a, err = s.do(ctx, Request{Verb: http.MethodPatch, Path: c.path, Type: MergePatch, Body: Object{"metadata": Object{"finalizers": nil}}})
 		if err != nil {

@@ -1,9 +1,9 @@
-// Package trial has what cases of the suite of API servers are written with: requests whose words a finding repeats,
-// objects in namespaces of a case's own, webhooks and policies that see the requests of the case alone, and the calls
-// that these webhooks got.
+// Package trial has the helpers by which the cases about API servers are written. A case makes requests, which findings
+// quote; it has namespaces of its own; it installs webhooks and policies that see only the requests of the case, and
+// reads the calls of these webhooks.
 //
-// Requests are plain HTTP with JSON, so a case sees what the server says, without a client's conversions. All that a
-// case creates is removed when it ends.
+// Requests are plain HTTP with JSON, so that a case sees exactly what the server sends. All objects that a case creates
+// are removed at its end.
 //
-// Don't use it outside of the suite of API servers: its methods end a case at the first surprise.
+// Don't use the package outside of the suite of API servers: at the first unexpected answer, its methods end the case.
 package trial

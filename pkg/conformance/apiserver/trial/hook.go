@@ -13,26 +13,28 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// settleTimeout is how long a server may take to notice a configuration.
+// settleTimeout limits the time until a new configuration is in effect.
 const settleTimeout = 20 * time.Second
 
-// ReadyPath ends the paths of hooks that show whether a configuration is in effect. Their calls belong to no case.
+// ReadyPath is the end of the path of webhooks that show whether a configuration is in effect. Their calls aren't
+// recorded.
 const ReadyPath = "/ready"
 
-// Hook is a webhook of either kind: a MutatingWebhook has every field of a ValidatingWebhook.
+// Hook is a mutating or validating webhook of a case. The type MutatingWebhook has all fields of both kinds.
 type Hook struct {
 	admissionregistrationv1.MutatingWebhook
 
-	// Short is the name of the hook in its case. Configurations are ordered by it.
+	// Short is the name of the hook within its case. Configurations are called in the order of these names.
 	Short     string
 	validates bool
 	reply     Reply
 }
 
-// Change changes a hook from the defaults: all operations on ConfigMaps of the case, reviews of version v1, allowed.
+// Change changes a hook. Without changes, a hook is for all operations on ConfigMaps of the case, gets reviews of
+// version v1, and allows every request.
 type Change func(*Hook)
 
-// Mutating and Validating return webhooks.
+// Mutating returns a mutating webhook.
 func Mutating(short string, reply Reply, changes ...Change) *Hook {
 	h := &Hook{Short: short, reply: reply}
 	h.Name = short + ".conformance.miniapi.dev"
@@ -53,7 +55,7 @@ func Validating(short string, reply Reply, changes ...Change) *Hook {
 	return h
 }
 
-// On calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources alone.
+// On sets the operations ("CREATE", "CREATE UPDATE", "*") and the resources of the hook's rules.
 func On(operations string, resources ...Resource) Change {
 	return func(h *Hook) {
 		h.Rules = nil
@@ -72,7 +74,8 @@ func Rules(rules ...admissionregistrationv1.RuleWithOperations) Change {
 	return func(h *Hook) { h.Rules = rules }
 }
 
-// Rule returns a rule; operations, and the resources after the version, are one or more.
+// Rule returns a rule of a webhook. The operations are separated by blanks. After the version come one or more
+// resources.
 func Rule(operations, group, version string, resources ...string) admissionregistrationv1.RuleWithOperations {
 	r := admissionregistrationv1.RuleWithOperations{
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources},
@@ -83,7 +86,7 @@ func Rule(operations, group, version string, resources ...string) admissionregis
 	return r
 }
 
-// Fails sets the failure policy, Matches the match policy, and Reinvoked the reinvocation policy IfNeeded.
+// Fails sets the failure policy.
 func Fails(policy admissionregistrationv1.FailurePolicyType) Change {
 	return func(h *Hook) { h.FailurePolicy = &policy }
 }
@@ -109,12 +112,12 @@ func Reviews(versions ...string) Change {
 	return func(h *Hook) { h.AdmissionReviewVersions = versions }
 }
 
-// Objects sets the object selector.
+// Objects sets an object selector that requires a label.
 func Objects(key, value string) Change {
 	return func(h *Hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}} }
 }
 
-// NamespacesWith adds a requirement to the namespace selector, which also has the label of the case.
+// NamespacesWith adds requirements to the namespace selector. The selector always requires the label of the case, too.
 func NamespacesWith(requirements ...metav1.LabelSelectorRequirement) Change {
 	return func(h *Hook) { h.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: requirements} }
 }
@@ -126,22 +129,22 @@ func When(name, expression string) Change {
 	}
 }
 
-// Install makes the server call the hooks, each by a configuration of its own, and returns when all are in effect.
+// Install creates a configuration for each hook, and returns when all configurations are in effect.
 func (t *T) Install(hooks ...*Hook) {
 	for _, h := range hooks {
 		t.InstallTogether(h.Short, h)
 	}
 }
 
-// InstallTogether makes the server call hooks of one kind by one configuration.
+// InstallTogether creates one configuration for several hooks of the same kind, and returns when it is in effect.
 func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	r, o := t.Configuration(short, hooks...)
 	t.Create(r, o).OK()
 	t.Settle(o.Name())
 }
 
-// Configuration returns the configuration of hooks of one kind, whose calls the case records. In front of the hooks, a
-// hook of the frame shows when the configuration is in effect.
+// Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The first
+// webhook in the configuration isn't one of them: it shows when the configuration is in effect.
 func (t *T) Configuration(short string, hooks ...*Hook) (Resource, Object) {
 	r := MutatingConfigurations
 	if hooks[0].validates {
@@ -160,7 +163,7 @@ func (t *T) Configuration(short string, hooks ...*Hook) (Resource, Object) {
 	return r, o
 }
 
-// fields are the webhook as its kind has it.
+// fields returns the fields of the webhook that exist for its kind.
 func (h *Hook) fields() map[string]any {
 	fields := decoded(encoded(h.MutatingWebhook))
 	if h.validates {
@@ -169,8 +172,8 @@ func (h *Hook) fields() map[string]any {
 	return fields
 }
 
-// confine makes the hook see objects of the case alone: those in its namespaces, and those of cluster scope that have
-// its label. A rule without a scope is about namespaced resources, unless the hook selects objects.
+// confine limits the hook to objects of the case: those in its namespaces, and cluster-scoped objects with its label.
+// If a rule has no scope, it gets the scope Namespaced, unless the hook selects objects by labels or conditions.
 func (t *T) confine(h *Hook) {
 	namespaces := metav1.LabelSelector{}
 	if h.NamespaceSelector != nil {
@@ -190,12 +193,13 @@ func (t *T) confine(h *Hook) {
 	}
 }
 
-// Own selects objects of the case, which makes a hook for resources of cluster scope safe for other users.
+// Own makes the hook select only objects with the label of the case. A hook for cluster-scoped resources needs it,
+// because the server may have other users.
 func (t *T) Own(h *Hook) {
 	h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{LabelCase: t.name}}
 }
 
-// ClientConfig programs a path of the listener for the hook, and returns how a server calls it.
+// ClientConfig makes the listener answer calls of the hook, and returns the clientConfig by which a server calls it.
 func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 	path := "/" + t.name + "/" + h.Short
 	t.program(path, h)
@@ -221,14 +225,14 @@ func (t *T) program(path string, h *Hook) {
 	t.mu.Unlock()
 }
 
-// concerns tells whether a call belongs to the case: controllers of the server also write to the namespaces of the case,
-// and objects that show whether a configuration is in effect are the frame's.
+// concerns tells whether a call belongs to the case. Calls for writes of the server's controllers don't, and calls for
+// objects that show whether a configuration is in effect don't either.
 func (t *T) concerns(call *Call) bool {
 	user := call.Review.At("request.userInfo.username")
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
 }
 
-// readyHook returns the fields of a hook that refuses the object of the same name in the namespace of ready objects.
+// readyHook returns the fields of a webhook that refuses one object: the one that settled creates with the same name.
 func (t *T) readyHook(name string, validates bool) map[string]any {
 	path := "/" + name + ReadyPath
 	if validates {
@@ -255,18 +259,20 @@ func (t *T) readyHook(name string, validates bool) map[string]any {
 
 func readyMessage(name string) string { return "configuration " + name + " is in effect" }
 
-// Settle returns when a configuration is in effect: its hook, or its policy, refuses an object.
+// Settle returns when a configuration of webhooks, or a policy, is in effect. It shows that by refusing a certain
+// object.
 func (t *T) Settle(name string) {
 	t.settled(name, func(a *Answer) bool { return strings.Contains(a.Object.Text("message"), readyMessage(name)) })
 }
 
-// settled tries to create an object in the namespace of ready objects until the answer shows a configuration.
+// settled tries to create an object, by dry runs in a namespace for this purpose, until the function shows accepts the
+// answer.
 func (t *T) settled(name string, shows func(*Answer) bool) {
 	sent := t.last()
 	t.Server.ready.Do(func() {
 		o := t.Object(Namespaces, t.Server.readyNamespace()).WithLabel(LabelReady, t.Server.run)
 		delete(o.Sub("metadata.labels"), LabelCase)
-		// The namespace outlives the case: Close removes it.
+		// Close removes the namespace at the end of the run, because other cases use it, too.
 		if a, err := t.Server.do(t.Context(), Request{Verb: http.MethodPost, Path: "/api/v1/namespaces", Body: o}); err != nil || !a.Succeeded() {
 			t.FailNow("the namespace "+o.Name()+" can be created", fmt.Sprint(err))
 		}

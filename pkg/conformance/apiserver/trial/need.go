@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Need returns why a server lacks something that a case needs, or "".
+// Need is a requirement of a case. It returns the reason if the server doesn't meet the requirement, and "" otherwise.
 type Need func(*Server) string
 
-// Serves needs resources in discovery.
+// Serves is a Need: the server serves the resources.
 func Serves(resources ...Resource) Need {
 	return func(s *Server) string {
 		for _, r := range resources {
@@ -20,7 +20,7 @@ func Serves(resources ...Resource) Need {
 	}
 }
 
-// Allows needs a verb of a resource in discovery.
+// Allows is a Need: discovery lists the verb for the resource.
 func Allows(resource Resource, verb string) Need {
 	return func(s *Server) string {
 		if r, served := s.Find(resource); !served || !slices.Contains(r.Verbs, verb) {
@@ -30,7 +30,7 @@ func Allows(resource Resource, verb string) Need {
 	}
 }
 
-// Since needs a version of Kubernetes, 1.minor or newer.
+// Since is a Need: the server's version of Kubernetes is at least 1.minor.
 func Since(minor int) Need {
 	return func(s *Server) string {
 		if s.Major == 1 && s.Minor < minor {
@@ -40,7 +40,7 @@ func Since(minor int) Need {
 	}
 }
 
-// AuditLog needs the file of audit events.
+// AuditLog is a Need: the suite can read the server's audit log.
 func AuditLog(s *Server) string {
 	if s.options.AuditLog == "" {
 		return "no file of audit events is given (--audit-log)"
@@ -48,7 +48,7 @@ func AuditLog(s *Server) string {
 	return ""
 }
 
-// Disposable needs a server that nothing else uses.
+// Disposable is a Need: the server has no other users.
 func Disposable(s *Server) string {
 	if !s.options.Disposable {
 		return "the case could harm other users of the server (--disposable-server)"

@@ -9,7 +9,8 @@ import (
 // Object is an object of the API, or a part of one, as JSON decodes it.
 type Object map[string]any
 
-// At returns what is at a path of field names, or nil. A field that holds a dot can't be named: use Label for labels.
+// At returns the value at a path of field names, separated by dots, or nil. The name of a field on the path can't have
+// a dot itself: use Label for labels.
 func (o Object) At(path string) any {
 	var at any = map[string]any(o)
 	for field := range strings.SplitSeq(path, ".") {
@@ -22,7 +23,7 @@ func (o Object) At(path string) any {
 	return at
 }
 
-// Has tells whether a field is present, even if it is null.
+// Has tells whether a field exists at a path, even if its value is null.
 func (o Object) Has(path string) bool {
 	parent, field := o, path
 	if i := strings.LastIndex(path, "."); i >= 0 {
@@ -66,16 +67,16 @@ func (o Object) Name() string { return o.Text("metadata.name") }
 // Version returns metadata.resourceVersion.
 func (o Object) Version() string { return o.Text("metadata.resourceVersion") }
 
-// Label returns a label, and Annotation an annotation.
+// Label returns the value of a label, or nil.
 func (o Object) Label(key string) any { return o.Sub("metadata.labels")[key] }
 
-// Annotation returns an annotation.
+// Annotation returns the value of an annotation, or nil.
 func (o Object) Annotation(key string) any { return o.Sub("metadata.annotations")[key] }
 
 // Copy returns a deep copy.
 func (o Object) Copy() Object { return decoded(encoded(o)) }
 
-// With returns a copy with a value at a path. The path's objects are made as needed.
+// With returns a copy with another value at a path. It makes missing objects on the path.
 func (o Object) With(path string, value any) Object {
 	object := o.Copy()
 	at := map[string]any(object)
@@ -106,7 +107,7 @@ func (o Object) WithLabel(key, value string) Object {
 	return object
 }
 
-// Without returns a copy without what is at a path.
+// Without returns a copy without the field at a path.
 func (o Object) Without(path string) Object {
 	object := o.Copy()
 	parent, field := object, path
@@ -117,7 +118,7 @@ func (o Object) Without(path string) Object {
 	return object
 }
 
-// encoded returns JSON. Values of cases are made of JSON's types and of API types, which JSON always encodes.
+// encoded returns the JSON of a value. The values of cases consist of JSON's types and API types, so there is no error.
 func encoded(value any) []byte {
 	if raw, is := value.([]byte); is {
 		return raw
@@ -129,7 +130,7 @@ func encoded(value any) []byte {
 	return data
 }
 
-// decoded returns the object of a JSON text, or nil if the text is none.
+// decoded returns the object of a JSON text, or nil if the text isn't a JSON object.
 func decoded(data []byte) Object {
 	object := Object{}
 	if json.Unmarshal(data, &object) != nil {
@@ -138,7 +139,7 @@ func decoded(data []byte) Object {
 	return object
 }
 
-// normal returns a value as JSON decodes it.
+// normal returns a value in the form that decoding its JSON gives.
 func normal(value any) any {
 	var decoded any
 	if json.Unmarshal(encoded(value), &decoded) != nil {
@@ -147,7 +148,7 @@ func normal(value any) any {
 	return decoded
 }
 
-// text returns a value as JSON, at most as long as a person reads.
+// text returns the JSON of a value for a finding. It cuts long texts.
 func text(value any) string {
 	const most = 1500
 	data := string(encoded(value))

@@ -1,13 +1,14 @@
 package trial
 
-// Policy returns a ValidatingAdmissionPolicy for CREATE and UPDATE of ConfigMaps of the case, with validations.
+// Policy returns a ValidatingAdmissionPolicy with validations, for the creation and the update of ConfigMaps of the
+// case.
 func (t *T) Policy(short string, validations ...Object) Object {
 	o := t.Object(Policies, t.Name(short))
 	o["spec"] = Object{"failurePolicy": "Fail", "matchConstraints": t.constraints(), "validations": validations}
 	return o.Copy()
 }
 
-// constraints match CREATE and UPDATE of ConfigMaps in the namespaces of the case.
+// constraints returns match constraints for the creation and the update of ConfigMaps in the namespaces of the case.
 func (t *T) constraints() Object {
 	return Object{
 		"namespaceSelector": Object{"matchLabels": Object{LabelCase: t.name}},
@@ -16,15 +17,15 @@ func (t *T) constraints() Object {
 	}
 }
 
-// Binding returns a binding of a policy, with actions.
+// Binding returns a binding of a policy, with validation actions.
 func (t *T) Binding(policy Object, actions ...string) Object {
 	o := t.Object(Bindings, policy.Name())
 	o["spec"] = Object{"policyName": policy.Name(), "validationActions": actions}
 	return o.Copy()
 }
 
-// Enforce creates a policy and its bindings, and returns when they are in effect. The server learns of policies, and of
-// bindings, in the order in which they were stored: so they are in effect when a later policy and its binding are.
+// Enforce creates a policy and its bindings, and returns when they are in effect. To know that, it creates another
+// policy and waits for its effect: a server learns of policies and bindings in the order in which they are stored.
 func (t *T) Enforce(policy Object, bindings ...Object) {
 	t.Create(Policies, policy).OK()
 	for _, b := range bindings {
@@ -33,7 +34,7 @@ func (t *T) Enforce(policy Object, bindings ...Object) {
 	t.SettlePolicies(policy.Name())
 }
 
-// SettlePolicies returns when all policies and bindings stored so far are in effect.
+// SettlePolicies returns when all policies and bindings that are stored are in effect.
 func (t *T) SettlePolicies(name string) {
 	sent := t.last()
 	marker := t.marker(name + "-ready")
@@ -43,7 +44,7 @@ func (t *T) SettlePolicies(name string) {
 	t.mu.Unlock()
 }
 
-// marker creates a policy that refuses the ready object of its name.
+// marker creates a policy that refuses the object that Settle creates with the same name.
 func (t *T) marker(name string) Object {
 	o := t.Object(Policies, name)
 	o["spec"] = Object{
@@ -65,7 +66,8 @@ func (t *T) readyConstraints(name string) Object {
 	}
 }
 
-// MutatingPolicy returns a MutatingAdmissionPolicy for CREATE and UPDATE of ConfigMaps of the case.
+// MutatingPolicy returns a MutatingAdmissionPolicy with mutations, for the creation and the update of ConfigMaps of the
+// case.
 func (t *T) MutatingPolicy(short string, mutations ...Object) Object {
 	o := t.Object(MutatingPolicies, t.Name(short))
 	o["spec"] = Object{"failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": t.constraints(), "mutations": mutations}
@@ -101,7 +103,7 @@ func (t *T) EnforceMutating(policy Object, bindings ...Object) {
 	t.mu.Unlock()
 }
 
-// ApplyMutation and JSONPatchMutation return mutations of a policy.
+// ApplyMutation returns a mutation of a policy by an apply configuration.
 func ApplyMutation(expression string) Object {
 	return Object{"patchType": "ApplyConfiguration", "applyConfiguration": Object{"expression": expression}}
 }

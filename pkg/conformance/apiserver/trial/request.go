@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// Content types of bodies.
+// The content types of bodies.
 const (
 	JSON           = "application/json"
 	JSONPatch      = "application/json-patch+json"
@@ -26,28 +26,28 @@ const (
 // Request is a request to the server.
 type Request struct {
 	Verb, Path string
-	// Query has parameters such as dryRun=All.
+	// Query has query parameters, such as dryRun=All.
 	Query []string
-	// Type is the content type of the body; the default is JSON.
+	// Type is the content type of the body. The default is JSON.
 	Type   string
 	Body   any
 	Header http.Header
 }
 
-// Answer is what the server answered.
+// Answer is the response of the server to a request.
 type Answer struct {
 	Code   int
 	Header http.Header
 	Body   []byte
-	// Object is the decoded body, or nil.
+	// Object is the decoded body, or nil if the body isn't a JSON object.
 	Object Object
-	// Took is the time from sending the request to the end of the answer.
+	// Took is the time from the beginning of the request to the end of the response.
 	Took time.Duration
 
 	t *T
 }
 
-// Do sends a request, and returns the answer whatever it is. A request without an answer ends the case.
+// Do sends a request, and returns the answer even if it is an error. If there is no answer, the case fails.
 func (t *T) Do(r Request) *Answer {
 	t.mu.Lock()
 	t.sent = r.words()
@@ -66,8 +66,8 @@ func (t *T) Do(r Request) *Answer {
 	return a
 }
 
-// catchUp waits until the server's cache has the case's last write of an object that is written again. Otherwise the
-// server may review the write for an older state first, and again when it notices the conflict.
+// catchUp waits until the server's cache has the case's last write of the object that a request is going to write.
+// Otherwise the server may first review the write with an outdated object, and again after it has noticed the conflict.
 func (t *T) catchUp(r Request) {
 	if r.Verb == http.MethodGet || r.Verb == http.MethodPost {
 		return
@@ -76,15 +76,16 @@ func (t *T) catchUp(r Request) {
 	path := objectPath(r.Path)
 	version := t.versions[path]
 	if version == "" && r.Verb == http.MethodDelete {
-		version = t.versions[collection(path)] // of any of the objects of a collection
+		version = t.versions[collection(path)] // a deletion of a collection needs the last write of any object in it
 	}
 	t.mu.Unlock()
 	if version != "" {
-		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}}) // the write itself says what is wrong
+		// The following write reports any error.
+		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}})
 	}
 }
 
-// objectPath is a path without the subresource.
+// objectPath returns a path without its subresource.
 func objectPath(path string) string {
 	for _, subresource := range []string{"/status", "/scale", "/finalize"} {
 		path = strings.TrimSuffix(path, subresource)
@@ -92,10 +93,10 @@ func objectPath(path string) string {
 	return path
 }
 
-// collection is the key of the last version of any object of a collection.
+// collection returns the key under which the last written version of any object in a collection is stored.
 func collection(path string) string { return path + "/*" }
 
-// words are the request as a finding shows it.
+// words returns the request as text, for a finding.
 func (r *Request) words() string {
 	line := r.Verb + " " + r.target()
 	if r.Body == nil {
@@ -119,7 +120,7 @@ func (r *Request) target() string {
 	return r.Path + "?" + strings.Join(pairs, "&")
 }
 
-// open sends a request and returns the response, whose body the caller closes.
+// open sends a request and returns the response. The caller must close the body.
 func (s *Server) open(ctx context.Context, r Request) (*http.Response, error) {
 	var body io.Reader
 	if r.Body != nil {
@@ -155,7 +156,7 @@ func (s *Server) do(ctx context.Context, r Request) (*Answer, error) {
 	return &Answer{Code: response.StatusCode, Header: response.Header, Body: data, Object: decoded(data)}, nil
 }
 
-// says returns code and message of an answer, for findings.
+// says returns the code and the message of an answer as text, for findings.
 func (a *Answer) says() string {
 	if message := a.Object.Text("message"); message != "" {
 		return fmt.Sprintf("%d %s: %s", a.Code, a.Object.Text("reason"), message)
@@ -167,10 +168,10 @@ func (a *Answer) says() string {
 	return fmt.Sprintf("%d %s", a.Code, body)
 }
 
-// Succeeded tells whether the request was accepted.
+// Succeeded tells whether the status code of the answer is 2xx.
 func (a *Answer) Succeeded() bool { return a.Code >= 200 && a.Code < 300 }
 
-// OK returns the object of an answer that must be a success, or ends the case.
+// OK returns the object of an answer. If the answer is an error, the case fails.
 func (a *Answer) OK() Object {
 	if !a.Succeeded() {
 		a.t.FailNow("the request is accepted", a.says())
@@ -178,7 +179,8 @@ func (a *Answer) OK() Object {
 	return a.Object
 }
 
-// Refused returns the Status of an answer that must have a code and, in its message, words; or it ends the case.
+// Refused returns the Status of an answer. The answer must have the code, and its message must contain the words;
+// otherwise the case fails.
 func (a *Answer) Refused(code int, words ...string) Object {
 	if a.Code != code {
 		a.t.FailNow(fmt.Sprintf("the request is refused with code %d", code), a.says())
@@ -189,12 +191,13 @@ func (a *Answer) Refused(code int, words ...string) Object {
 	return a.Object
 }
 
-// Warnings returns the texts of the Warning headers.
+// Warnings returns the values of the Warning headers.
 func (a *Answer) Warnings() []string {
 	return slices.Clone(a.Header.Values("Warning"))
 }
 
-// Create posts an object to a collection, or to a subresource of the object of its name.
+// Create posts an object to its collection. If the resource is a subresource, it posts to the subresource of the object
+// with the same name.
 func (t *T) Create(r Resource, o Object, query ...string) *Answer {
 	name := ""
 	if r.Subresource != "" {
@@ -231,7 +234,8 @@ func (t *T) Delete(r Resource, name string, options any, query ...string) *Answe
 	return t.Do(Request{Verb: http.MethodDelete, Path: t.Path(r, name), Query: query, Body: options})
 }
 
-// Path returns the path of an object in the case's namespace, unless the resource names another one.
+// Path returns the path of an object. The object is in the case's namespace, unless the resource names another
+// namespace.
 func (t *T) Path(r Resource, name string) string {
 	namespace := r.namespace
 	if r.Namespaced && namespace == "" {
@@ -240,7 +244,7 @@ func (t *T) Path(r Resource, name string) string {
 	return r.path(namespace, name)
 }
 
-// fatal ends the case with an error that isn't the server's answer.
+// fatal ends the case by an error that isn't an answer of the server.
 func (t *T) fatal(doing string, err error) {
 	t.Fatal(conformance.Finding{Sent: t.last(), Expected: doing, Seen: err.Error()})
 }

@@ -2,20 +2,21 @@ package trial
 
 import "strings"
 
-// Resource is a resource of a version, or one of its subresources.
+// Resource is a resource in a version, or a subresource of it.
 type Resource struct {
 	Group, Version, Name, Kind string
 	// Subresource is "" for the resource itself.
 	Subresource string
 	Namespaced  bool
-	// KindGroup and KindVersion are those of the kind, where they aren't those of the resource: autoscaling/v1 for a scale.
+	// KindGroup and KindVersion are the group and the version of the kind, if they differ from those of the resource. A
+	// scale has autoscaling/v1.
 	KindGroup, KindVersion string
 	Verbs                  []string
 
 	namespace string
 }
 
-// The resources that cases use. A server has more: see Server.Resources.
+// The resources that cases use. Server.Resources has all resources of a server.
 var (
 	ConfigMaps      = Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap", Namespaced: true}
 	Secrets         = Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}
@@ -50,13 +51,13 @@ func (r Resource) Sub(name string) Resource {
 	return r
 }
 
-// In returns the resource in another namespace than the case's.
+// In returns the resource in a given namespace, in place of the case's namespace.
 func (r Resource) In(namespace string) Resource {
 	r.namespace = namespace
 	return r
 }
 
-// GroupVersion is the apiVersion of the resource.
+// GroupVersion returns the apiVersion of the resource.
 func (r Resource) GroupVersion() string { return groupVersion(r.Group, r.Version) }
 
 func groupVersion(group, version string) string {
@@ -66,7 +67,7 @@ func groupVersion(group, version string) string {
 	return group + "/" + version
 }
 
-// KindGroupVersion is the apiVersion of the resource's kind.
+// KindGroupVersion returns the apiVersion of the resource's kind.
 func (r Resource) KindGroupVersion() string {
 	if r.KindVersion == "" {
 		return r.GroupVersion()
@@ -74,7 +75,7 @@ func (r Resource) KindGroupVersion() string {
 	return groupVersion(r.KindGroup, r.KindVersion)
 }
 
-// String returns the resource as rules name it, with its group version.
+// String returns the resource with its group version, in the form of objects.yaml and of findings.
 func (r Resource) String() string {
 	name := r.Name
 	if r.Subresource != "" {
@@ -83,7 +84,7 @@ func (r Resource) String() string {
 	return r.GroupVersion() + " " + name
 }
 
-// path returns the path of an object, or of the collection if name is "".
+// path returns the path of an object. If the name is "", it is the path of the collection.
 func (r Resource) path(namespace, name string) string {
 	parts := []string{"/apis", r.Group, r.Version}
 	if r.Group == "" {

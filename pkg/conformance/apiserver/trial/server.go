@@ -22,22 +22,23 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// Options are how a suite reaches a server, and the server the suite.
+// Options are the settings for the connections between the suite and a server, in both directions.
 type Options struct {
-	// Config is the client's.
+	// WebhookAddress is the HOST:PORT at which the suite's webhooks listen. The API server must be able to connect to
+	// it. The default is a free port of the loopback address, for a server on the same machine.
 	Config *rest.Config
 	// WebhookAddress is where the suite's webhooks listen, as the API server reaches them. The default is a free port of
 	// loopback, for a server on the same machine.
 	WebhookAddress string
-	// WebhookImage is an image of this program. With one, the suite makes a Deployment and a Service in the cluster, which
-	// carry the calls of webhooks to the suite, and WebhookAddress stays empty. The default is none.
+	// AuditLog is the file of the server's audit log, with one event in JSON on each line. Without it, the cases that
+	// need audit events are skipped.
 	WebhookImage string
-	// WebhookTimeout is how long the Deployment may take to be ready. The default is incluster.DefaultTimeout.
+	// Disposable says that the server has no other users. Without it, the cases that could harm other users are
+	// skipped.
 	WebhookTimeout time.Duration
 	// WrapWebhooks is put around the handler of all webhooks. Tests of the suite alter reviews with it.
 	WrapWebhooks func(http.Handler) http.Handler
-	// AuditLog is the file that the server writes its audit events to, in JSON, one a line. Cases that read events are
-	// skipped without it.
+	// Server is the API server that the suite checks.
 	AuditLog string
 	// Disposable says that nothing else uses the server. Cases that could harm others are skipped without it.
 	Disposable bool
@@ -51,9 +52,9 @@ const DefaultPatience = 3 * time.Second
 
 // Server is a server under judgement.
 type Server struct {
-	// Major and Minor are the server's version.
+	// Major and Minor are the server's version of Kubernetes.
 	Major, Minor int
-	// Resources are all that discovery lists, with subresources, sorted by group, version and name.
+	// Resources are the resources and subresources of discovery, sorted by group, version and name.
 	Resources []Resource
 
 	options Options
@@ -64,11 +65,12 @@ type Server struct {
 	inCluster *incluster.Webhooks
 	// user is the name of the client's user, or "" if the server doesn't tell.
 	user string
-	// run is the part of names that belongs to this run alone.
+	// run is a text that is different for each run. It is part of the names of objects.
 	run    string
 	number atomic.Int64
 
-	// context is that of Connect, for what the first case needs and later ones use too.
+	// context is the context of Connect. Work that the first case starts for all cases needs a context that outlives
+	// the case.
 	context   context.Context
 	ready     sync.Once
 	metrics   sync.Once
@@ -82,15 +84,15 @@ type Server struct {
 const (
 	// LabelRun is on every object of cluster scope; its value is that of the run.
 	LabelRun = "conformance.miniapi.dev/run"
-	// LabelCase is on every object and namespace of a case.
+	// LabelCase is a label of every object and namespace of a case.
 	LabelCase = "conformance.miniapi.dev/case"
-	// LabelReady is on objects that show whether a configuration is in effect, and on the namespace of these.
+	// LabelReady is a label of the objects that show whether a configuration is in effect, and of their namespace.
 	LabelReady = "conformance.miniapi.dev/ready"
-	// Prefix begins each name.
+	// Prefix is the beginning of each name.
 	Prefix = "conformance-"
 )
 
-// Connect asks the server for its version and resources. The server calls no webhooks before Listen.
+// Connect requests the version and the resources of the server, and starts the listener for calls of webhooks.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1
@@ -123,7 +125,8 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// discover fills in version and resources. A group whose server is away is left out: it isn't this server's.
+// discover sets the version and the resources. It leaves out a group whose aggregated server doesn't answer, because
+// the suite checks only this server.
 func (s *Server) discover(ctx context.Context, client *discovery.DiscoveryClient) error {
 	type answer struct {
 		err error
@@ -144,7 +147,7 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 		return err
 	}
 	digits := strings.TrimRightFunc(version.Minor, func(r rune) bool { return r < '0' || r > '9' })
-	s.Major, _ = strconv.Atoi(version.Major) // a version that is no number has no capability by version
+	s.Major, _ = strconv.Atoi(version.Major) // a version that isn't a number counts as 0, so cases that need a version are skipped
 	s.Minor, _ = strconv.Atoi(digits)
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -171,7 +174,7 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 	return nil
 }
 
-// Find returns a resource as discovery lists it, and whether the server serves it.
+// Find returns a resource with the fields of discovery, and whether the server serves the resource.
 func (s *Server) Find(wanted Resource) (Resource, bool) {
 	i := slices.IndexFunc(s.Resources, func(r Resource) bool {
 		return r.Group == wanted.Group && r.Version == wanted.Version && r.Name == wanted.Name && r.Subresource == wanted.Subresource
@@ -182,5 +185,5 @@ func (s *Server) Find(wanted Resource) (Resource, bool) {
 	return s.Resources[i], true
 }
 
-// RunID is the part of names and the value of LabelRun that belong to this run.
+// RunID returns the text that identifies this run, in names and as the value of LabelRun.
 func (s *Server) RunID() string { return s.run }

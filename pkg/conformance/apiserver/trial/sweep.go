@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// sweepTimeout bounds a sweep.
+// sweepTimeout limits a sweep.
 const sweepTimeout = 2 * time.Minute
 
-// Close removes what the run may have left, and stops listening. The context may have ended.
+// Close removes the objects that the run has left, and stops the listener. It works even if the context has ended.
 func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTimeout)
 	defer cancel()
@@ -26,8 +26,8 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(err, s.stopListening())
 }
 
-// Cleanup removes what runs that were killed have left: all objects with the label of any run. It returns their paths.
-// It also ends runs that are going on.
+// Cleanup removes all objects of earlier runs that were killed, and returns their paths. It recognizes them by the
+// label of any run, so it also removes the objects of runs in progress.
 func Cleanup(ctx context.Context, o Options) ([]string, error) {
 	s, err := Connect(ctx, o)
 	if err != nil {
@@ -36,8 +36,8 @@ func Cleanup(ctx context.Context, o Options) ([]string, error) {
 	return s.sweep(ctx, LabelRun, func(string) bool { return true })
 }
 
-// sweep removes the objects of cluster scope that a selector matches, the namespaces last. The function names the
-// namespaces that it empties: the cases of a run that wasn't killed have emptied theirs.
+// sweep removes the cluster-scoped objects that a selector matches, and the namespaces last. If thorough is true, it
+// first empties the namespaces: the cases of a killed run haven't done that.
 func (s *Server) sweep(ctx context.Context, selector string, full func(namespace string) bool) ([]string, error) {
 	var found []created
 	var errs []error
@@ -73,8 +73,8 @@ func (s *Server) sweep(ctx context.Context, selector string, full func(namespace
 	return paths, errors.Join(append(errs, s.finishNamespaces(ctx, selector))...)
 }
 
-// ours tells whether an object is one of a run's that a selector names. A server under judgement may ignore the selectors
-// of lists, so they prove nothing.
+// ours tells whether an object has the label of the selector. The server's selection isn't reliable, because a server
+// that the suite checks may ignore selectors.
 func ours(o Object, selector string) bool {
 	key, run, one := strings.Cut(selector, "=")
 	value, has := o.Label(key).(string)
@@ -99,8 +99,8 @@ func (s *Server) empty(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// finishNamespaces waits until the namespaces that a selector matches are gone. They are empty, so it finishes them if
-// no controller does. A namespace with pods isn't empty: their nodes end them first.
+// finishNamespaces waits until the namespaces that a selector matches are gone. The namespaces are empty. If no
+// controller removes their finalizers, finishNamespaces does.
 func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 	namespaces := Request{Verb: http.MethodGet, Path: "/api/v1/namespaces", Query: []string{"labelSelector=" + selector}}
 	patience := cmp.Or(s.options.Patience, DefaultPatience)

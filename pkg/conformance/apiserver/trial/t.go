@@ -13,18 +13,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// pollInterval is how often a case asks whether a server has taken notice.
+// pollInterval is the interval at which a case asks whether a change is in effect.
 const pollInterval = 20 * time.Millisecond
 
-// T is the handle of a running case.
+// T has the methods by which a running case makes requests and reports findings.
 type T struct {
 	*conformance.T
 	Server *Server
 
-	name string // of the case's namespace; begins the names of its other objects
+	name string // the name of the case's namespace; the names of its cluster-scoped objects begin with it
 
 	mu sync.Mutex
-	// sent is the last request, for findings.
+	// sent is the last request as text, for findings.
 	sent       string
 	namespaced bool
 	created    []created
@@ -34,10 +34,11 @@ type T struct {
 	paths    []interface{ Remove() }
 }
 
-// Name returns a name for an object of cluster scope. Names of a case sort as their endings do.
+// Name returns a name for a cluster-scoped object of the case. The order of several names is the order of their
+// endings.
 func (t *T) Name(ending string) string { return t.name + "-" + ending }
 
-// Namespace returns the case's namespace. The first call creates it.
+// Namespace returns the name of the case's namespace. The first call creates the namespace.
 func (t *T) Namespace() string {
 	t.mu.Lock()
 	has := t.namespaced
@@ -49,7 +50,7 @@ func (t *T) Namespace() string {
 	return t.name
 }
 
-// NewNamespace creates another namespace of the case, with further labels.
+// NewNamespace creates a further namespace of the case, with labels.
 func (t *T) NewNamespace(name string, labels map[string]string) Object {
 	o := t.Object(Namespaces, name)
 	for key, value := range labels {
@@ -66,7 +67,7 @@ func (t *T) Object(r Resource, name string) Object {
 	}
 }
 
-// ConfigMap returns a ConfigMap with data, whose keys and values alternate.
+// ConfigMap returns a ConfigMap. The argument data has keys and values by turns.
 func (t *T) ConfigMap(name string, data ...string) Object {
 	fields := map[string]any{}
 	for pair := range slices.Chunk(data, 2) {
@@ -77,17 +78,17 @@ func (t *T) ConfigMap(name string, data ...string) Object {
 	return o
 }
 
-// Fail reports that the last request had another outcome than promised. The case goes on.
+// Fail adds a finding: the last request had another result than the expected one. The case continues.
 func (t *T) Fail(expected, seen string) {
 	t.Report(conformance.Finding{Sent: t.last(), Expected: expected, Seen: seen})
 }
 
-// FailNow is Fail, and ends the case.
+// FailNow does the same as Fail, and ends the case.
 func (t *T) FailNow(expected, seen string) {
 	t.Fatal(conformance.Finding{Sent: t.last(), Expected: expected, Seen: seen})
 }
 
-// Equal reports a value that isn't the one promised. Values are compared as JSON.
+// Equal adds a finding if two values differ in their JSON.
 func (t *T) Equal(what string, expected, seen any) bool {
 	if Same(expected, seen) {
 		return true
@@ -96,7 +97,7 @@ func (t *T) Equal(what string, expected, seen any) bool {
 	return false
 }
 
-// True reports what is false. Seen says what there is instead.
+// True adds a finding if holds is false. The argument seen says what happened instead.
 func (t *T) True(holds bool, expected, seen string) bool {
 	if !holds {
 		t.Fail(expected, seen)
@@ -104,13 +105,14 @@ func (t *T) True(holds bool, expected, seen string) bool {
 	return holds
 }
 
-// Contains reports a text without the words promised.
+// Contains adds a finding if the text seen doesn't contain the words.
 func (t *T) Contains(what, words, seen string) bool {
 	return t.True(strings.Contains(seen, words), fmt.Sprintf("%s with %q", what, words), fmt.Sprintf("%s: %q", what, seen))
 }
 
-// Eventually tries until the function returns "", and fails with the function's last words when the case's time, or
-// the limit, is over. Servers take notice of configuration after they have stored it.
+// Eventually calls try until it returns "". If it doesn't within the limit or the time of the case, Eventually adds a
+// finding with the last result of try. Use it for configurations, because a server may use them only some time after
+// they are stored.
 func (t *T) Eventually(expected string, limit time.Duration, try func() string) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()

@@ -11,13 +11,13 @@ import (
 // Test is a case of the suite of API servers.
 type Test struct {
 	ID, Promise, Source string
-	// Needs are asked in order; the first that is missing skips the case.
+	// Needs are the requirements of the case. The first one that the server doesn't meet skips the case.
 	Needs         []Need
 	Cost, Timeout time.Duration
 	Run           func(*T)
 }
 
-// Cases binds tests to a server. Without a server, the cases can be listed, but not run.
+// Cases returns tests as cases for a server. If the server is nil, the cases can be listed, but not run.
 func Cases(s *Server, tests []Test) []conformance.Case {
 	cases := make([]conformance.Case, len(tests))
 	for i, test := range tests {

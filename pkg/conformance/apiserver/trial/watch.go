@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Watch is a running watch.
+// Watch is a watch in progress.
 type Watch struct {
 	t      *T
 	events chan Object
-	// Code is that of the answer; there are events only if it is 200.
+	// Code is the status code of the response. There are events only if it is 200.
 	Code int
 	body []byte
 }
 
-// Watch watches a collection until the case ends.
+// Watch starts a watch of a collection. The watch ends with the case, if not before.
 func (t *T) Watch(r Resource, query ...string) *Watch {
 	request := Request{Verb: http.MethodGet, Path: t.Path(r, ""), Query: append([]string{"watch=true"}, query...)}
 	t.mu.Lock()
@@ -30,7 +30,7 @@ func (t *T) Watch(r Resource, query ...string) *Watch {
 	if w.Code != http.StatusOK {
 		defer response.Body.Close()
 		w.body = make([]byte, 1000)
-		n, _ := response.Body.Read(w.body) // the beginning is enough for a finding
+		n, _ := response.Body.Read(w.body) // the beginning of an error is enough for a finding
 		w.body = w.body[:n]
 		close(w.events)
 		return w
@@ -54,7 +54,7 @@ func (t *T) Watch(r Resource, query ...string) *Watch {
 	return w
 }
 
-// Next returns the next event, or ends the case if none comes in time.
+// Next returns the next event. If none comes within the limit, the case fails.
 func (w *Watch) Next(limit time.Duration) Object {
 	event, open := w.wait(limit)
 	if !open {
@@ -66,7 +66,7 @@ func (w *Watch) Next(limit time.Duration) Object {
 	return event
 }
 
-// Ended returns when the watch has ended, or ends the case if it goes on.
+// Ended returns when the watch has ended. If it doesn't end within the limit, the case fails.
 func (w *Watch) Ended(limit time.Duration) {
 	deadline := time.Now().Add(limit)
 	for {
@@ -80,7 +80,8 @@ func (w *Watch) Ended(limit time.Duration) {
 	}
 }
 
-// wait returns an event, or nil if none comes in time, and whether the watch goes on.
+// wait returns the next event, or nil if none comes within the limit. The second result is false if the watch has
+// ended.
 func (w *Watch) wait(limit time.Duration) (Object, bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
