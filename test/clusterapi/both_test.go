@@ -55,7 +55,8 @@ func theirs(t *testing.T) *capicatalog.Catalog {
 	return c
 }
 
-// TestCatalogs compares the hooks: their names, their paths, their kinds, and whether they are singletons or deprecated.
+// TestCatalogs compares the hooks of both catalogs: their names, paths and kinds, and whether they are singletons or
+// deprecated.
 func TestCatalogs(t *testing.T) {
 	t.Parallel()
 	type hook struct {
@@ -74,8 +75,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestFields fills each type of Cluster API with values, and checks that nothing is lost on the way through the type of
-// the same hook that is ours.
+// TestFields fills each type of Cluster API with values, and decodes its JSON into miniapi's type of the same hook.
+// Encoded again, no value is missing.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	their, our := theirs(t), ours(t)
@@ -121,10 +122,10 @@ func marshal(t *testing.T, value any) []byte {
 	return data
 }
 
-// maxDepth ends types that have themselves as fields, such as schemas.
+// maxDepth limits the depth, because some types, such as schemas, contain themselves.
 const maxDepth = 6
 
-// fill sets all fields that it can to values that aren't zero.
+// fill sets all fields to values that aren't zero, as far as it can.
 func fill(v reflect.Value, depth int) {
 	if depth > maxDepth {
 		return
@@ -173,7 +174,8 @@ func fill(v reflect.Value, depth int) {
 
 const blocks = 30
 
-// TestOurCallerTheirExtension builds an extension with Cluster API's server, and discovers and calls it with our client.
+// TestOurCallerTheirExtension builds an extension with Cluster API's server, and discovers and calls it with miniapi's
+// client.
 func TestOurCallerTheirExtension(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -274,7 +276,8 @@ func TestOurCallerTheirExtension(t *testing.T) {
 	}
 }
 
-// TestTheirCallerOurExtension builds an extension with our package, and discovers and calls it with Cluster API's client.
+// TestTheirCallerOurExtension builds an extension with miniapi's package, and discovers and calls it with Cluster API's
+// client.
 func TestTheirCallerOurExtension(t *testing.T) {
 	t.Parallel()
 	e, err := extension.New(extension.Options{Catalog: ours(t)},
@@ -348,7 +351,7 @@ func TestTheirCallerOurExtension(t *testing.T) {
 	}
 }
 
-// await calls try until it returns nil. Cluster API's server doesn't say when it listens.
+// await repeats try until it returns nil, because Cluster API's server gives no signal when it listens.
 func await(t *testing.T, try func() error) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -368,13 +371,13 @@ func await(t *testing.T, try func() error) {
 	}
 }
 
-// files are a serving certificate for 127.0.0.1 in a folder.
+// files has the paths of a serving certificate for 127.0.0.1 and its key.
 type files struct {
 	dir string
 	pem []byte
 }
 
-// serving writes the certificate of net/http/httptest, which is for 127.0.0.1, to files.
+// serving writes the certificate of net/http/httptest, which is valid for 127.0.0.1, and its key to files.
 func serving(t *testing.T) files {
 	t.Helper()
 	server := httptest.NewTLSServer(http.NotFoundHandler())

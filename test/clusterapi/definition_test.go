@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	capiv1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1" //nolint:staticcheck // the deprecated version is served, and compared
+	// The deprecated version is still served, so it is compared, too.
+	capiv1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1" //nolint:staticcheck
 	capiruntime "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	"sigs.k8s.io/yaml"
@@ -21,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
 )
 
-// crd has the parts of a definition that clients see.
+// crd has the parts of a custom resource definition that matter to clients.
 type crd struct {
 	Spec struct {
 		Scope    string         `json:"scope"`
@@ -38,14 +39,16 @@ type crd struct {
 	} `json:"spec"`
 }
 
-// column is a column of a table. The order of Discovered and Paused differs.
+// column is a printed column. The comparison ignores the order of the columns, because Discovered and Paused are in
+// another order.
 type column struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	JSONPath string `json:"jsonPath"`
 }
 
-// seen is what clients see of a version: whether it is served, its columns, and its fields with their types.
+// seen returns the properties of each version that matter to clients: whether it is served, its columns, and its fields
+// with their types.
 func (c crd) seen() map[string]any {
 	all := map[string]any{"scope": c.Spec.Scope, "names": c.Spec.Names}
 	for _, v := range c.Spec.Versions {
@@ -59,7 +62,7 @@ func (c crd) seen() map[string]any {
 	return all
 }
 
-// collect adds the fields below a path, with type, format and allowed values.
+// collect adds the fields below a path, with their type, format and allowed values.
 func collect(fields map[string]string, path string, schema map[string]any) {
 	fields[path] = fmt.Sprint(schema["type"], " ", schema["format"], " ", schema["enum"])
 	properties, _ := schema["properties"].(map[string]any)
@@ -93,7 +96,7 @@ func TestDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := want.seen()
-	// Without an enum, Cluster API takes any operator of a selector, and refuses it by a webhook.
+	// In Cluster API's definition, the operator of a selector has no enum: a webhook refuses unknown operators.
 	for _, version := range []string{"v1alpha1", "v1beta2"} {
 		wanted[version].(map[string]any)["fields"].(map[string]string)[".spec.namespaceSelector.matchExpressions[].operator"] = "string <nil> [In NotIn Exists DoesNotExist]"
 	}
@@ -102,7 +105,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestConversion compares the conversions of ExtensionConfigs with all fields, and of empty ones.
+// TestConversion compares the conversions of ExtensionConfigs, with all fields set and with none.
 func TestConversion(t *testing.T) {
 	t.Parallel()
 	for _, filled := range []bool{true, false} {

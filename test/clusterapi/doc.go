@@ -1,6 +1,6 @@
-// Package miniapi proves that pkg/runtimehooks of miniapi and Cluster API's own code understand each other.
+// Package miniapi has tests that miniapi's pkg/runtimehooks and Cluster API's own code can work together.
 //
-// It is a module of its own, with a go.work of its own, so that nothing of Cluster API is among the dependencies of
-// miniapi. The module's path is below that of Cluster API because its client of hooks is internal. The module is never
+// The package is a module of its own, with a go.work of its own, so that miniapi doesn't depend on Cluster API. The
+// path of the module is below Cluster API's, because the tests need an internal package of it. The module is never
 // published.
 package miniapi

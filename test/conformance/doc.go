@@ -1,5 +1,5 @@
-// Package conformance proves that the suite of API servers can fail: behind proxies that each break one promise of a
-// good server, the case of that promise fails.
+// Package conformance tests the suite of API servers: each case must fail for a server that breaks the promise of the
+// case. For that, proxies in front of a good server each break one promise.
 //
 // The package can't be imported. The suite itself is in pkg/conformance.
 package conformance

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A server that breaks a promise fails the case of this promise. A good server behind the same proxy passes it.
+// If a server breaks a promise, the case of that promise fails. If the same proxy doesn't break it, the case passes.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	good := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy")).Config()
@@ -55,7 +55,7 @@ func TestMutations(t *testing.T) {
 }
 
 var mutations = []mutation{
-	// What webhooks are sent.
+	// Mutations of the reviews that webhooks get.
 	{name: "sends another content type", caughtBy: "review.envelope", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Set("Content-Type", "text/plain")
@@ -110,7 +110,7 @@ var mutations = []mutation{
 	{name: "calls dry runs of patches persistent", caughtBy: "every.core.v1.secrets", request: query(http.MethodPatch, dropped("dryRun"))},
 	{name: "calls evictions pods", caughtBy: "every.core.v1.pods.eviction", review: onReviews(func(r object) { at(r, "kind")["kind"] = "Pod" })},
 
-	// Versions of reviews.
+	// Mutations of the versions of reviews.
 	{name: "sends v1beta1", caughtBy: "version.v1", review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
 	{name: "sends v1 always", caughtBy: "version.v1beta1", request: field("admissionReviewVersions", []any{"v1"})},
 	{name: "prefers the last version", caughtBy: "version.firstWins", request: onWebhooks(func(w object) {
@@ -124,7 +124,7 @@ var mutations = []mutation{
 	})},
 	{name: "accepts versions that it doesn't know", caughtBy: "version.noneSupported", request: field("admissionReviewVersions", []any{"v1"})},
 
-	// Responses.
+	// Mutations of the responses of webhooks.
 	{name: "calls twice", caughtBy: "response.allowed", review: func(next http.Handler) http.Handler {
 		return onResponses(func(object, object) {})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body := readAll(r.Body)
@@ -173,7 +173,7 @@ var mutations = []mutation{
 		return warnings
 	})},
 
-	// Failures and timeouts.
+	// Mutations of failures and timeouts.
 	{name: "ignores errors of calls", caughtBy: "failure.fail.code500", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "ignores answers that are no JSON", caughtBy: "failure.fail.noJSON", request: ifIs("failurePolicy", "Fail", "Ignore")},
 	{name: "ignores webhooks that can't be reached", caughtBy: "failure.fail.refused", request: ifIs("failurePolicy", "Fail", "Ignore")},
@@ -187,7 +187,7 @@ var mutations = []mutation{
 	}},
 	{name: "gives up early", caughtBy: "timeout.slowIsFine", request: field("timeoutSeconds", 1)},
 
-	// Configurations.
+	// Mutations of webhook configurations.
 	{name: "defaults failurePolicy to Ignore", caughtBy: "configuration.default.failurePolicy", request: defaulted("failurePolicy", "Ignore")},
 	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
 	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
@@ -228,7 +228,7 @@ var mutations = []mutation{
 	{name: "ignores missing services", caughtBy: "service.fail.missing", request: field("failurePolicy", "Ignore")},
 	{name: "refuses for missing services", caughtBy: "service.ignore.missing", request: field("failurePolicy", "Fail")},
 
-	// Matching.
+	// Mutations of the matching of requests.
 	{name: "ignores namespace selectors", caughtBy: "match.namespaceSelector.matches", request: onWebhooks(func(w object) { delete(at(w, "namespaceSelector"), "matchExpressions") })},
 	{name: "ignores object selectors", caughtBy: "match.objectSelector.createOther", request: unsupported("objectSelector")},
 	{name: "selects by the new object alone", caughtBy: "match.objectSelector.updateOld", review: swallow(func(r object) bool { return at(r, "object", "metadata", "labels")["opt"] == nil })},
@@ -265,7 +265,7 @@ var mutations = []mutation{
 	{name: "reviews one object of a collection", caughtBy: "deletecollection.each", review: swallow(func(r object) bool { return at(r, "oldObject", "metadata")["name"] == "b" })},
 	{name: "deletes collections without their selectors", caughtBy: "deletecollection.selected", request: query(http.MethodDelete, func(v url.Values) { v.Del("labelSelector") })},
 
-	// Policies.
+	// Mutations of policies.
 	{name: "warns instead of denying", caughtBy: "policy.denies", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Warn"} })},
 	{name: "denies instead of warning", caughtBy: "policy.action.warn", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
 	{name: "ignores match conditions of policies", caughtBy: "policy.matchConditions", request: onSpecs("validatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
@@ -278,13 +278,13 @@ var mutations = []mutation{
 	{name: "doesn't reinvoke mutating policies", caughtBy: "mutatingPolicy.reinvocation.IfNeeded", request: onSpecs("mutatingadmissionpolicies", func(s object) { s["reinvocationPolicy"] = "Never" })},
 	{name: "ignores match conditions of mutating policies", caughtBy: "mutatingPolicy.matchConditions", request: onSpecs("mutatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
 
-	// Conversions.
+	// Mutations of conversions.
 	{name: "accepts conversions with another uid", caughtBy: "conversion.uid", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
 	{name: "swallows failed conversions", caughtBy: "conversion.fails", review: onResponses(func(request, response object) {
 		response["result"], response["convertedObjects"] = object{"status": "Success"}, request["objects"]
 	})},
 
-	// What clients rely on beside admission.
+	// Mutations of the API besides admission.
 	{name: "persists dry runs of creates", caughtBy: "dryRun.persistsNothing.create", request: query(http.MethodPost, dropped("dryRun"))},
 	{name: "persists dry runs of deletes", caughtBy: "dryRun.persistsNothing.delete", request: query(http.MethodDelete, dropped("dryRun"))},
 	{name: "persists dry runs of patches", caughtBy: "dryRun.persistsNothing.patch", request: query(http.MethodPatch, dropped("dryRun"))},
@@ -359,7 +359,7 @@ var mutations = []mutation{
 
 func dropped(name string) func(url.Values) { return func(v url.Values) { v.Del(name) } }
 
-// onValidations drops a field of validations.
+// onValidations returns a mutation that removes a field of policies' validations.
 func onValidations(name string) func(*http.Request) {
 	return onSpecs("validatingadmissionpolicies", func(s object) {
 		validations, _ := s["validations"].([]any)

@@ -18,18 +18,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// mutation breaks one promise. Any of its parts may be nil.
+// mutation changes requests, responses or reviews so that a promise is broken. Each of its functions may be nil.
 type mutation struct {
-	// name says how the server is wrong, and caughtBy is the case that must fail.
+	// name says what the server does wrong. caughtBy is the identifier of the case that must fail.
 	name, caughtBy string
-	// request changes a request before the server gets it, and response an answer before the client gets it.
+	// request changes a client's request to the server. response changes the server's response to the client.
 	request  func(*http.Request)
 	response func(*http.Response)
-	// review is between the server and the suite's webhooks.
+	// review wraps the handler of the suite's webhooks, which the server calls.
 	review func(http.Handler) http.Handler
 }
 
-// target returns a server with the mutation in front of a good one.
+// target returns the options of a suite for a server with the mutation: a proxy in front of the good server.
 func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
 	t.Helper()
 	transport, err := rest.TransportFor(good)
@@ -64,7 +64,7 @@ func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
 			broken := m.review(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, trial.ReadyPath) {
-					next.ServeHTTP(w, r) // the frame's own
+					next.ServeHTTP(w, r) // these calls show whether a configuration is in effect, and must work
 					return
 				}
 				broken.ServeHTTP(w, r)
@@ -76,7 +76,7 @@ func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
 
 type object = map[string]any
 
-// at returns the object at a path, or an empty one.
+// at returns the object at a path. If there is none, it returns an empty one.
 func at(o object, path ...string) object {
 	for _, field := range path {
 		o, _ = o[field].(object)
@@ -87,14 +87,14 @@ func at(o object, path ...string) object {
 	return o
 }
 
-// edited returns a JSON text with a change. A text that is no object stays.
+// edited returns JSON with a changed object. A text that isn't a JSON object stays unchanged.
 func edited(text []byte, change func(object)) []byte {
 	o := object{}
 	if json.Unmarshal(text, &o) != nil {
 		return text
 	}
 	change(o)
-	text, _ = json.Marshal(o) // o was decoded from JSON
+	text, _ = json.Marshal(o) // o was decoded from JSON, so it can be encoded
 	return text
 }
 
@@ -108,7 +108,7 @@ func editBody(r *http.Request, change func(object)) {
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// onBodies changes the objects that are sent to paths that contain a part, by verbs.
+// onBodies returns a mutation that changes the objects in requests with one of the verbs, if their path contains part.
 func onBodies(verbs, part string, change func(object)) func(*http.Request) {
 	return func(r *http.Request) {
 		if strings.Contains(verbs, r.Method) && strings.Contains(r.URL.Path, part) {
@@ -117,7 +117,8 @@ func onBodies(verbs, part string, change func(object)) func(*http.Request) {
 	}
 }
 
-// onWebhooks changes the webhooks of configurations, but for those of the suite's frame.
+// onWebhooks returns a mutation that changes the webhooks of configurations, except for those that show whether a
+// configuration is in effect.
 func onWebhooks(change func(webhook object)) func(*http.Request) {
 	return onBodies("POST", "webhookconfigurations", func(o object) {
 		webhooks, _ := o["webhooks"].([]any)
@@ -129,17 +130,17 @@ func onWebhooks(change func(webhook object)) func(*http.Request) {
 	})
 }
 
-// field sets a field of webhooks.
+// field returns a mutation that sets a field of webhooks.
 func field(name string, value any) func(*http.Request) {
 	return onWebhooks(func(w object) { w[name] = value })
 }
 
-// unsupported drops a field of webhooks.
+// unsupported returns a mutation that removes a field of webhooks.
 func unsupported(name string) func(*http.Request) {
 	return onWebhooks(func(w object) { delete(w, name) })
 }
 
-// defaulted sets a field of webhooks that leave it out.
+// defaulted returns a mutation that sets a field of webhooks if it is missing.
 func defaulted(name string, value any) func(*http.Request) {
 	return onWebhooks(func(w object) {
 		if w[name] == nil {
@@ -148,7 +149,7 @@ func defaulted(name string, value any) func(*http.Request) {
 	})
 }
 
-// ifIs replaces a value of a field of webhooks.
+// ifIs returns a mutation that replaces one value of a field of webhooks by another.
 func ifIs(name string, is, instead any) func(*http.Request) {
 	return onWebhooks(func(w object) {
 		if w[name] == is {
@@ -157,7 +158,7 @@ func ifIs(name string, is, instead any) func(*http.Request) {
 	})
 }
 
-// ruled sets a field of the rules of webhooks.
+// ruled returns a mutation that sets a field of webhooks' rules.
 func ruled(name string, value any) func(*http.Request) {
 	return onWebhooks(func(w object) {
 		rules, _ := w["rules"].([]any)
@@ -167,7 +168,8 @@ func ruled(name string, value any) func(*http.Request) {
 	})
 }
 
-// onSpecs changes the specs of objects of a resource, but for those of the suite's frame.
+// onSpecs returns a mutation that changes the specs of objects of a resource, except for those that show whether a
+// configuration is in effect.
 func onSpecs(resource string, change func(spec object)) func(*http.Request) {
 	return onBodies("POST", "/"+resource, func(o object) {
 		if name, _ := at(o, "metadata")["name"].(string); !strings.HasSuffix(name, "-ready") {
@@ -176,7 +178,7 @@ func onSpecs(resource string, change func(spec object)) func(*http.Request) {
 	})
 }
 
-// query changes the parameters of requests of a verb.
+// query returns a mutation that changes the query parameters of requests with a verb.
 func query(verb string, change func(url.Values)) func(*http.Request) {
 	return func(r *http.Request) {
 		if r.Method == verb {
@@ -187,7 +189,7 @@ func query(verb string, change func(url.Values)) func(*http.Request) {
 	}
 }
 
-// onReviews changes the request of reviews.
+// onReviews returns a mutation that changes the request in reviews.
 func onReviews(change func(request object)) func(http.Handler) http.Handler {
 	return onBodiesOfReviews(func(review object) { change(at(review, "request")) })
 }
@@ -201,12 +203,12 @@ func onBodiesOfReviews(change func(review object)) func(http.Handler) http.Handl
 	}
 }
 
-// without drops a field of the request of reviews, or makes it null.
+// without returns a mutation that removes a field of the request in reviews. If the field must exist, it becomes null.
 func without(name string) func(http.Handler) http.Handler {
 	return onReviews(func(r object) { r[name] = nil })
 }
 
-// onResponses changes the response of webhooks, given the request.
+// onResponses returns a mutation that changes the responses of webhooks. The function change also gets the request.
 func onResponses(change func(request, response object)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -221,7 +223,7 @@ func onResponses(change func(request, response object)) func(http.Handler) http.
 	}
 }
 
-// swallow answers the reviews that a predicate holds for, so the suite's webhooks aren't called.
+// swallow returns a mutation by which webhooks aren't called for the requests that holds selects.
 func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +241,7 @@ func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 	}
 }
 
-// onAnswers changes the objects in answers to a verb.
+// onAnswers returns a mutation that changes the objects in responses to requests with a verb.
 func onAnswers(verb string, change func(object)) func(*http.Response) {
 	return func(r *http.Response) {
 		if r.Request.Method != verb || r.Request.URL.Query().Get("watch") != "" || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
@@ -254,7 +256,7 @@ func setBody(r *http.Response, body []byte) {
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// onEvents passes the events of watches through a function that may drop them, by nil.
+// onEvents returns a mutation that changes the events of watches. If change returns nil, the event is dropped.
 func onEvents(change func(object) object) func(*http.Response) {
 	return func(r *http.Response) {
 		if r.Request.URL.Query().Get("watch") == "" || r.StatusCode != http.StatusOK {
@@ -283,7 +285,7 @@ func onEvents(change func(object) object) func(*http.Response) {
 	}
 }
 
-// warningHeaders replaces the Warning headers of answers.
+// warningHeaders returns a mutation that replaces the Warning headers of responses.
 func warningHeaders(change func(code int, warnings []string) []string) func(*http.Response) {
 	return func(r *http.Response) {
 		warnings := r.Header.Values("Warning")
@@ -294,11 +296,11 @@ func warningHeaders(change func(code int, warnings []string) []string) func(*htt
 	}
 }
 
-// readAll returns a whole body. If the other side has broken off, the proxy breaks off its own answer, too.
+// readAll reads a body to its end. If the other side breaks the body off, the proxy breaks its own response off, too.
 func readAll(from io.Reader) []byte {
 	body, err := io.ReadAll(from)
 	if err != nil {
-		panic(http.ErrAbortHandler) // net/http breaks the answer off
+		panic(http.ErrAbortHandler) // net/http breaks the response off at this panic
 	}
 	return body
 }
@@ -311,7 +313,8 @@ func withBody(r *http.Request, body []byte) *http.Request {
 	return clone
 }
 
-// fixKind makes each answer an AdmissionReview.
+// fixKind returns a handler that sets apiVersion and kind in each response of a webhook, so that it is a valid
+// AdmissionReview.
 func fixKind(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
