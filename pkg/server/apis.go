@@ -182,7 +182,8 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err != nil {
 		return err
 	}
-	groups := discovery.NewGroups(definitions, c.apis.list, discovery.BuiltIn(builtin.Table(), built), discovery.Hooks{
+	builtIn := discovery.BuiltIn(builtin.Table(), built, c.options.apis.ResourceEnabled(customresources.Definitions))
+	groups := discovery.NewGroups(definitions, c.apis.list, builtIn, discovery.Hooks{
 		ResourcesChanged: c.clients.resourcesChanged,
 		Observe:          resources.Observe,
 	})

@@ -2,11 +2,13 @@ package server
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/flag"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 )
 
@@ -33,11 +35,19 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addMiscFlags(fss.FlagSet("misc"))
 	// kube-apiserver's help says that 0 means that nothing is served, but this server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
+	gates := fss.FlagSet("generic").Lookup("feature-gates")
+	gates.Usage = ownDefaultOfGate(gates.Usage, admission.ExcludeReviewsGate)
 	if !o.TransientKeys {
 		fss.FlagSet("secure serving").Lookup("cert-dir").Usage = "The folder where the server's authority, its serving certificate and the key of service account tokens are kept, across restarts. Several servers of one etcd can share it. By default, pki in --data-dir."
 	}
 	mustName(fss.FlagSet("etcd"), "etcd-servers", "an etcd server, for example http://127.0.0.1:2379")
 	mustName(fss.FlagSet(OwnFlags), "data-dir", "a folder: leave the flag out, and the data is gone at exit")
+}
+
+// ownDefaultOfGate changes the default of a feature gate in the help of --feature-gates to false. The library reads the
+// default from the gate, which is on. But the gate has an effect only if the user sets it.
+func ownDefaultOfGate(usage, gate string) string {
+	return regexp.MustCompile(`(`+gate+`=true\|false \([^)]*default=)true`).ReplaceAllString(usage, "${1}false")
 }
 
 // mustName makes a flag refuse an empty value, such as that of an unset variable in a script: without a data folder,

@@ -10,8 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/cli/flag"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
@@ -198,6 +201,9 @@ func TestRuntimeConfig(t *testing.T) {
 		{"the first alpha versions", "they had their successors before their ends were marked", map[string]string{"api/all": "true"}, gvr("rbac.authorization.k8s.io", "v1alpha1", "roles"), false},
 		{"the first alpha versions, asked for", "they are legacy", map[string]string{"api/legacy": "true"}, gvr("node.k8s.io", "v1alpha1", "runtimeclasses"), true},
 		{"off", "what is served can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
+		{"definitions", "their group has a scheme of its own", map[string]string{"apiextensions.k8s.io/v1": "false"}, customresources.Definitions, false},
+		{"all but one version, and definitions", "api/all comes before single versions", map[string]string{"api/all": "false", "/v1": "true", "apiextensions.k8s.io/v1": "true"}, customresources.Definitions, true},
+		{"all but one version", "the version of definitions is one of all", map[string]string{"api/all": "false", "/v1": "true"}, customresources.Definitions, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -213,6 +219,19 @@ func TestRuntimeConfig(t *testing.T) {
 				t.Errorf("%s: %s served: got %t, want %t", test.reason, test.gvr, got, test.want)
 			}
 		})
+	}
+}
+
+// The help of --feature-gates shows the defaults of this server where they differ from kube-apiserver's.
+func TestHelpOfFeatureGates(t *testing.T) {
+	t.Parallel()
+	var sections flag.NamedFlagSets
+	NewOptions().AddFlags(&sections)
+	usage := sections.FlagSet("generic").Lookup("feature-gates").Usage
+	for _, gate := range []string{"AllowUnsafeMalformedObjectDeletion", admission.ExcludeReviewsGate} {
+		if want := gate + "=true|false (BETA - default=false)"; !strings.Contains(usage, want) {
+			t.Errorf("the gate is off by default, but the help doesn't have %q:\n%s", want, usage)
+		}
 	}
 }
 

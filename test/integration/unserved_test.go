@@ -17,6 +17,7 @@ func TestUnservedGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ gv, reason string }{
 		{"admissionregistration.k8s.io/v1", "there are no webhooks and policies then"},
+		{"apiextensions.k8s.io/v1", "there are no custom resources then"},
 		{"discovery.k8s.io/v1", "services have no slices then"},
 		{"flowcontrol.apiserver.k8s.io/v1", "there are no default flow schemas then"},
 		{"networking.k8s.io/v1", "there are no default ingress classes, and no ranges of services' addresses, then"},

@@ -64,6 +64,10 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	apis := o.Table.DefaultAPIs()
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, o.Table.Scheme())
+	if err == nil {
+		// The group of custom resource definitions isn't in the table: it has a scheme of its own.
+		apis, err = resourceconfig.MergeAPIResourceConfigs(apis, ofGroup(config, apiextensionsv1.GroupName), crdserver.Scheme)
+	}
 	if err == nil && o.ForwardCompatible {
 		apis, err = resourceconfig.EmulationForwardCompatibleResourceConfig(apis, config, o.Table.Scheme())
 	}
@@ -103,6 +107,17 @@ func (o Config) checkResources() error {
 	}
 	slices.Sort(unknown)
 	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
+}
+
+// ofGroup returns the entries of --runtime-config for the versions and resources of a group.
+func ofGroup(config flag.ConfigurationMap, group string) flag.ConfigurationMap {
+	own := flag.ConfigurationMap{}
+	for key, value := range config {
+		if strings.HasPrefix(key, group+"/") {
+			own[key] = value
+		}
+	}
+	return own
 }
 
 // explicit tells whether --runtime-config sets one of the keys.

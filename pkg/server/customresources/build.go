@@ -66,8 +66,8 @@ func (r *Resources) Build(c Config) error {
 		return err
 	}
 	r.server, r.member, r.statusManager = server, c.Member, c.StatusManager
-	r.informers = newInformers(client, c.Member, r.decoding)
 	stored := storageOf(group)
+	r.informers = newInformers(stored != nil, client, c.Member, r.decoding)
 	if c.Member != nil && stored != nil {
 		r.preparer = func() (*preparer, error) { return newPreparer(stored, r.feed()) }
 	}
@@ -105,20 +105,22 @@ func (r *Resources) storesOf(c Config, g *genericapiserver.RecommendedConfig) ge
 // definitionGroup installs the API group of definitions, unless --runtime-config turns the group off.
 func definitionGroup(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig) (*genericapiserver.APIGroupInfo, error) {
 	group := genericapiserver.NewDefaultAPIGroupInfo(apiextensionsv1.GroupName, crdserver.Scheme, metav1.ParameterCodec, crdserver.Codecs)
-	if config.MergedResourceConfig.ResourceEnabled(definitionsResource) {
+	if config.MergedResourceConfig.ResourceEnabled(Definitions) {
 		definitions, err := customresourcedefinition.NewREST(crdserver.Scheme, config.RESTOptionsGetter)
 		if err != nil {
 			return nil, err
 		}
 		group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-			definitionsResource.Resource:             definitions,
-			definitionsResource.Resource + "/status": customresourcedefinition.NewStatusREST(crdserver.Scheme, definitions),
+			Definitions.Resource:             definitions,
+			Definitions.Resource + "/status": customresourcedefinition.NewStatusREST(crdserver.Scheme, definitions),
 		}
 	}
 	return &group, server.InstallAPIGroup(&group)
 }
 
-var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+// Definitions is the resource of CustomResourceDefinitions, in the version that is served. --runtime-config can turn it
+// off. Then there are no custom resources.
+var Definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 // HideGroup removes the discovery document of the definitions' group from the library's server. The document would be
 // the answer for all versions of the group, but definitions may add versions to the group.

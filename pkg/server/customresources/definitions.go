@@ -24,8 +24,8 @@ type definitionStorage struct {
 // storageOf returns the storage of the group of definitions. It returns nil if the group isn't served.
 func storageOf(group *genericapiserver.APIGroupInfo) *definitionStorage {
 	stored := group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version]
-	definitions, served := stored[definitionsResource.Resource].(rest.Creater)
-	status, withStatus := stored[definitionsResource.Resource+"/status"].(rest.Updater)
+	definitions, served := stored[Definitions.Resource].(rest.Creater)
+	status, withStatus := stored[Definitions.Resource+"/status"].(rest.Updater)
 	if !served || !withStatus {
 		return nil
 	}

@@ -22,17 +22,21 @@ import (
 // apiextensions-apiserver has the same interval.
 const resync = 5 * time.Minute
 
-// newInformers returns a factory with the informer of definitions. With an embedded etcd, the informer takes its events
+// newInformers returns a factory with the informer of definitions. If --runtime-config turns the API of definitions off,
+// served is false and the informer is empty. With an embedded etcd, the informer takes its events
 // directly from etcd, by the feed that the function decoding returns. The handlers of the informer are called one after
 // the other, in the order in which they were added.
-func newInformers(client crdclient.Interface, member *storage.Member, decoding func(*storage.Feed) *storage.Feed) crdinformers.SharedInformerFactory {
+func newInformers(served bool, client crdclient.Interface, member *storage.Member, decoding func(*storage.Feed) *storage.Feed) crdinformers.SharedInformerFactory {
 	factory := crdinformers.NewSharedInformerFactory(client, resync)
 	ofClient := crdinformers.NewSharedInformerFactory(client, resync).Apiextensions().V1().CustomResourceDefinitions()
 	factory.InformerFor(&apiextensionsv1.CustomResourceDefinition{}, func(crdclient.Interface, time.Duration) cache.SharedIndexInformer {
-		if member == nil {
+		switch {
+		case !served:
+			return informer.Empty(&apiextensionsv1.CustomResourceDefinition{})
+		case member == nil:
 			return &inOrder{SharedIndexInformer: ofClient.Informer()}
 		}
-		resource := definitionsResource.GroupResource()
+		resource := Definitions.GroupResource()
 		return informer.New(resource, func() *storage.Feed { return decoding(member.Feed(resource)) })
 	})
 	return factory

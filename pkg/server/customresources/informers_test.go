@@ -20,7 +20,7 @@ import (
 func TestHandlersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	client := crdfake.NewClientset()
-	definitions := newInformers(client, nil, nil).Apiextensions().V1().CustomResourceDefinitions().Informer()
+	definitions := newInformers(true, client, nil, nil).Apiextensions().V1().CustomResourceDefinitions().Informer()
 	called := condition.New([]string{})
 	const handlers = 5
 	for n := range handlers {

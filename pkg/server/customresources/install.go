@@ -107,7 +107,7 @@ func (r *Resources) prepareAll(ctx context.Context, i Installation) ([]*prepared
 	return all, group.Wait()
 }
 
-func (r *Resources) feed() *storage.Feed { return r.member.Feed(definitionsResource.GroupResource()) }
+func (r *Resources) feed() *storage.Feed { return r.member.Feed(Definitions.GroupResource()) }
 
 // installed has the definitions that Install has stored, in the form that informers have. The zero value is ready for
 // use.

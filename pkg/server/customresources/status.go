@@ -102,7 +102,7 @@ func (c *statusClient) update(ctx context.Context, crd *apiextensionsv1.CustomRe
 	}
 	answer, ok := stored.(*apiextensions.CustomResourceDefinition)
 	if !ok {
-		return nil, apierrors.NewNotFound(definitionsResource.GroupResource(), crd.Name)
+		return nil, apierrors.NewNotFound(Definitions.GroupResource(), crd.Name)
 	}
 	result := &apiextensionsv1.CustomResourceDefinition{}
 	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(specless(answer), result, nil); err != nil {
@@ -165,7 +165,7 @@ func (c *statusClient) validating(admitting admission.Interface, options *metav1
 func attributes(ctx context.Context, updated, live runtime.Object, name string, options *metav1.UpdateOptions) admission.Attributes {
 	writer, _ := request.UserFrom(ctx)
 	options.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("UpdateOptions"))
-	return admission.NewAttributesRecord(updated, live, definitionKind, "", name, definitionsResource, "status", admission.Update, options, false, writer)
+	return admission.NewAttributesRecord(updated, live, definitionKind, "", name, Definitions, "status", admission.Update, options, false, writer)
 }
 
 // asServer returns the context of a write of a definition's status by the server itself.
@@ -173,7 +173,7 @@ func asServer(ctx context.Context, name string) context.Context {
 	ctx = request.WithNamespace(ctx, "")
 	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})
 	return request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: "update", APIGroup: definitionsResource.Group, APIVersion: definitionsResource.Version,
-		Resource: definitionsResource.Resource, Subresource: "status", Name: name,
+		IsResourceRequest: true, Verb: "update", APIGroup: Definitions.Group, APIVersion: Definitions.Version,
+		Resource: Definitions.Resource, Subresource: "status", Name: name,
 	})
 }

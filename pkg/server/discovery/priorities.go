@@ -16,9 +16,13 @@ const definitionsPriority = 16700
 // version before that three times, and so on.
 const versionPriority = 15
 
-// BuiltIn returns the APIServices of the served groups of a table, and of the API of definitions.
-func BuiltIn(table *registry.Table, served []registry.APIGroup) []*apiregistrationv1.APIService {
-	groups := [][]schema.GroupVersion{{apiextensionsv1.SchemeGroupVersion}}
+// BuiltIn returns the APIServices of the served groups of a table. If definitions is true, the server also serves the
+// API of custom resource definitions, and the result has its APIService.
+func BuiltIn(table *registry.Table, served []registry.APIGroup, definitions bool) []*apiregistrationv1.APIService {
+	var groups [][]schema.GroupVersion
+	if definitions {
+		groups = append(groups, []schema.GroupVersion{apiextensionsv1.SchemeGroupVersion})
+	}
 	for _, group := range served {
 		groups = append(groups, group.Versions)
 	}
