@@ -21,11 +21,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// discoverable is an API server that answers /apis in aggregated form, and records the requests for /apis. The
-// documents of its group versions are empty.
+// discoverable is an API server that answers /apis in the form of aggregated discovery, and records the requests for
+// /apis. The documents of its group versions are empty.
 type discoverable struct {
 	aggregated.ResourceManager
-	// answers is called before a response to /apis. It reports whether the server responds.
+	// answers is called before a response to /apis. If it returns false, the server doesn't respond.
 	answers func(context.Context) bool
 	// broken makes the server respond with an empty list.
 	broken atomic.Bool
@@ -77,7 +77,7 @@ func (d *discoverable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// aggregatedVersions returns the versions of a group in aggregated discovery.
+// aggregatedVersions returns the versions of a group in the server's aggregated discovery.
 func aggregatedVersions(ctx context.Context, srv *miniapitest.Server, group string) ([]apidiscoveryv2.APIVersionDiscovery, error) {
 	document, err := srv.Client().Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", discovery.AcceptV2).DoRaw(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func aggregatedVersions(ctx context.Context, srv *miniapitest.Server, group stri
 	return nil, nil
 }
 
-// expectVersions waits until aggregated discovery has these versions of tools.example.com.
+// expectVersions waits until aggregated discovery has the wanted versions of tools.example.com.
 func expectVersions(t *testing.T, srv *miniapitest.Server, reason string, want ...apidiscoveryv2.APIVersionDiscovery) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -107,12 +107,12 @@ func expectVersions(t *testing.T, srv *miniapitest.Server, reason string, want .
 	})
 }
 
-// stale returns a version whose server hasn't listed its resources.
+// stale returns a version as it is listed before its server has answered.
 func stale(version string) apidiscoveryv2.APIVersionDiscovery {
 	return apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
 }
 
-// register creates APIServices for versions of tools.example.com on a service.
+// register creates APIServices for versions of tools.example.com. The APIServices name a service.
 func register(t *testing.T, srv *miniapitest.Server, service string, versions ...string) {
 	t.Helper()
 	for i, version := range versions {
@@ -124,7 +124,8 @@ func register(t *testing.T, srv *miniapitest.Server, service string, versions ..
 	}
 }
 
-// The server asks another server for its discovery as an administrator, and serves every detail of the response.
+// The server requests the discovery of another server with the permissions of an administrator, and serves every detail
+// of the response.
 func TestAggregatedDiscoveryOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	server := tools("v2", "v1", "v1beta1")
@@ -140,7 +141,8 @@ func TestAggregatedDiscoveryOfAnotherServer(t *testing.T) {
 	}
 }
 
-// The server asks another server with an ETag, so that it needn't repeat an unchanged response.
+// The server's request for another server's discovery has the ETag of the last response, so that an unchanged response
+// isn't sent again.
 func TestUnchangedDiscoveryOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	server := tools("v1")
@@ -157,7 +159,7 @@ func TestUnchangedDiscoveryOfAnotherServer(t *testing.T) {
 	}
 }
 
-// A group version whose server hasn't answered yet is listed as stale, in all forms of discovery.
+// A group version whose server hasn't answered yet is listed as stale, in discovery of every form.
 func TestDiscoveryOfSilentServer(t *testing.T) {
 	t.Parallel()
 	server, answer := tools("v1"), make(chan struct{})
@@ -191,7 +193,7 @@ func TestDiscoveryOfSilentServer(t *testing.T) {
 	}
 }
 
-// The group versions of a server that becomes unavailable are stale until the server is available again.
+// If a server becomes unavailable, its group versions are listed as stale until it is available again.
 func TestDiscoveryOfServerThatFails(t *testing.T) {
 	t.Parallel()
 	server := tools("v1")
@@ -199,7 +201,8 @@ func TestDiscoveryOfServerThatFails(t *testing.T) {
 	register(t, srv, "tools", "v1")
 	expectVersions(t, srv, "the server has answered", hammersIn("v1"))
 	server.broken.Store(true)
-	forgotten := []byte(`{"status": {"conditions": null}}`) // so that the server is checked at once
+	// A status without the condition makes this server check the other one at once.
+	forgotten := []byte(`{"status": {"conditions": null}}`)
 	must(clusterResources(srv, apiRegistration, "apiservices").Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 	becomes(t, srv, "Available False FailedDiscoveryCheck")
 	expectVersions(t, srv, "the server has failed", stale("v1"))
@@ -208,7 +211,7 @@ func TestDiscoveryOfServerThatFails(t *testing.T) {
 	expectVersions(t, srv, "the server is back", hammersIn("v1"))
 }
 
-// A version that an APIService names and its server no longer has is listed without resources.
+// If an APIService names a version that its server doesn't have any more, the version is listed without resources.
 func TestDiscoveryOfMissingVersion(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools("v2"), "tools.default.svc")))

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// unending is an extension whose response to a request for hammers begins with begin and never ends.
+// unending returns an API server. Its response to a request for hammers begins with a call of begin, and never ends.
 func unending(begin func(http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !strings.HasSuffix(req.URL.Path, "/hammers") {
@@ -29,7 +29,7 @@ func unending(begin func(http.ResponseWriter)) http.Handler {
 	})
 }
 
-// The timeout that a client sends ends a request to another server with the usual error.
+// The timeout in a client's request ends a request to another server, with the same error as other requests.
 func TestTimeoutOfAggregatedRequest(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, unending(func(http.ResponseWriter) {}), "tools.default.svc")
@@ -49,7 +49,7 @@ func TestTimeoutOfAggregatedRequest(t *testing.T) {
 	}
 }
 
-// A watch of another server's resources ends at once when the server stops, like any watch.
+// When the server stops, a watch of another server's resources ends at once, like every watch.
 func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, unending(func(w http.ResponseWriter) {
@@ -57,7 +57,8 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour // so that this period doesn't end the watch
+		// With this period, only the behaviour under test ends the watch.
+		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 	watch := must(resources(srv, "tools.example.com/v1", "hammers").Watch(t.Context(), metav1.ListOptions{}))(t)
@@ -68,8 +69,8 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	}
 }
 
-// A webhook may be an aggregated API: its service is then this server's own. A caBundle or a kubeconfig for the webhook
-// does no harm.
+// A webhook can be an aggregated API. Its service is then the service of this server itself. A caBundle or a kubeconfig
+// for the webhook has no effect.
 func TestAggregatedWebhook(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"
@@ -109,8 +110,8 @@ func TestAggregatedWebhook(t *testing.T) {
 	}
 }
 
-// After a restart, other servers get the new certificate before any request, even if one of them is the webhook that
-// must admit the write of that certificate.
+// After a restore, other servers learn of the new certificate before they get a request with it. That is so even if one
+// of them is a webhook for the write by which they learn of it.
 func TestAggregatedWebhookAfterRestart(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The status of an APIService is correct after any write by a client.
+// After any write of an APIService by a client, the server corrects the status.
 func TestStatusOfAPIService(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, &extension{}, "tools.default.svc")))
@@ -51,7 +51,7 @@ func TestStatusOfAPIService(t *testing.T) {
 	}
 }
 
-// The status of an APIService changes at once when its Service is deleted or created.
+// When the Service of an APIService is deleted or created, the status of the APIService changes at once.
 func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, &extension{}, "tools.default.svc")
@@ -67,7 +67,7 @@ func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 		}, metav1.CreateOptions{}))(t)
 	}
-	const soon = 25 * time.Second // less than the half minute after which an available server is checked again
+	const soon = 25 * time.Second // less than 30 seconds, after which an available server is checked again in any case
 	becomes := func(want string) { t.Helper(); becomesWithin(t, soon, srv, want) }
 	create()
 	slice := must(slices.Create(t.Context(), &discoveryv1.EndpointSlice{
@@ -89,8 +89,8 @@ func TestStatusOfAPIServiceFollowsItsService(t *testing.T) {
 	becomes("Available True Passed")
 }
 
-// After a restore, an APIService has its old status. When its server is available again, the server trusts this one
-// again.
+// A restore brings back the old status of an APIService. When the other server is available again, it trusts this
+// server's certificate again.
 func TestRestoredAPIService(t *testing.T) {
 	t.Parallel()
 	tools := &extension{}
@@ -118,7 +118,7 @@ func TestRestoredAPIService(t *testing.T) {
 	trustsFrontProxy(t, srv, tools.certs)
 }
 
-// After each start, the built-in APIServices are correct.
+// After each start, the APIServices of built-in group versions are correct.
 func TestBuiltInAPIServicesAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func apiServices(srv *miniapitest.Server) []string {
 	return names
 }
 
-// Every group version in discovery has an available APIService, except that of APIServices.
+// Every group version in discovery has an available APIService, except for the group of APIServices itself.
 func TestAPIServicesOfTheServer(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -81,7 +81,8 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	expect("a new version")
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 	ok(t, definitions.Delete(t.Context(), "wheels.example.com", metav1.DeleteOptions{}))
-	eventually(t, func(context.Context) error { // a definition is removed after the response to its deletion
+	// The APIService is deleted after the response to the deletion of the definition.
+	eventually(t, func(context.Context) error {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("v2.example.com is still there")
 		}
@@ -104,7 +105,7 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	}
 }
 
-// The APIService of a definition is restored after a change. An APIService without the server's label is left alone.
+// The server restores a changed APIService of custom resources, unless the APIService lacks the server's label.
 func TestEditedAPIServices(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -143,7 +144,7 @@ func TestEditedAPIServices(t *testing.T) {
 	}
 }
 
-// Users' webhooks don't review the APIServices that the server writes.
+// The server writes its APIServices without calling webhooks of users.
 func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -156,7 +157,7 @@ func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
 	}
 }
 
-// extension is an API server for tools.example.com/v1 that records its clients.
+// extension is an API server for tools.example.com/v1 that records the users of requests.
 type extension struct {
 	mu    sync.Mutex
 	users []string
@@ -185,7 +186,7 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// toolsService returns an APIService on a service with a certificate of the tests' authority.
+// toolsService returns an APIService that names a service, with the tests' authority as caBundle.
 func toolsService(service string) *unstructured.Unstructured {
 	return object(apiRegistration, "APIService", "v1.tools.example.com", map[string]any{"spec": map[string]any{
 		"group": "tools.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
@@ -221,8 +222,8 @@ func becomesWithin(t *testing.T, limit time.Duration, srv *miniapitest.Server, w
 	})
 }
 
-// Requests for an API of another server go to that server with the client's identity. Its resources are in discovery
-// and OpenAPI.
+// The server passes requests for the API of another server to that server, with the name of the user. Discovery and
+// OpenAPI have the other server's resources.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	tools := &extension{}
@@ -271,7 +272,7 @@ func TestAggregatedAPI(t *testing.T) {
 	}
 }
 
-// trustsFrontProxy checks that the ConfigMap of trusted authorities has the certificates.
+// trustsFrontProxy checks that the ConfigMap of trusted authorities has the authorities of the certificates.
 func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x509.Certificate) {
 	t.Helper()
 	trust := must(srv.Client().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}))(t)
@@ -292,8 +293,8 @@ func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x50
 	}
 }
 
-// An APIService whose server can't be reached is unavailable, with the reason. Everything else works. The API is served
-// as soon as its server is there.
+// If an APIService's server can't be reached, the status has the reason, and all other APIs work. As soon as the server
+// can be reached, its API is served.
 func TestUnavailableAPIService(t *testing.T) {
 	t.Parallel()
 	port, listen := reserve(t)
@@ -333,7 +334,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 }
 
-// Other servers can always read which certificate to trust, whatever was written to the ConfigMap before.
+// Other servers can always read the authority of this server's certificate, whatever clients write to the ConfigMap.
 func TestFrontProxyStaysTrusted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -372,7 +373,8 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 	}
 }
 
-// The certificate's files can be replaced one after the other. Meanwhile the old certificate is used.
+// The files of the certificate can be replaced one after the other. Until both are replaced, the server uses the old
+// certificate.
 func TestFrontProxyFiles(t *testing.T) {
 	t.Parallel()
 	tools, dir := &extension{}, t.TempDir()
@@ -392,7 +394,8 @@ func TestFrontProxyFiles(t *testing.T) {
 		want    string
 	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
 		ok(t, os.WriteFile(step.path, step.content, 0o600))
-		forgotten := []byte(`{"status": {"conditions": null}}`) // so that the server is checked at once
+		// A status without the condition makes this server check the other one at once.
+		forgotten := []byte(`{"status": {"conditions": null}}`)
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 		becomes(t, srv, "Available True")
 		must(resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{}))(t)
@@ -404,7 +407,8 @@ func TestFrontProxyFiles(t *testing.T) {
 	}
 }
 
-// Requests for paths that aren't an API's don't go to another server, and aren't authorized as requests for resources.
+// A request for a path that doesn't belong to an API isn't passed to another server, and isn't authorized as a request
+// for a resource.
 func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -438,7 +442,7 @@ func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 	}
 }
 
-// A server that never answers doesn't delay a stop.
+// A request to a server that never answers doesn't delay a stop.
 func TestStopWithSilentAPIService(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -451,7 +455,7 @@ func TestStopWithSilentAPIService(t *testing.T) {
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
+		o.ServerRun.RequestTimeout = time.Hour // with this timeout, only the behaviour under test ends the request
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 	answer := make(chan error)
@@ -468,7 +472,7 @@ func TestStopWithSilentAPIService(t *testing.T) {
 	ok(t, <-stopped)
 }
 
-// Connections to other servers end with the server, whatever they wait for.
+// When the server stops, its connections to other servers end, in every state of a connection.
 func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 	t.Parallel()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -479,9 +483,10 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 		_, _ = resources(srv, "tools.example.com/v1", "hammers").List(t.Context(), metav1.ListOptions{})
 	}()
 	for _, what := range []string{"check", "request"} {
-		conn := must(listener.Accept())(t) // the connection stays silent during the TLS handshake
+		conn := must(listener.Accept())(t) // the other server never answers the TLS handshake
 		defer func() {
-			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second))) // less than the ten seconds of the client's handshake
+			// Less than ten seconds, the client's timeout for a handshake.
+			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second)))
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection of the %s is still open", what)
 			}
@@ -491,7 +496,7 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 	ok(t, srv.Stop())
 }
 
-// An upgraded connection doesn't delay a stop, whichever subresource it is for.
+// An upgraded connection, to any subresource, doesn't delay a stop.
 func TestStopWithUpgradedAPIService(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, subresource string }{
@@ -515,7 +520,7 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 				_, _ = io.Copy(conn, conn)
 			}), "tools.default.svc")
 			srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
-				o.ServerRun.RequestTimeout = time.Hour // so that this timeout doesn't end the request
+				o.ServerRun.RequestTimeout = time.Hour // with this timeout, only the behaviour under test ends the request
 			}))
 			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 			config := srv.Config()
@@ -523,7 +528,8 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 			path := config.Host + "/apis/tools.example.com/v1/namespaces/default/hammers/sledge/" + test.subresource
 			req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, path, http.NoBody))(t)
 			req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
-			response := must(must(rest.HTTPClientFor(config))(t).Do(req))(t) //nolint:bodyclose // it is, as the connection
+			// Closing the connection also closes the body.
+			response := must(must(rest.HTTPClientFor(config))(t).Do(req))(t) //nolint:bodyclose
 			conn, upgraded := response.Body.(io.ReadWriteCloser)
 			if !upgraded {
 				t.Fatalf("the answer is %s", response.Status)
@@ -541,7 +547,8 @@ func TestStopWithUpgradedAPIService(t *testing.T) {
 	}
 }
 
-// An API that definitions have too is the other server's as long as its APIService names that server.
+// If both an APIService and custom resource definitions have a group version, requests go to the APIService's server,
+// as long as the APIService exists.
 func TestAggregatedAPIOfDefinitions(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -549,7 +556,7 @@ func TestAggregatedAPIOfDefinitions(t *testing.T) {
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
-	// The documents have the group of the other tests' APIService.
+	// The test uses the group of the other tests' APIService.
 	resourcesOf := func() string {
 		t.Helper()
 		_, lists, err := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t).ServerGroupsAndResources()

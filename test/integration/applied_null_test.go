@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An applied null is stored in a field of a custom resource that is nullable. Any other field refuses it: an apply
-// clears a field by omitting it.
+// Server-side apply stores a null in a nullable field of a custom resource. In any other field, null is refused: an
+// apply removes a field by leaving it out.
 func TestAppliedNull(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/gadgets.yaml"))
@@ -22,7 +22,7 @@ func TestAppliedNull(t *testing.T) {
 		field        string
 		first        any
 		then         map[string]any
-		want         map[string]any // the field, if it exists
+		want         map[string]any // the stored field, or nil if there is none
 		refused      bool
 	}{
 		{

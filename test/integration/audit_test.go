@@ -30,7 +30,7 @@ const (
 	patchAnnotation    = "patch.webhook.admission.k8s.io/"
 )
 
-// audited starts a server with an audit log. The level of a namespace is its name.
+// audited starts a server with an audit log. The name of a namespace is the audit level of requests in it.
 func audited(t *testing.T) (*miniapitest.Server, *auditLog) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ rules:
 // auditLog is the file of a server's audit log.
 type auditLog struct{ path string }
 
-// event waits for the event of an object, which is written in parallel with the response.
+// event waits for the audit event of an object. The event may be written after the response.
 func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 	t.Helper()
 	var found *auditv1.Event
@@ -82,7 +82,7 @@ func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 	return found
 }
 
-// annotations returns the event's annotations with one of the prefixes.
+// annotations returns the annotations of an event whose keys have one of the prefixes.
 func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ...string) map[string]string {
 	t.Helper()
 	annotations := map[string]string{}
@@ -96,8 +96,9 @@ func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ..
 	return annotations
 }
 
-// Each call of a mutating webhook is recorded at the level Metadata, and its patch at the level Request. "round" is 1
-// for a repeated call, "index" the place in the chain.
+// The audit event of a request has an annotation for each call of a mutating webhook at the level Metadata, and for
+// each patch at the level Request. In the annotation, "round" is 1 for a repeated call, and "index" is the position of
+// the webhook in the order of calls.
 func TestAuditOfMutation(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -137,7 +138,7 @@ func TestAuditOfMutation(t *testing.T) {
 	}
 }
 
-// A webhook that fails and is ignored is recorded.
+// If a call of a webhook fails and its failurePolicy is Ignore, the audit event has an annotation.
 func TestAuditOfFailingOpen(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -159,8 +160,8 @@ func TestAuditOfFailingOpen(t *testing.T) {
 	}
 }
 
-// Webhooks and policies can add their own annotations, under their names. A failure of a policy with the action Audit
-// is recorded with its reason.
+// Webhooks and policies can add annotations of their own, with their names as prefix. A failed validation of a policy
+// with the action Audit has an annotation with the reason.
 func TestAuditOfDecisions(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -218,8 +219,8 @@ func TestAuditOfDecisions(t *testing.T) {
 	}
 }
 
-// A user who grants a role must have its permissions. The server's own requests for that check have their own audit
-// events.
+// A user who grants a role must have the role's permissions. The server checks that by requests, and these have audit
+// events of their own.
 func TestAuditOfGrants(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// credentials are the credentials of the requests that came.
+// credentials records the credentials in requests to a webhook.
 type credentials struct {
 	mu   sync.Mutex
 	seen []string
@@ -52,8 +52,8 @@ func (c *credentials) take() []string {
 	return seen
 }
 
-// configurationFile is a file of --admission-control-config-file, in the versions that it and the configurations in it
-// can have.
+// configurationFile is a file for --admission-control-config-file. Its placeholders are the versions of the file and of
+// the configurations in it.
 const configurationFile = `
 apiVersion: %s
 kind: AdmissionConfiguration
@@ -83,7 +83,7 @@ func write(t testing.TB, name, content string) string {
 	return path
 }
 
-// kubeconfig writes a kubeconfig with users, in the form that the plugins read.
+// kubeconfig writes a kubeconfig with users, in the form that the admission plugins for webhooks read.
 func kubeconfig(t testing.TB, current string, users map[string]*clientcmdapi.AuthInfo) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -98,8 +98,8 @@ func configFile(path string) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = path })
 }
 
-// The server shows a webhook the credentials that the kubeconfig has for its name: the DNS name of a service, with the
-// port unless it is 443, or the host and port of a URL.
+// The server sends a webhook the credentials that the kubeconfig has for the webhook's host. For a service, that is its
+// DNS name, with the port unless it is 443. For a URL, it is the host and the port.
 func TestAuthenticatingToWebhooks(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -166,8 +166,8 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 	}
 }
 
-// Each of the two plugins has its own credentials. A webhook without credentials gets those of the current context, if
-// there is one.
+// The plugins for mutating and for validating webhooks have separate kubeconfigs. A webhook without credentials of its
+// own gets those of the current context, if there is one.
 func TestAuthenticatingByPlugin(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -207,8 +207,8 @@ func TestAuthenticatingByPlugin(t *testing.T) {
 	})
 }
 
-// The configuration of a plugin may be in a second file. A server that can't read its configuration doesn't start and
-// reports the reason.
+// The configuration of a plugin may be in a separate file. If the server can't read a configuration, the start fails
+// with the reason.
 func TestAdmissionConfigurationFile(t *testing.T) {
 	t.Parallel()
 	credentialsFile := kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "default"}})

@@ -8,7 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"log" //nolint:depguard // net/http logs to it
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"math/big"
 	"net"
 	"net/http"
@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// authority is a certificate authority of the tests that the servers don't know.
+// authority is a certificate authority that the servers don't trust by default.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -50,7 +50,7 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
 }
 
-// issue makes a certificate for a server with DNS names, or for a client with that name.
+// issue makes a serving certificate with DNS names, or a client certificate with a user name.
 func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 	t.Helper()
 	template := &x509.Certificate{
@@ -66,7 +66,7 @@ func (a *authority) issue(t testing.TB, name string, dnsNames ...string) pair {
 	}
 }
 
-// serve serves a handler with a certificate for the names, on a free port, until the test ends. Clients may have
+// serve serves a handler on a free port until the test ends, with a certificate for the DNS names. It accepts client
 // certificates of any authority.
 func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string) (port int) {
 	t.Helper()
@@ -75,7 +75,7 @@ func (a *authority) serve(t testing.TB, handler http.Handler, dnsNames ...string
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// serveOn is serve with a given listener.
+// serveOn does the same as serve, with a given listener.
 func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Handler, dnsNames ...string) {
 	t.Helper()
 	serving := a.issue(t, dnsNames[0], dnsNames...)
@@ -83,7 +83,7 @@ func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Ha
 	server := &http.Server{
 		Handler:   handler,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert},
-		ErrorLog:  log.New(t.Output(), "", 0), // errors of handshakes that the client ends
+		ErrorLog:  log.New(t.Output(), "", 0), // the log has errors of handshakes that a test makes fail
 	}
 	served := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func (a *authority) serveOn(t testing.TB, listener net.Listener, handler http.Ha
 	})
 }
 
-// reserve takes a port on which no process listens until listen is called.
+// reserve reserves a port. No process listens on it until listen is called.
 func reserve(t testing.TB) (port int, listen func() net.Listener) {
 	t.Helper()
 	socket := must(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))(t)
@@ -111,5 +111,5 @@ func reserve(t testing.TB) (port int, listen func() net.Listener) {
 	}
 }
 
-// port returns a port for a service reference.
+// port returns a pointer, as service references need it.
 func port(number int) *int32 { return ptr.To(int32(number)) }

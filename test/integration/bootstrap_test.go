@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// bootstrapped are the resources of which every cluster has objects, by group and version.
+// bootstrapped are the resources of the objects that a server creates at its start, by group version.
 var bootstrapped = map[string][]string{
 	"v1":                              {"namespaces", "configmaps", "services"},
 	"rbac.authorization.k8s.io/v1":    {"clusterroles", "clusterrolebindings", "roles", "rolebindings"},
@@ -26,8 +26,8 @@ var bootstrapped = map[string][]string{
 	"networking.k8s.io/v1":            {"servicecidrs", "ipaddresses"},
 }
 
-// The objects that every cluster has are the same, whether they are created by requests, stored directly, or copied
-// from an earlier server of the process. Each server has its own uids.
+// Every server has the same objects at its start, whether it creates them by requests, stores them directly, or copies
+// them from an earlier server of the process. Only their UIDs differ.
 func TestEveryClusterHasTheSame(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.yaml")
@@ -35,10 +35,10 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 
 	first, uids := whatItHas(t, miniapitest.Start(t))
 	for name, srv := range map[string]*miniapitest.Server{
-		// With an administrator's configuration, the objects go through admission.
+		// With a configuration of admission, the objects are created by requests.
 		"by requests": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Admission.ConfigFile = none })),
 		"copied":      miniapitest.Start(t),
-		// Endpoints with this address are refused. The other objects are created and the server starts.
+		// The API refuses endpoints with this address. The server starts, and the other objects are created.
 		"one refused": miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.ServerRun.AdvertiseAddress = net.IPv4(224, 0, 0, 5) })),
 	} {
 		other, otherUIDs := whatItHas(t, srv)
@@ -53,8 +53,8 @@ func TestEveryClusterHasTheSame(t *testing.T) {
 	}
 }
 
-// whatItHas returns the server's initial objects, without values that belong to one server or one moment, and their
-// uids.
+// whatItHas returns the objects that a server has at its start, without the values that differ between servers. It also
+// returns their UIDs.
 func whatItHas(t *testing.T, srv *miniapitest.Server) (objects map[string]map[string]any, uids map[string]string) {
 	t.Helper()
 	objects, uids = map[string]map[string]any{}, map[string]string{}
@@ -75,7 +75,7 @@ func whatItHas(t *testing.T, srv *miniapitest.Server) (objects map[string]map[st
 	return objects, uids
 }
 
-// timeless removes values from an object that differ between any two servers.
+// timeless returns an object without the values that differ between any two servers.
 func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	if created := object.GetCreationTimestamp(); created.IsZero() || object.GetResourceVersion() == "" {
@@ -93,9 +93,9 @@ func timeless(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	}
 	object.SetManagedFields(managers)
 	switch object.GetName() {
-	case "extension-apiserver-authentication": // this ConfigMap contains the authorities of one server
+	case "extension-apiserver-authentication": // it has the authorities of one server
 		unstructured.RemoveNestedField(object.Object, "data")
-	case "kubernetes": // this Service contains the port of one server
+	case "kubernetes": // it has the port of one server
 		unstructured.RemoveNestedField(object.Object, "spec", "ports")
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")

@@ -18,18 +18,17 @@ import (
 	"golang.org/x/net/websocket"
 )
 
-// browser is a page in headless Chromium, driven by the DevTools protocol.
+// browser is a page in a headless Chromium. The test controls it by the DevTools protocol.
 type browser struct {
 	t    *testing.T
 	conn *websocket.Conn
 	last int
 }
 
-// browserPatience bounds the start of Chromium, and each wait for the page.
+// browserPatience limits the start of Chromium, and each wait for the page.
 const browserPatience = time.Minute
 
-// openBrowser starts Chromium with an empty page. Without Chromium, the test is skipped: nothing else shows what a browser
-// makes of a page.
+// openBrowser starts Chromium with an empty page. Without Chromium, it skips the test.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var program string
@@ -42,7 +41,8 @@ func openBrowser(t *testing.T) *browser {
 	if program == "" {
 		t.Skip("no chromium in PATH: on Debian, apt-get install chromium")
 	}
-	dir, err := os.MkdirTemp("", "miniapi-chromium-") //nolint:usetesting // t.TempDir fails while a helper of Chromium still writes
+	// A helper process of Chromium may still write, which makes the cleanup of t.TempDir fail.
+	dir, err := os.MkdirTemp("", "miniapi-chromium-") //nolint:usetesting
 	ok(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -52,7 +52,7 @@ func openBrowser(t *testing.T) *browser {
 	ok(t, command.Start())
 	t.Cleanup(func() {
 		cancel()
-		_ = command.Wait() // it ends by the signal
+		_ = command.Wait() // the signal makes Wait return an error
 		if err := os.RemoveAll(dir); err != nil {
 			t.Logf("removing the folder of the browser: %v", err)
 		}
@@ -71,7 +71,8 @@ func openBrowser(t *testing.T) *browser {
 		Type                 string
 		WebSocketDebuggerURL string `json:"webSocketDebuggerUrl"`
 	}
-	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx // of this machine
+	// A request to this machine, without a context.
+	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx
 	ok(t, err)
 	defer response.Body.Close()
 	ok(t, json.NewDecoder(response.Body).Decode(&pages))
@@ -88,7 +89,7 @@ func openBrowser(t *testing.T) *browser {
 	return nil
 }
 
-// do sends a command, and decodes its result.
+// do sends a command to Chromium, and decodes its result.
 func (b *browser) do(method string, params map[string]any, into any) {
 	b.t.Helper()
 	b.last++
@@ -104,7 +105,7 @@ func (b *browser) do(method string, params map[string]any, into any) {
 			b.t.Fatalf("%s: %v", method, err)
 		}
 		if message.ID != b.last {
-			continue // an event
+			continue // an event, not the result
 		}
 		if message.Error != nil {
 			b.t.Fatalf("%s: %s", method, message.Error)
@@ -116,7 +117,7 @@ func (b *browser) do(method string, params map[string]any, into any) {
 	}
 }
 
-// eval returns the value of an expression in the page.
+// eval evaluates a JavaScript expression in the page.
 func (b *browser) eval(expression string) any {
 	b.t.Helper()
 	var result struct {
@@ -130,7 +131,7 @@ func (b *browser) eval(expression string) any {
 	return result.Result.Value
 }
 
-// until waits until an expression is true in the page.
+// until waits until a JavaScript expression is true in the page.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	eventually(b.t, func(context.Context) error {
@@ -141,7 +142,7 @@ func (b *browser) until(expression string) {
 	})
 }
 
-// press presses keys, one after the other.
+// press presses keys in the page, one after the other.
 func (b *browser) press(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
@@ -154,17 +155,17 @@ func (b *browser) press(keys ...string) {
 	}
 }
 
-// show sets the width of the page and its colors.
+// show sets the size of the page, and its color scheme.
 func (b *browser) show(width, height int, scheme string) {
 	b.t.Helper()
 	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// screenshots is the variable that names the folder of the test's screenshots.
+// screenshots is the environment variable with the folder for screenshots.
 const screenshots = "MINIAPI_SCREENSHOTS"
 
-// shoot keeps a screenshot in the folder that the environment names, if it does.
+// shoot saves a screenshot, if the environment variable is set.
 func (b *browser) shoot(name string) {
 	b.t.Helper()
 	dir := os.Getenv(screenshots)
@@ -178,7 +179,7 @@ func (b *browser) shoot(name string) {
 	ok(b.t, os.WriteFile(filepath.Join(dir, name+".png"), content, 0o600))
 }
 
-// visit returns the status, the header and the body of a page without credentials.
+// visit requests a page without credentials. It returns the response and its body.
 func visit(t testing.TB, client *http.Client, url string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

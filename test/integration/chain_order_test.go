@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// podRequest is a request to create a pod.
+// podRequest has the parts of a request to create a pod that this file's steps refuse.
 type podRequest struct {
 	user      kubernetes.Interface
 	namespace string
@@ -36,9 +36,10 @@ func (r *podRequest) create(ctx context.Context) (*corev1.Pod, error) {
 	return r.user.CoreV1().Pods(r.namespace).Create(ctx, r.pod, metav1.CreateOptions{})
 }
 
-// Every step of the chain refuses a pod, and the first step's refusal is the response. When the pod meets that step's
-// demand, the next step refuses it. So the refusals come in the order of the chain: mutating plugins, mutating policies
-// and webhooks, the validation of the API, validating plugins, validating policies and webhooks, the quota.
+// At first, every step of admission refuses the pod, and the response has the first step's refusal. The test then
+// corrects the pod for that step, and the next step refuses it, and so on. So the refusals show the order of the steps:
+// mutating plugins, mutating policies and webhooks, the validation of the API, validating plugins, validating policies
+// and webhooks, the quota.
 func TestPluginsRefuseInOrder(t *testing.T) {
 	t.Parallel()
 	const namespace = "strict"
@@ -72,12 +73,12 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 			},
 		))
 	admin := srv.Client()
-	// The quota's controller would write this status.
+	// In a cluster, the controller of quotas writes this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(admin.CoreV1().ResourceQuotas(namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	grant(t, srv, "developer", rbacRule("", "create", "pods"))
 
-	// Each webhook and policy refuses pods without a label of its name.
+	// Each webhook and policy selects pods that lack a label with its name.
 	lacking := func(label string) admissionregistrationv1.MatchResources {
 		match := matchResources("CREATE", "v1", "pods")
 		match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist}}}
@@ -145,23 +146,23 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		link.meet()
 	}
 
-	// Each plugin that adds tolerations appends them.
+	// The plugins append their tolerations in the order in which they run.
 	created := must(request.create(t.Context()))(t)
 	var added []string
 	for _, toleration := range created.Spec.Tolerations {
 		added = append(added, toleration.Key)
 	}
 	want := slices.Concat(
-		[]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}, // DefaultTolerationSeconds
-		[]string{"namespace", corev1.TaintNodeMemoryPressure},           // PodTolerationRestriction
-		[]string{"example.com/gpu"},                                     // ExtendedResourceToleration
+		[]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}, // by DefaultTolerationSeconds
+		[]string{"namespace", corev1.TaintNodeMemoryPressure},           // by PodTolerationRestriction
+		[]string{"example.com/gpu"},                                     // by ExtendedResourceToleration
 	)
 	if diff := cmp.Diff(want, added); diff != "" {
 		t.Errorf("tolerations (-want +got):\n%s", diff)
 	}
 }
 
-// The other plugins that refuse objects run between mutating and validating webhooks, each for its kinds.
+// All other plugins that can refuse an object run between the mutating and the validating webhooks.
 func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	t.Parallel()
 	const signer = "example.com/signer"
@@ -259,7 +260,7 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	}
 }
 
-// The other plugins that change objects run before the first webhook, each for its kinds.
+// All other plugins that change objects run before the first webhook.
 func TestPluginsChangeObjectsBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	isDefault := map[string]string{"storageclass.kubernetes.io/is-default-class": "true", networkingv1.AnnotationIsDefaultIngressClass: "true"}

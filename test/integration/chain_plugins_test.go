@@ -15,10 +15,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// onPods calls a hook when pods are created.
+// onPods makes a hook select the creation of pods.
 var onPods = on("CREATE", "v1", "pods")
 
-// In-tree plugins change the object before the first webhook gets it.
+// The in-tree plugins change an object before the first webhook gets it.
 func TestMutatingPluginsComeBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -43,8 +43,8 @@ func TestMutatingPluginsComeBeforeWebhooks(t *testing.T) {
 	}
 }
 
-// In-tree plugins validate the object after all mutating webhooks and before the validating webhooks. So a webhook
-// can't bypass a plugin.
+// The in-tree plugins validate an object after all mutating webhooks, and before the validating webhooks. So a
+// webhook's change can't bypass a plugin.
 func TestValidatingPluginsComeAfterMutatingWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -85,7 +85,7 @@ func TestValidatingPluginsComeAfterMutatingWebhooks(t *testing.T) {
 	}
 }
 
-// NamespaceLifecycle is first: no webhook is called for an object in a missing namespace.
+// NamespaceLifecycle runs first: if the namespace of an object doesn't exist, no webhook is called.
 func TestNamespaceLifecycleComesFirst(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -111,8 +111,8 @@ func TestNamespaceLifecycleComesFirst(t *testing.T) {
 	}
 }
 
-// ResourceQuota is last: an object that a validating webhook refuses isn't counted, and counting calls no webhook
-// twice.
+// ResourceQuota runs last. It doesn't count an object that a validating webhook refuses, and counting an object calls
+// no webhook again.
 func TestResourceQuotaComesLast(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -121,7 +121,7 @@ func TestResourceQuotaComesLast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}},
 	}, metav1.CreateOptions{}))(t)
-	// The quota controller of a cluster would write this status.
+	// In a cluster, the controller of quotas writes this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}
 	must(core.ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	create := func(name string) error {
@@ -158,7 +158,7 @@ func TestResourceQuotaComesLast(t *testing.T) {
 	})
 }
 
-// Each of the four plugins for users' webhooks and policies can be disabled alone.
+// Each of the four plugins for webhooks and policies can be turned off alone.
 func TestEachWayToExtendTheChainIsTurnedOff(t *testing.T) {
 	t.Parallel()
 	extensions := []string{mutatingPolicies, mutatingWebhooks, validatingPolicies, validatingWebhooks}
@@ -198,7 +198,7 @@ func TestEachWayToExtendTheChainIsTurnedOff(t *testing.T) {
 	}
 }
 
-// A plugin that is disabled or enabled leaves or takes its place in the chain.
+// If a plugin is turned off or on, the order of the other plugins stays the same.
 func TestPluginsAreChosen(t *testing.T) {
 	t.Parallel()
 	t.Run("off", func(t *testing.T) {

@@ -25,11 +25,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// requests has one request for each operation of admission, on the ConfigMap "thing" with the label app=thing. All
-// except create need the thing to exist.
+// requests has a request for each operation of admission, for the ConfigMap "thing" with the label app=thing. All of
+// them but the create need the ConfigMap to exist.
 var requests = []struct {
 	name, reason string
-	// creates is true if the thing must not exist before, deletes if it doesn't exist afterwards.
+	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
+	// request.
 	creates, deletes bool
 	do               func(context.Context, kubernetes.Interface) error
 }{
@@ -76,7 +77,7 @@ func patchThing(patchType types.PatchType, patch string) func(context.Context, k
 	}
 }
 
-// prepare creates the thing anew, or removes it.
+// prepare creates the ConfigMap "thing" again, or deletes it.
 func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
 	t.Helper()
 	things := client.CoreV1().ConfigMaps("default")
@@ -88,7 +89,7 @@ func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
 	}
 }
 
-// stamp returns a handler that adds a datum to the object, if there is one.
+// stamp returns a webhook's handler that adds a key to the data of the object, if the request has an object.
 func stamp(key string) http.Handler {
 	return answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		if request.Object.Raw == nil {
@@ -98,7 +99,7 @@ func stamp(key string) http.Handler {
 	})
 }
 
-// stamps returns the keys that stamp has added, as one string.
+// stamps returns the keys that handlers of stamp have added, as one string.
 func stamps(object *corev1.ConfigMap) string {
 	var keys []string
 	for key, value := range object.Data {
@@ -110,7 +111,7 @@ func stamps(object *corev1.ConfigMap) string {
 	return strings.Join(keys, "")
 }
 
-// stored returns the thing, or nil if it doesn't exist.
+// stored returns the ConfigMap "thing", or nil if it doesn't exist.
 func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
 	t.Helper()
 	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "thing", metav1.GetOptions{})
@@ -120,15 +121,15 @@ func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
 	return must(found, err)(t)
 }
 
-// For every request, mutating webhooks are called first, in the order of their configurations' names, and validating
-// webhooks after all of them.
+// For every request, the server first calls the mutating webhooks, in the order of their configurations' names, and
+// then the validating ones.
 func TestChainOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, tc := range requests {
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !tc.creates)
-			// The order of the configurations differs from the order of the calls.
+			// The configurations are created in another order than that of the calls.
 			recorder := install(t, srv, validating("validate", allow()), mutating("second", allow()), mutating("first", allow()))
 			ok(t, tc.do(t.Context(), srv.Client()))
 			if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
@@ -145,14 +146,14 @@ func TestChainOrder(t *testing.T) {
 	}
 }
 
-// Each mutating webhook gets the object with the changes of those before it. Validating webhooks get the final object,
-// which is stored.
+// Each mutating webhook gets the object with the changes of the earlier ones. Validating webhooks get the final object,
+// which is then stored.
 func TestChainPassesTheObjectOn(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	for _, tc := range requests {
 		if tc.deletes {
-			continue // there is no object
+			continue // a deletion has no object that could change
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !tc.creates)
@@ -170,8 +171,8 @@ func TestChainPassesTheObjectOn(t *testing.T) {
 	}
 }
 
-// A request that a webhook refuses changes nothing in the store. The client gets the webhook's message. Later mutating
-// webhooks aren't called.
+// A request that a webhook refuses stores nothing. The client gets the webhook's message, and later mutating webhooks
+// aren't called.
 func TestRefusedRequestsStoreNothing(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -211,7 +212,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 	}
 }
 
-// Fields that a mutating webhook adds get the API's defaults before the next webhook.
+// After each mutating webhook, new fields get their defaults before the next webhook is called.
 func TestDefaultsFollowEachMutation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -241,10 +242,10 @@ func TestDefaultsFollowEachMutation(t *testing.T) {
 	}
 }
 
-// writes are the requests that store an object: the thing with other data.
+// writes has the requests that store the ConfigMap "thing" with other data.
 var writes = []struct {
 	name, reason string
-	exists       bool // the thing before the request
+	exists       bool // whether the ConfigMap exists before the request
 	do           func(context.Context, corev1client.ConfigMapInterface, map[string]string) error
 }{
 	{"create", "a new object", false, func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
@@ -273,7 +274,7 @@ func applyData(ctx context.Context, maps corev1client.ConfigMapInterface, data m
 	return err
 }
 
-// patchData returns a patch with the data in place of %s.
+// patchData returns a function that patches the ConfigMap. The data replaces %s in the patch.
 func patchData(patchType types.PatchType, patch string) func(context.Context, corev1client.ConfigMapInterface, map[string]string) error {
 	return func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
 		encoded, err := json.Marshal(data)
@@ -284,8 +285,8 @@ func patchData(patchType types.PatchType, patch string) func(context.Context, co
 	}
 }
 
-// For every write, the API validates the object between the two phases. Mutating webhooks can make the object valid or
-// invalid. Validating webhooks never get an invalid object.
+// For every write, the API validates the object after the mutating webhooks and before the validating ones. Mutating
+// webhooks can make the object valid or invalid. Validating webhooks never get an invalid object.
 func TestValidationIsBetweenThePhases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -326,8 +327,8 @@ func TestValidationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// The server prepares the object for storage between the two phases: validating webhooks get the values that the server
-// sets, and mutating webhooks can't change them.
+// The server sets fields of the object after the mutating webhooks and before the validating ones. So validating
+// webhooks get the values that the server sets, and mutating webhooks can't change them.
 func TestPreparationIsBetweenThePhases(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -347,8 +348,8 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// The server prepares a changed object between the two phases too: a change of the spec increases the generation, and
-// the status stays the same. Mutating webhooks can change neither.
+// The same is so for an update: a change of the spec increases the generation, and the status stays the same. Mutating
+// webhooks can't change either.
 func TestPreparationOfChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -363,7 +364,7 @@ func TestPreparationOfChanges(t *testing.T) {
 	for _, change := range []struct {
 		name, reason string
 		do           func(context.Context, string) error
-		sent         int64 // the generation in the mutating webhook's review
+		sent         int64 // the generation in the review of the mutating webhook
 	}{
 		{"update", "the object is sent without a generation", func(ctx context.Context, name string) error {
 			changed := appsDeployment(name)
@@ -406,8 +407,8 @@ func TestPreparationOfChanges(t *testing.T) {
 	}
 }
 
-// A name is generated between the two phases: mutating webhooks get the generateName alone, and validating webhooks the
-// name.
+// The server generates a name after the mutating webhooks and before the validating ones. Mutating webhooks get only
+// the generateName.
 func TestGeneratedNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -426,7 +427,7 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// A namespace gets the label with its generated name before validating webhooks are selected by labels.
+// A namespace with a generated name gets the label with its name before selectors of validating webhooks are evaluated.
 func TestGeneratedNamespaceIsLabelled(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -451,7 +452,7 @@ func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	const hooks = 3
 	var working sync.WaitGroup
 	working.Add(hooks)
-	// Each webhook answers when all have been called.
+	// Each webhook answers when all of them have been called.
 	meet := answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()
@@ -462,7 +463,7 @@ func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 }
 
-// If several validating webhooks refuse, the client gets the message of one.
+// If several validating webhooks refuse a request, the client gets the message of one of them.
 func TestSeveralRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// arrivals records the requests to a webhook: the server name and the path.
+// arrivals records the server name and the path of each request to a webhook.
 type arrivals struct {
 	mu   sync.Mutex
 	seen []string
@@ -42,7 +42,7 @@ func (a *arrivals) list() []string {
 	return slices.Clone(a.seen)
 }
 
-// at sets a hook's client configuration.
+// at returns a change that sets a hook's clientConfig.
 func at(config admissionregistrationv1.WebhookClientConfig) change {
 	return func(h *hook) { h.ClientConfig = config }
 }
@@ -54,15 +54,15 @@ func placed(namespace, name string, servicePort int32, port int) miniapitest.Opt
 	})
 }
 
-// createThing makes the request for which the webhooks of these tests are called.
+// createThing creates the ConfigMap for which the webhooks of these tests are called.
 func createThing(t testing.TB, srv *miniapitest.Server) error {
 	t.Helper()
 	_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{DryRun: dry})
 	return err
 }
 
-// The server calls a webhook at the address in its configuration, a URL or a service. The certificate must be for the
-// URL's host, or for NAME.NAMESPACE.svc of the service.
+// The server calls a webhook at the address in its configuration: a URL or a service. The certificate must be valid for
+// the host of the URL, or for NAME.NAMESPACE.svc.
 func TestClientConfig(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -72,12 +72,12 @@ func TestClientConfig(t *testing.T) {
 	srv := miniapitest.Start(t, placed("my-namespace", "my-service", 443, listening))
 	core := srv.Client().CoreV1()
 	must(core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "my-namespace"}}, metav1.CreateOptions{}))(t)
-	// The service with port 443 has a given address, so that the default port can be tested. The API has the addresses
-	// of the others.
+	// The address of this service is given by an option, so that its port can be 443, the default. The addresses of the
+	// other services come from the API.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{}))(t)
-	// This service has endpoints instead of a name.
+	// This service has endpoints, and the others have an externalName.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
 	}, metav1.CreateOptions{}))(t)
@@ -122,8 +122,8 @@ func TestClientConfig(t *testing.T) {
 	}
 }
 
-// A webhook must have a certificate for its name, by an authority of the caBundle, or by one of the system's without a
-// caBundle.
+// The certificate of a webhook must be from an authority of the caBundle. Without a caBundle, it must be from an
+// authority that the system trusts.
 func TestCABundle(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -172,7 +172,7 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
-// A change of a configuration is in force for the next request.
+// A changed configuration has its effect on the next request.
 func TestConfigurationIsInForceWhenItIsWritten(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

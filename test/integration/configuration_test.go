@@ -22,10 +22,10 @@ const (
 // configurationKinds are the two kinds of webhook configurations.
 var configurationKinds = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
 
-// fields are the fields of a webhook in a configuration; nil omits the field.
+// fields are the fields of a webhook in a configuration. A nil value removes the field.
 type fields = map[string]any
 
-// webhookWith returns a valid webhook with only the fields that v1 requires, and the given changes.
+// webhookWith returns a webhook with only the fields that v1 requires, and with the given changes.
 func webhookWith(changed fields) map[string]any {
 	webhook := fields{
 		"name": "test.example.com", "clientConfig": fields{"url": "https://example.com/hook"},
@@ -56,7 +56,8 @@ func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
 	return webhooks
 }
 
-// Each version has its own defaults. Those of v1 call more webhooks, and are stricter.
+// Each version of configurations has its own defaults. With those of v1, webhooks are called for more requests, and
+// failures refuse the request.
 func TestConfigurationDefaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -100,8 +101,8 @@ func TestConfigurationDefaults(t *testing.T) {
 	}
 }
 
-// A configuration is one object in all versions: the other version returns what was stored, without defaults of its
-// own.
+// Both versions of a configuration are the same object. A field that has a default in one version is read in the other
+// version with the stored value.
 func TestConfigurationIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -141,7 +142,7 @@ func TestConfigurationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// v1beta1 is served on demand.
+// The version v1beta1 of configurations is served only if an option turns it on.
 func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -167,7 +168,7 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	}
 }
 
-// A stored configuration that v1beta1 allowed and v1 doesn't can be changed by v1, unless the change adds another
+// A stored configuration may be valid in v1beta1 and invalid in v1. An update by v1 is accepted unless it adds another
 // violation.
 func TestConfigurationFromBeforeV1(t *testing.T) {
 	t.Parallel()
@@ -190,7 +191,7 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	}
 }
 
-// refusal creates a configuration and returns the reason of the refusal, without the beginning that all messages share.
+// refusal creates a configuration, and returns the message of the refusal without the beginning that all messages have.
 func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
 	t.Helper()
 	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})

@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each case is a rule of the API for webhooks, with the API's message, in each version that has the rule. A case
-// without a message is accepted.
+// Each case violates a rule of the API for webhook configurations, in each version that has the rule. The message is
+// the API's. A case without a message is valid.
 func TestConfigurationValidation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -128,7 +128,7 @@ func TestConfigurationValidation(t *testing.T) {
 	}
 }
 
-// v1 has rules that v1beta1 lacks.
+// v1 has rules that v1beta1 doesn't have.
 func TestConfigurationValidationOfV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -161,7 +161,7 @@ func TestConfigurationValidationOfV1(t *testing.T) {
 	}
 }
 
-// Enumerations have the same values in v1beta1, and mutating webhooks have a policy of their own.
+// The possible values of enumerations are the same in v1beta1. Only mutating webhooks have a reinvocationPolicy.
 func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -179,8 +179,8 @@ func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	}
 }
 
-// The name of a configuration is a DNS subdomain. A condition that doesn't compile is refused with the compiler's
-// message.
+// The name of a configuration must be a DNS subdomain. The error for a match condition that doesn't compile has the
+// compiler's message.
 func TestConfigurationNamesAndExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The server keeps every promise of the conformance suite. docs/conformance.md lists these. The suite needs no other
-// permissions than those of the page: its user has the role that the suite prints for the cases.
+// Every case of the conformance suite for API servers passes. docs/conformance.md lists the cases. The user of the suite
+// has only the permissions of the role that the suite prints for the cases.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, selection := range map[string]conformance.Selection{"by subject": {Skip: []string{"every.*"}}, "by resource": {Only: []string{"every.*"}}} {
@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A user that lacks permissions is told all of them before a case runs.
+// If the user of the suite lacks permissions, an error lists all missing permissions before a case runs.
 func TestConformancePermissions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

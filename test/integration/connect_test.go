@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// sessions are the verbs that open a session. proxied are the verbs that are passed on.
+// sessions are the verbs that open a session, such as exec. proxied are the verbs of a proxy.
 var (
 	sessions = []string{http.MethodGet, http.MethodPost}
 	proxied  = []string{
@@ -31,8 +31,8 @@ var (
 	}
 )
 
-// Every connection is reviewed as CONNECT, whatever its verb: the object is its options, and there are neither an old
-// object nor options of the operation. The resource needn't exist.
+// Every connection has a review with the operation CONNECT, whatever its HTTP method is. The object of the review has
+// the options of the connection; oldObject and options are null. The pod, service or node needn't exist.
 func TestConnectIsReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -118,7 +118,7 @@ type connection struct{ Resource, Kind, Namespace, Name string }
 // request sends a request as the admin, with a path and its query.
 func request(t testing.TB, config *rest.Config, verb, path string, header http.Header) *http.Response {
 	t.Helper()
-	config.NextProtos = []string{"http/1.1"} // sessions need HTTP/1.1
+	config.NextProtos = []string{"http/1.1"} // a session needs HTTP/1.1
 	client := must(rest.HTTPClientFor(config))(t)
 	r := must(http.NewRequestWithContext(t.Context(), verb, config.Host+path, http.NoBody))(t)
 	maps.Copy(r.Header, header)
@@ -127,7 +127,7 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 	return response
 }
 
-// A connection is made after its admission, with the options that mutating webhooks have changed.
+// A connection is made after admission, with the options that mutating webhooks have changed.
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -170,7 +170,7 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 // upgrade is the header of a request for a session.
 var upgrade = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
 
-// Every kind of connection is made with the options that mutating webhooks and policies have changed.
+// Mutating webhooks and policies can change the options of every kind of connection.
 func TestConnectOptionsAreMutated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -181,7 +181,7 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 		resource      string
 		path          string
 		header        http.Header
-		as, by, using string // the operation, the path and the value of a JSON patch
+		as, by, using string // the operation, the path and the value of the webhook's JSON patch, and the resulting request
 		want          string
 	}{
 		{"exec", "another command is run", "pods/exec", pods + "web/exec?command=sh&container=main&stdout=true", upgrade,
@@ -229,8 +229,8 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 	}
 }
 
-// standIn makes the node "node", and the pod and the service "web". One server on a port stands in for all of them: it
-// records each request and refuses it. asked returns the requests since the last call.
+// standIn creates the node "node", and the pod and the service "web". A server on the port plays all three: it records
+// each request, and refuses it. The function asked returns the requests since its last call.
 func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// meeting is a handler that answers when a number of requests have come.
+// meeting is a handler whose requests wait until a number of them have arrived.
 type meeting struct {
 	mu      sync.Mutex
 	missing int
@@ -62,8 +62,8 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Parallel calls of a URL share one connection, by HTTP/2. Parallel calls of a service have a connection each, by
-// HTTP/1.1, so that they can reach different endpoints. Both kinds of connection are kept for later calls.
+// Parallel calls of a webhook with a URL share one HTTP/2 connection. Parallel calls of a webhook with a service have
+// separate HTTP/1.1 connections, so that they can reach different endpoints. Later calls use the same connections.
 func TestConnectionsToWebhooks(t *testing.T) {
 	t.Parallel()
 	const callers = 10
@@ -108,7 +108,7 @@ func TestConnectionsToWebhooks(t *testing.T) {
 				}
 				calling.Wait()
 			}
-			calls(1) // the first call finds out the protocol
+			calls(1) // the first call negotiates the version of HTTP
 			calls(callers)
 			if got := listener.accepted.Load(); got != tc.connections {
 				t.Errorf("%s: %d calls at the same time: want %d connections, got %d", tc.reason, callers, tc.connections, got)
@@ -121,7 +121,7 @@ func TestConnectionsToWebhooks(t *testing.T) {
 	}
 }
 
-// A service that moves is called at its new address, although a connection to the old address is open.
+// If a service gets another address, its webhook is called there, even if a connection to the old address is open.
 func TestConnectionsFollowTheService(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -147,7 +147,7 @@ func TestConnectionsFollowTheService(t *testing.T) {
 	}
 }
 
-// The ready endpoints of a service share its calls. An endpoint that isn't ready gets none.
+// The calls of a service go to all its ready endpoints. An endpoint that isn't ready gets none.
 func TestConnectionsToSeveralEndpoints(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -186,7 +186,7 @@ func TestConnectionsToSeveralEndpoints(t *testing.T) {
 		for _, calls := range backends {
 			calls.Store(0)
 		}
-		const calls = 40 // enough calls to reach every endpoint
+		const calls = 40 // so many that each endpoint gets at least one
 		for range calls {
 			ok(t, createThing(t, srv))
 		}
@@ -203,7 +203,7 @@ func TestConnectionsToSeveralEndpoints(t *testing.T) {
 	}
 }
 
-// endpointSlice returns the only endpoint of a service, at a port of this machine.
+// endpointSlice returns the only endpoint of a service, which is a port of this machine.
 func endpointSlice(service string, serving int) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

@@ -31,14 +31,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// seen returns when admission has seen the quota as it is. A read may show the controller's write before admission has
-// seen it, but a write is answered afterwards.
+// seen waits until admission knows the present status of a quota. It writes the quota without a change, because the
+// answer to a write comes only after admission has seen the quota. A read may show the controller's write earlier.
 func seen(t *testing.T, quotas corev1client.ResourceQuotaInterface) {
 	t.Helper()
 	must(quotas.Patch(t.Context(), "q", types.MergePatchType, []byte(`{"metadata":{"annotations":{"seen":"yes"}}}`), metav1.PatchOptions{}))(t)
 }
 
-// A quota is in force when its limits are in its status, and what is deleted is free again.
+// With its controller, a quota limits the creation of objects. Deleting an object makes room for another.
 func TestQuotaIsMeasured(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("resourcequota"))
@@ -87,8 +87,8 @@ func TestQuotaIsMeasured(t *testing.T) {
 	uses("1", "0", "0")
 }
 
-// What is created in a row is counted by admission alone: the controller doesn't measure in between, when some of it isn't
-// stored yet.
+// Admission counts objects that are created in quick succession. The controller doesn't measure during that time,
+// because some of the objects aren't stored yet.
 func TestQuotaCountsWhatIsCreatedInARow(t *testing.T) {
 	t.Parallel()
 	const created = 100
@@ -122,7 +122,7 @@ func TestQuotaCountsWhatIsCreatedInARow(t *testing.T) {
 	}
 }
 
-// A PodDisruptionBudget says how many pods may be evicted, and the next eviction is refused.
+// The status of a PodDisruptionBudget has the number of pods that may be evicted. A further eviction is refused.
 func TestDisruptionBudget(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("disruption"))
@@ -163,7 +163,7 @@ func TestDisruptionBudget(t *testing.T) {
 	}
 }
 
-// A ClusterRole that aggregates others has their rules, as they are now.
+// A ClusterRole with an aggregationRule gets the present rules of the selected roles.
 func TestClusterRolesAreAggregated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("clusterrole-aggregation"))
@@ -173,7 +173,8 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 	has := func(want bool) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {
-			for _, name := range []string{"view", "edit", "admin"} { // admin aggregates edit, and edit view
+			// Admin aggregates the rules of edit, and edit those of view.
+			for _, name := range []string{"view", "edit", "admin"} {
 				role, err := roles.Get(ctx, name, metav1.GetOptions{})
 				if err != nil {
 					return err
@@ -195,7 +196,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 	has(false)
 }
 
-// requestOf returns a certificate request, and the key of the certificate.
+// requestOf returns a certificate request in PEM, and the key of the certificate.
 func requestOf(t *testing.T, subject pkix.Name) (request, key []byte) {
 	t.Helper()
 	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -203,8 +204,8 @@ func requestOf(t *testing.T, subject pkix.Name) (request, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), must(keyutil.MarshalPrivateKeyToPEM(private))(t)
 }
 
-// Approved requests of Kubernetes' own signers are signed by the server's authority, which it trusts, and the requests of
-// kubelets are approved.
+// The controllers approve the certificate requests of kubelets, and sign approved requests for the signers of
+// Kubernetes by the server's authority. The server trusts the certificates.
 func TestCertificateSigningRequests(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("csrapproving", "csrsigning"))

@@ -13,12 +13,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// withControllers lets controllers run in the server.
+// withControllers returns an option that runs controllers in the server.
 func withControllers(selection ...string) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) { o.Controllers = controllers.Selection(selection) })
 }
 
-// gone waits until get doesn't find an object any more.
+// gone waits until get returns that an object doesn't exist.
 func gone[Object any](t *testing.T, what string, get func(context.Context) (Object, error)) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

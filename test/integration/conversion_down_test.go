@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// converter is a conversion webhook that can be down.
+// converter is a conversion webhook that a test can take down.
 type converter struct {
 	next  http.Handler
 	down  atomic.Bool
@@ -32,7 +32,8 @@ func (c *converter) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	c.next.ServeHTTP(w, req)
 }
 
-// withConverter starts a server with a widget that is stored as v1. The webhook that converts it to v1beta1 is down.
+// withConverter starts a server with a widget that is stored in v1. The webhook that converts widgets to v1beta1 is
+// down.
 func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 	t.Helper()
 	srv := miniapitest.Start(t)
@@ -44,8 +45,8 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 	return srv, webhook
 }
 
-// Without their conversion webhook, objects can't be read in versions other than the stored one. The error names the
-// webhook, and no request takes an object for corrupt and deletes it.
+// If the conversion webhook is down, objects can be read only in the stored version. The error names the webhook. The
+// library must not take the objects for corrupt and delete them.
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)
@@ -95,8 +96,8 @@ func TestConversionDown(t *testing.T) {
 	must(resources(srv, "example.com/v1beta1", "widgets").Get(t.Context(), "w", metav1.GetOptions{}))(t)
 }
 
-// A watch gets the error of the webhook too. The server repeats the call at intervals, and watches begin when the
-// webhook answers.
+// With a broken conversion webhook, a watch gets an error. The server repeats the call at intervals, and the watch
+// begins when the webhook answers again.
 func TestWatchWithConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)
@@ -106,7 +107,8 @@ func TestWatchWithConversionDown(t *testing.T) {
 	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
 		t.Errorf("want the webhook's failure, got %v", err)
 	}
-	// Each of these requests took seconds, in which the library would make some hundred calls.
+	// These requests took seconds together. Without the intervals, the library would make some hundred calls in that
+	// time.
 	if calls := webhook.calls.Load(); calls > 50 {
 		t.Errorf("want the webhook to be left alone for a while, got %d calls", calls)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Both specs describe a custom resource as kube-apiserver does. Clients rely on the differences between the specs.
+// The OpenAPI documents v2 and v3 describe a custom resource as kube-apiserver's do. They differ from each other, and
+// clients rely on the differences.
 func TestCustomResourceSpecs(t *testing.T) {
 	t.Parallel()
 	definition := &unstructured.Unstructured{}
@@ -50,7 +51,7 @@ number: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: strin
 			t.Parallel()
 			var want, dial map[string]any
 			ok(t, yaml.Unmarshal([]byte(test.want), &want))
-			eventually(t, func(ctx context.Context) error { // a document comes milliseconds after its definition
+			eventually(t, func(ctx context.Context) error { // the document appears some milliseconds after its definition
 				data, err := client.Discovery().RESTClient().Get().AbsPath(test.path).SetHeader("Accept", "application/json").DoRaw(ctx)
 				if err != nil {
 					return err
@@ -67,7 +68,7 @@ number: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: strin
 			if diff := cmp.Diff(want, spec); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
-			// KEP-4358
+			// the extension of KEP-4358
 			selectable := []any{map[string]any{"fieldPath": "spec.colour"}, map[string]any{"fieldPath": "spec.note"}}
 			if diff := cmp.Diff(selectable, dial["x-kubernetes-selectable-fields"]); diff != "" {
 				t.Errorf("clients can't tell which field selectors there are (-want +got):\n%s", diff)

@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A resource that is defined again without one of its versions can be read and watched: objects stored in that version
-// are ignored.
+// A definition may be deleted and created again without one of its versions. Reads and watches then ignore objects that
+// are stored in the missing version.
 func TestVersionThatIsGone(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

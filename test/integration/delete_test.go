@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Webhooks of both kinds get the object that is deleted as the old object, and null as the object.
+// For a deletion, webhooks of both kinds get the deleted object as oldObject, and null as object.
 func TestDeleteSendsTheExistingObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -42,7 +42,8 @@ func TestDeleteSendsTheExistingObject(t *testing.T) {
 	}
 }
 
-// sentAs returns a field of the request in the JSON that was sent (nil for null), and whether the field was there.
+// sentAs returns a field of the request as the server has sent it in JSON, with nil for null. The second result tells
+// whether the field exists.
 func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
 	t.Helper()
 	var sent struct{ Request map[string]any }
@@ -53,7 +54,7 @@ func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
 	return value, found
 }
 
-// The objectSelector of a webhook is evaluated for the labels of the object that is deleted.
+// For a deletion, the objectSelector of a webhook is compared with the labels of the deleted object.
 func TestDeleteIsSelectedByTheExistingObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -71,8 +72,8 @@ func TestDeleteIsSelectedByTheExistingObject(t *testing.T) {
 	}
 }
 
-// An object with finalizers is reviewed when its deletion is requested. The removal of the last finalizer is an update:
-// the object is deleted without a second review of its deletion.
+// If an object has finalizers, the request for its deletion is reviewed. The removal of the last finalizer is reviewed
+// as an update, and deletes the object without another review.
 func TestDeleteOfAnObjectWithFinalizers(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -97,14 +98,14 @@ func TestDeleteOfAnObjectWithFinalizers(t *testing.T) {
 	for _, review := range recorder.Reviews() {
 		operations = append(operations, review.Request.Operation)
 	}
-	// Each request for a deletion is reviewed, including the second.
+	// The deletion is requested twice, and both requests are reviewed.
 	if diff := cmp.Diff([]admissionv1.Operation{"DELETE", "DELETE", "UPDATE"}, operations); diff != "" {
 		t.Errorf("reviews (-want +got):\n%s", diff)
 	}
 }
 
-// A pod on a node is deleted after its grace period, or at once on request. Each request that shortens the period is
-// reviewed, and so is the deletion.
+// A pod on a node is deleted after its grace period. Each request that shortens the grace period is reviewed, and so is
+// the final deletion.
 func TestDeleteWithGracePeriod(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -138,7 +139,7 @@ func TestDeleteWithGracePeriod(t *testing.T) {
 	}
 }
 
-// Webhooks are called only for deletions that can happen.
+// Webhooks aren't called for a deletion that the server refuses anyway.
 func TestDeleteIsReviewedAfterItsChecks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -204,7 +205,7 @@ func TestDeleteIsReviewedAfterItsChecks(t *testing.T) {
 	}
 }
 
-// A mutating webhook can refuse a deletion. It can't patch it: there is no object.
+// A mutating webhook can refuse a deletion, but can't patch it, because there is no object.
 func TestDeleteCannotBePatched(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

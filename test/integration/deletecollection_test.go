@@ -21,10 +21,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// collection is the label of the objects that these tests delete.
+// collection is the label selector of the deletions in these tests.
 const collection = "app=collection"
 
-// fill creates ConfigMaps of the collection.
+// fill creates ConfigMaps with the label of collection.
 func fill(ctx context.Context, t testing.TB, client kubernetes.Interface, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -40,7 +40,7 @@ func deleteCollection(ctx context.Context, client kubernetes.Interface, options 
 	return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, options, metav1.ListOptions{LabelSelector: collection})
 }
 
-// left returns the names of the objects that are left.
+// left returns the names of the ConfigMaps that still exist.
 func left(t testing.TB, client kubernetes.Interface) []string {
 	t.Helper()
 	list := must(client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{LabelSelector: collection}))(t)
@@ -66,13 +66,13 @@ func workers(n int) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
 }
 
-// Each object of the collection has its own review, with the object as the old object. The request has a namespace and
-// no name.
+// A deletion of a collection has a review for each object, with the object as oldObject. The review has the namespace,
+// and no name.
 func TestDeleteCollectionReviewsEachObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
-	prepare(t, srv.Client(), true) // isn't in the collection
+	prepare(t, srv.Client(), true) // this ConfigMap doesn't have the label
 	existing := map[string]corev1.ConfigMap{}
 	for _, object := range must(srv.Client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).Items {
 		existing[object.Name] = object
@@ -107,7 +107,7 @@ func TestDeleteCollectionReviewsEachObject(t *testing.T) {
 	}
 }
 
-// The objectSelector is evaluated for each object of the collection.
+// The objectSelector of a webhook is compared with each object of the collection.
 func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -121,7 +121,7 @@ func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
 	}
 }
 
-// In a dry run, each object is reviewed as a dry run, and stays.
+// A deletion of a collection as a dry run reviews each object as a dry run, and deletes none.
 func TestDeleteCollectionInADryRun(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -141,8 +141,8 @@ func TestDeleteCollectionInADryRun(t *testing.T) {
 	}
 }
 
-// A refusal is the result of the request and ends the worker that got it. Other workers continue. So a single worker
-// leaves the objects after the refused one, and calls no webhook for them.
+// If a webhook refuses an object, the response is the refusal, and the worker that handled the object ends. Other
+// workers continue. With a single worker, the objects after the refused one stay, and aren't reviewed.
 func TestDeleteCollectionWithARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -177,7 +177,7 @@ func TestDeleteCollectionWithARefusal(t *testing.T) {
 	}
 }
 
-// --delete-collection-workers is the number of parallel reviews.
+// --delete-collection-workers is the number of reviews at the same time.
 func TestDeleteCollectionFansOut(t *testing.T) {
 	t.Parallel()
 	const n = 3
@@ -185,7 +185,7 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
 	var working sync.WaitGroup
 	working.Add(n)
-	// Each webhook answers when all have been called.
+	// Each webhook answers when all of them have been called.
 	install(t, srv, validating("validate", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()
@@ -197,12 +197,13 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	}
 }
 
-// A webhook reviews 5,000 objects, from several pages of a list, once each. Many workers call it.
+// A collection of 5,000 objects, which the server lists in several pages, is deleted by many workers. Each object is
+// reviewed once.
 func TestDeleteCollectionOfFiveThousand(t *testing.T) {
 	t.Parallel()
 	const objects, clients = 5000, 8
 	srv := miniapitest.Start(t, workers(clients), inprocess.WithServerOptions(func(o *server.Options) {
-		o.ServerRun.RequestTimeout = 10 * time.Minute // one request has to delete all, and other tests run in parallel
+		o.ServerRun.RequestTimeout = 10 * time.Minute // one request must delete all objects, while other tests run
 	}))
 	client := srv.Client()
 	var want []string

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Clients get warnings of versions that are deprecated in the Kubernetes version that is served, and the audit log
-// marks them. A version that a later Kubernetes deprecates has no warning.
+// A client gets a warning if it uses a version that is deprecated in the emulated version of Kubernetes, and the audit
+// event has an annotation. A version that a later Kubernetes deprecates has neither.
 func TestDeprecatedVersions(t *testing.T) {
 	t.Parallel()
 	const agent = "deprecated"

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If several groups have a resource of one name, clients choose the same group as in a cluster.
+// If several groups have a resource with the same name, clients choose the same group as with kube-apiserver.
 func TestAmbiguousResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -44,7 +44,7 @@ func TestAmbiguousResources(t *testing.T) {
 	}
 }
 
-// A change of a definition is in discovery when the change is answered.
+// When a change of a definition is answered, discovery has the change.
 func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -86,7 +86,7 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	}
 }
 
-// A definition whose names were refused is served when the change of its names is answered.
+// A definition whose names were refused can get other names. When that change is answered, the resource is served.
 func TestDefinitionWithFreeNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -105,7 +105,7 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 	must(resources(srv, "example.com/v1", "wheels").Create(t.Context(), object("example.com/v1", "Wheel", "w", nil), metav1.CreateOptions{}))(t)
 
-	// Other changes of a definition with a refused name are in discovery.
+	// Even if one of the names is refused, discovery has other changes of the definition.
 	redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"gear"} })
 	for _, category := range []string{"a", "b", "c", "d"} {
 		redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Categories = []string{category} })
@@ -115,8 +115,8 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 }
 
-// A definition can add a version to a built-in group. The version is discovered and served. A definition can't change a
-// built-in version.
+// A definition can add a version to a built-in group. The version is discovered and served. A definition for a built-in
+// version has no effect.
 func TestDefinitionInBuiltInGroup(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"networking.k8s.io", "apiextensions.k8s.io"} {
@@ -161,7 +161,8 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			}
 
 			ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
-			eventually(t, func(context.Context) error { // a definition is removed after the response to its deletion
+			// The resource is removed after the response to the deletion of the definition.
+			eventually(t, func(context.Context) error {
 				for _, legacy := range []bool{false, true} {
 					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
 						return errors.Join(fmt.Errorf("groups are %v", groups), err)
@@ -190,7 +191,7 @@ func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter
 	}))
 }
 
-// discovered returns a group in discovery. Both forms of discovery must agree.
+// discovered returns a group in discovery as text. It fails the test if aggregated and other discovery differ.
 func discovered(t *testing.T, srv *miniapitest.Server, group string) string {
 	t.Helper()
 	var forms []string

@@ -1,5 +1,6 @@
-// Package integration is the specification of the server in the form of tests. A file has one promise, with its own
-// servers and HTTPS webhooks. docs/admission.md lists the sentence of the specification that each test proves.
+// Package integration has the tests of the whole server, in the form of a specification. Each file is about one
+// promise. Its tests start their own servers and HTTPS webhooks. docs/admission.md maps the sentences of the admission
+// specification to the tests.
 //
-// The package can't be imported. Tests of a single part are beside that part.
+// The package can't be imported. A test of a single package is beside the package.
 package integration

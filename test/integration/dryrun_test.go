@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// dryRuns has one request of each kind that can be a dry run, on the thing of prepare.
+// dryRuns has a dry-run request of each kind, for the ConfigMap of prepare.
 var dryRuns = []struct {
 	name, reason string
 	exists       bool
@@ -49,7 +49,8 @@ var dryRuns = []struct {
 	}},
 }
 
-// installV1beta1 installs webhooks that v1 refuses, with side effects, of a kind of configurationKinds.
+// installV1beta1 creates a v1beta1 configuration, mutating or validating. Its webhooks have side effects that v1
+// doesn't allow.
 func installV1beta1(t *testing.T, srv *miniapitest.Server, kind string, handler http.Handler, changed fields) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
@@ -67,8 +68,8 @@ func installV1beta1(t *testing.T, srv *miniapitest.Server, kind string, handler 
 	return recorder
 }
 
-// A webhook without side effects in a dry run is called, with dryRun set, and nothing is stored. A webhook that may
-// have some isn't called: the dry run fails, with any failure policy.
+// A webhook without side effects in dry runs is called for a dry run, with dryRun set in the request. A dry run fails
+// if it must call a webhook that may have side effects, whatever its failure policy is. Nothing is stored.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -111,7 +112,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A webhook with side effects doesn't affect requests that aren't dry runs, or that it isn't called for.
+// A webhook with side effects doesn't disturb other requests, or dry runs that it isn't called for.
 func TestSideEffectsOutsideOfDryRuns(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

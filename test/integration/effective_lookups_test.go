@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The objects that admission looks up are current too: parameters, labels, accounts, addresses of services. So is the
-// result of a deletion of a whole collection.
+// The objects that admission reads are up to date, too: parameters of policies, labels, service accounts, addresses of
+// services. The same is so after deleting a whole collection.
 func TestEffectiveLookups(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("ServiceAccount"))
@@ -175,8 +175,8 @@ func TestEffectiveLookups(t *testing.T) {
 	}})
 }
 
-// A change of a definition is in force for admission: its versions are equivalent, policies use its schema, and quotas
-// count its objects.
+// After the answer to a change of a definition, admission uses the change: its versions are equivalent, policies use
+// its schema, and quotas count its objects.
 func TestEffectiveDefinitions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

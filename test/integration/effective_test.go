@@ -25,10 +25,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// effectiveRounds is the number of times that each setting is turned on and off. No write may be answered too early.
+// effectiveRounds is the number of times that each setting is turned on and off. Repetition finds an answer that comes
+// before the effect only sometimes.
 const effectiveRounds = 50
 
-// setting is a configuration that can be written and removed.
+// setting is a configuration that a test can create and delete.
 type setting struct {
 	name, reason string
 	// prepare is called once, in a namespace named after the test.
@@ -37,7 +38,7 @@ type setting struct {
 	effect  func(ctx context.Context, name string) (bool, error)
 }
 
-// takeEffect turns each setting on and off. Each must be in force, or not, at once.
+// takeEffect turns each setting on and off. After each answer, the next request must already see the change.
 func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	t.Helper()
 	for _, test := range tests {
@@ -62,8 +63,8 @@ func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	}
 }
 
-// A configuration is in force when its write is answered: the next request is judged by it. After its removal, the next
-// request isn't.
+// After the answer to the creation of a configuration, the configuration applies to the next request. After the answer
+// to its deletion, it doesn't.
 func TestEffective(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -91,7 +92,7 @@ func TestEffective(t *testing.T) {
 		spec.PolicyName = name
 		return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named(name), Spec: spec}
 	}
-	// configMapRefused reports whether the creation of a ConfigMap is refused.
+	// configMapRefused tells whether the creation of a ConfigMap is refused.
 	configMapRefused := func(ctx context.Context, namespace string) (bool, error) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: named("m")}, metav1.CreateOptions{DryRun: dry})
 		return err != nil, ignoreRefusal(err)
@@ -322,7 +323,7 @@ func TestEffective(t *testing.T) {
 	}})
 }
 
-// ignoreRefusal returns the error, or nil for a refusal.
+// ignoreRefusal returns an error, or nil if the error is a refusal.
 func ignoreRefusal(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -337,7 +338,7 @@ func roleBinding(name string) *rbacv1.RoleBinding {
 	}
 }
 
-// quotaOf returns a quota for ConfigMaps, with the status that a controller would write.
+// quotaOf returns a quota for ConfigMaps, with the status that the controller of quotas would write.
 func quotaOf(name, configMaps string) *corev1.ResourceQuota {
 	hard := corev1.ResourceList{"count/configmaps": resource.MustParse(configMaps)}
 	return &corev1.ResourceQuota{
@@ -359,7 +360,7 @@ func ingress(name string) *networkingv1.Ingress {
 	}}
 }
 
-// A namespace can be used when its creation is answered.
+// After the answer to the creation of a namespace, objects can be created in it.
 func TestEffectiveNamespace(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -375,8 +376,8 @@ func TestEffectiveNamespace(t *testing.T) {
 	}
 }
 
-// A custom resource is served and in discovery, with its schema, when the write of its definition is answered. When the
-// deletion of the definition is answered, no object can be created. The existing ones are served until they are
+// After the answer to the creation of a definition, its custom resources are served and discovered, with their schema.
+// After the answer to its deletion, no custom resource can be created, and existing ones are served until they are
 // deleted.
 func TestEffectiveCustomResource(t *testing.T) {
 	t.Parallel()
@@ -412,8 +413,8 @@ func TestEffectiveCustomResource(t *testing.T) {
 	}
 }
 
-// A definition whose status a webhook refuses is answered as not served, without a wait for the webhook. When the
-// webhook allows the status, the definition is in force.
+// If a webhook refuses the status of a definition, the definition isn't served, and the answer to its creation doesn't
+// wait. When the webhook allows the status, the definition is served.
 func TestEffectiveDefinitionWithoutStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -17,20 +17,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// startElsewhere starts a server with controllers, and another one that has the resource hammers of tools.example.com. The
-// first server aggregates the API of the second.
+// startElsewhere starts two servers: one with controllers, and another one with the custom resource hammers of
+// tools.example.com. The first server has an APIService for the API of the second.
 func startElsewhere(t *testing.T, selection ...string) (srv, elsewhere *miniapitest.Server) {
 	t.Helper()
 	elsewhere = miniapitest.Start(t)
 	defineIn(t, elsewhere, "tools.example.com", "hammers", "Hammer", "v1")
 	proxy := httputil.NewSingleHostReverseProxy(must(url.Parse(elsewhere.Config().Host))(t))
 	proxy.Transport = must(rest.TransportFor(elsewhere.Config()))(t)
-	proxy.FlushInterval = -1 // a watch goes on
+	proxy.FlushInterval = -1 // the proxy must pass the events of a watch on at once
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for name := range req.Header {
 			if len(name) > 9 && name[:9] == "X-Remote-" {
-				req.Header.Del(name) // the other server knows the proxy as its admin
+				req.Header.Del(name) // the request to the second server has the proxy's own credentials, those of the admin
 			}
 		}
 		proxy.ServeHTTP(w, req)
@@ -48,7 +48,7 @@ func hammerGone(t *testing.T, elsewhere *miniapitest.Server, namespace, name str
 	})
 }
 
-// A namespace that is deleted takes along the objects that another server has in it.
+// Deleting a namespace also deletes the objects in it that another server stores.
 func TestDeletedNamespaceIsEmptiedElsewhere(t *testing.T) {
 	t.Parallel()
 	srv, elsewhere := startElsewhere(t, "namespace")
@@ -74,7 +74,7 @@ func TestDeletedNamespaceIsEmptiedElsewhere(t *testing.T) {
 	}
 }
 
-// Garbage is collected across servers: an owner may be here, and its dependent elsewhere, and the other way round.
+// The garbage collector also works if the owner and the dependent are stored by different servers.
 func TestGarbageCollectionElsewhere(t *testing.T) {
 	t.Parallel()
 	srv, elsewhere := startElsewhere(t, "garbagecollector")
@@ -92,7 +92,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	}}}, metav1.CreateOptions{}))(t)
 	must(hammers.Create(t.Context(), object("tools.example.com/v1", "Hammer", "stays", nil), metav1.CreateOptions{}))(t)
 
-	// The owner here waits for its dependent elsewhere, which the collector must have seen.
+	// The deletion of this owner waits for its dependent on the other server, so the collector must know the dependent.
 	foreground := metav1.DeletePropagationForeground
 	ok(t, maps.Delete(t.Context(), "here", metav1.DeleteOptions{PropagationPolicy: &foreground}))
 	gone(t, "the owner", func(ctx context.Context) (*corev1.ConfigMap, error) {
@@ -106,7 +106,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	})
 	must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t)
 
-	// What nothing serves any more keeps the objects that it may own.
+	// An owner of a kind that isn't served may exist, so its dependents stay.
 	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "tools.example.com/v1", Kind: "Hammer", Name: "stays", UID: must(hammers.Get(t.Context(), "stays", metav1.GetOptions{}))(t).GetUID()},
 	}}}, metav1.CreateOptions{}))(t)
@@ -114,7 +114,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	first := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, metav1.CreateOptions{}))(t)
 	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "second", OwnerReferences: []metav1.OwnerReference{ownerOf(first, false)}}}, metav1.CreateOptions{}))(t)
 	ok(t, maps.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	eventually(t, func(ctx context.Context) error { // the collector has worked since
+	eventually(t, func(ctx context.Context) error { // this shows that the collector has worked in the meantime
 		if _, err := maps.Get(ctx, "second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("want garbage to be collected, got %w", err)
 		}

@@ -16,15 +16,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// The resources that kube-apiserver 1.37 serves by default, and an earlier version didn't.
+// newKinds are resources that kube-apiserver 1.37 serves by default and an earlier version doesn't, by that version.
 var newKinds = map[string][]string{
 	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests", "resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
 	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},
 	"1.34": nil,
 }
 
-// A server that emulates an earlier version of Kubernetes serves the kinds and versions of that version alone. The
-// tests of this file aren't parallel: the version is state of the process.
+// A server that emulates an earlier version of Kubernetes serves only the kinds and API versions of that version. The
+// tests of this file aren't parallel, because the emulated version applies to the whole process.
 func TestEmulatedKinds(t *testing.T) {
 	var all sets.Set[string]
 	t.Run("none", func(t *testing.T) { all = servedBy(t, miniapitest.Start(t)) })
@@ -45,7 +45,7 @@ func TestEmulatedKinds(t *testing.T) {
 	}
 }
 
-// servedBy returns the resources in discovery, without subresources.
+// servedBy returns the resources of discovery, without subresources.
 func servedBy(t *testing.T, srv *miniapitest.Server) sets.Set[string] {
 	t.Helper()
 	served := sets.New[string]()
@@ -61,7 +61,7 @@ func servedBy(t *testing.T, srv *miniapitest.Server) sets.Set[string] {
 	return served
 }
 
-// Versions that are off by default are those of the emulated version, unless they are enabled.
+// Options can turn on exactly the API versions that are off by default in the emulated version.
 func TestEmulatedVersionsOnDemand(t *testing.T) {
 	const v1, v1beta1 = "admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies"
 	for _, test := range []struct {
@@ -95,7 +95,7 @@ func forward(change func(*server.Options)) miniapitest.Option {
 	return inprocess.WithServerOptions(change)
 }
 
-// Stored objects can be read by the emulated version and by the version before it.
+// Objects are stored in a form that the emulated version and the version before it can read.
 func TestEmulatedStorageVersions(t *testing.T) {
 	const group, kind = "admissionregistration.k8s.io", "MutatingAdmissionPolicy"
 	for version, stored := range map[string]string{"1.34": "v1beta1", "1.36": "v1beta1", "1.37": "v1"} {
@@ -110,8 +110,8 @@ func TestEmulatedStorageVersions(t *testing.T) {
 	}
 }
 
-// A version that can't be emulated is refused with the possible versions. Features that the emulated version lacks are
-// refused.
+// An unknown version is refused, and the error has the possible versions. Features that the emulated version lacks are
+// refused, too.
 func TestEmulationRefused(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
@@ -138,7 +138,8 @@ func TestEmulationRefused(t *testing.T) {
 	}
 }
 
-// Servers of different versions can't run in one process at the same time: feature gates are state of the process.
+// Servers with different emulated versions can't run in one process at the same time, because feature gates apply to
+// the whole process.
 func TestEmulatedVersionIsOfTheProcess(t *testing.T) {
 	older := must(miniapitest.New(t.Context(), inprocess.Engine(), miniapitest.WithEmulatedVersion("1.35")))(t)
 	if _, err := miniapitest.New(t.Context(), inprocess.Engine()); err == nil || !strings.Contains(err.Error(), "servers that run in it have --emulated-version=1.35") {

@@ -31,12 +31,13 @@ import (
 //go:embed testdata/objects.yaml
 var objectsYAML []byte
 
-// Every resource in discovery is requested by each of its verbs in each of its versions. Each request is reviewed by
-// both kinds of webhook, twice: in its own version and in another version, whose patches are converted back.
+// The test makes a request for every verb of every resource, in each version of discovery. Webhooks of both kinds
+// review each request twice: in its own version, and in another version. The patches of the latter are converted back.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
-		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
+		// No controller would remove this plugin's finalizers.
+		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := newWalk(t, srv)
 	for _, gvr := range w.order {
@@ -63,13 +64,13 @@ type walk struct {
 
 	served map[schema.GroupVersionResource]metav1.APIResource
 	order  []schema.GroupVersionResource
-	// equivalent has the first version of each resource, by name.
+	// equivalent has one version of each resource, by the resource's name. Webhooks get reviews in that version.
 	equivalent map[string]schema.GroupVersionResource
 }
 
 const walker = "walker"
 
-// newWalk returns a walk with webhooks.
+// newWalk returns a walk whose requests webhooks review.
 func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := unreviewed(t, srv)
@@ -117,7 +118,7 @@ func unreviewed(t *testing.T, srv *miniapitest.Server) *walk {
 	for _, list := range lists {
 		gv := groupVersionOf(list.GroupVersion)
 		for _, resource := range list.APIResources {
-			if resource.Version == "" { // a subresource may be of another group
+			if resource.Version == "" { // a subresource may belong to another group than its resource
 				resource.Group, resource.Version = gv.Group, gv.Version
 			}
 			w.served[gv.WithResource(resource.Name)] = resource
@@ -132,14 +133,14 @@ func (w *walk) name(gvr schema.GroupVersionResource) string {
 	return gvr.GroupVersion().String() + " " + gvr.Resource
 }
 
-// verb makes a request for a resource.
+// verb is a verb, with the function that makes its request for a resource.
 type verb struct {
 	name string
 	take func(*testing.T, schema.GroupVersionResource) error
 }
 
-// verbs returns the verbs of a resource in a possible order. Other tests have connections, and subresources that are
-// created.
+// verbs returns the verbs of a resource, in an order in which their requests succeed. Other tests are about
+// connections, and about subresources whose verb is create.
 func (w *walk) verbs(gvr schema.GroupVersionResource) []verb {
 	change := []verb{{"update", w.update}, {"patch", w.patch}}
 	switch _, subresource, is := strings.Cut(gvr.Resource, "/"); {
@@ -160,7 +161,8 @@ func (w *walk) create(t *testing.T, gvr schema.GroupVersionResource) error {
 	return err
 }
 
-// settle waits until the server has made its own writes to a new object: a concurrent write would be reviewed twice.
+// settle waits until the server has made its own writes to a new object. A write at the same time would cause a
+// conflict and a second review.
 func (w *walk) settle(t *testing.T, gvr schema.GroupVersionResource, name string) {
 	t.Helper()
 	if gvr.Resource != "flowschemas" {
@@ -200,7 +202,7 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	o := w.existing(t, gvr)
 	w.recorder.Reset()
 	err := w.resource(gvr).Delete(t.Context(), o.GetName(), atOnce())
-	if err == nil && gvr.Resource == "customresourcedefinitions" { // its objects are deleted first
+	if err == nil && gvr.Resource == "customresourcedefinitions" { // the custom resources are deleted before the definition
 		eventually(t, func(ctx context.Context) error {
 			if _, err := w.resource(gvr).Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return fmt.Errorf("%s is still there: %w", o.GetName(), err)
@@ -211,7 +213,7 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	return err
 }
 
-// atOnce returns options of a deletion without grace period and orphans.
+// atOnce returns options that delete an object without a grace period, and its dependents with it.
 func atOnce() metav1.DeleteOptions {
 	return metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), PropagationPolicy: new(metav1.DeletePropagationBackground)}
 }
@@ -226,7 +228,8 @@ func (w *walk) deleteCollection(t *testing.T, gvr schema.GroupVersionResource) e
 	return w.resource(gvr).DeleteCollection(t.Context(), atOnce(), metav1.ListOptions{LabelSelector: "collected=yes"})
 }
 
-// existing returns the object, and creates it first if necessary. For a subresource, it is the resource's object.
+// existing returns an object of the resource, and creates it if needed. For a subresource, it returns the object of the
+// resource.
 func (w *walk) existing(t *testing.T, gvr schema.GroupVersionResource) *unstructured.Unstructured {
 	t.Helper()
 	gvr.Resource, _, _ = strings.Cut(gvr.Resource, "/")
@@ -276,7 +279,7 @@ func subresources(gvr schema.GroupVersionResource) []string {
 	return nil
 }
 
-// check compares the reviews with those that are expected.
+// check compares the recorded reviews with the expected ones.
 func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string) {
 	t.Helper()
 	got := map[string][]asked{}
@@ -288,9 +291,9 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 	want, times := map[string][]asked{}, 1
 	if gvr.Resource == "pods" && strings.HasPrefix(verb, "delete") {
-		times = 2 // when its grace period is set, and when it is deleted
+		times = 2 // one review when the grace period is set, and one for the deletion
 	}
-	// Configuration of admission is never reviewed.
+	// Webhooks never review webhook configurations and policies.
 	if gvr.Group != admissionregistrationv1.GroupName {
 		for _, phase := range []string{"mutating", "validating"} {
 			want[phase+"-exact"] = slices.Repeat([]asked{w.want(gvr, gvr, verb)}, times)
@@ -302,7 +305,7 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 }
 
-// want returns the review of a request in another version.
+// want returns the expected review of a request, in the version as.
 func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked {
 	kind := func(gvr schema.GroupVersionResource) string {
 		r := w.served[gvr]

@@ -16,26 +16,27 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// everything calls the hook for every request to every resource.
+// everything makes a hook select every request.
 var everything = on("*", "*/*", "*/*")
 
 // configurationAPI is the API of webhooks and policies.
 const configurationAPI = "admissionregistration.k8s.io/v1"
 
-// matching returns the matchConstraints of a policy for everything in API groups.
+// matching returns the matchConstraints of a policy for all resources of API groups.
 func matching(groups ...any) map[string]any {
 	return map[string]any{"resourceRules": []any{map[string]any{
 		"operations": []any{"*"}, "apiGroups": groups, "apiVersions": []any{"*"}, "resources": []any{"*/*"},
 	}}}
 }
 
-// policySpec returns the spec of a policy that refuses everything it matches.
+// policySpec returns the spec of a policy that refuses every request that it matches.
 func policySpec(mutates bool, match map[string]any) map[string]any {
 	spec := map[string]any{"matchConstraints": match}
 	if mutates {
 		spec["reinvocationPolicy"] = "Never"
 		spec["mutations"] = []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{
-			"expression": `[JSONPatch{op: "remove", path: "/nothing"}]`, // the patch fails
+			// This patch can't be applied, so the request fails.
+			"expression": `[JSONPatch{op: "remove", path: "/nothing"}]`,
 		}}}
 	} else {
 		spec["validations"] = []any{map[string]any{"expression": "false"}}
@@ -51,7 +52,7 @@ func bindingSpec(policy string, mutates bool) map[string]any {
 	return map[string]any{"spec": spec}
 }
 
-// refuseByPolicy makes a policy, mutating or validating, refuse everything that matches.
+// refuseByPolicy creates a mutating or validating policy that refuses every request that it matches.
 func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match map[string]any) {
 	t.Helper()
 	kind := "ValidatingAdmissionPolicy"
@@ -65,8 +66,8 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 	}
 }
 
-// Webhooks are never called for webhook configurations and policies: otherwise a webhook that refuses everything
-// couldn't be removed. Policies don't judge policies either.
+// Webhooks aren't called for webhook configurations and policies. Otherwise, a webhook that refuses everything couldn't
+// be removed. Policies don't apply to policies either.
 func TestExemptConfiguration(t *testing.T) {
 	t.Parallel()
 	webhooks := map[string]any{"webhooks": []any{map[string]any{
@@ -75,7 +76,7 @@ func TestExemptConfiguration(t *testing.T) {
 	}}}
 	exempt := []struct {
 		kind, reason string
-		fromPolicy   bool // policies don't judge it either
+		fromPolicy   bool // whether a policy doesn't apply to the resource either
 		fields       map[string]any
 	}{
 		{"ValidatingWebhookConfiguration", "without it, what it refuses is let in again", false, webhooks},
@@ -142,8 +143,9 @@ func TestExemptConfiguration(t *testing.T) {
 	}
 }
 
-// Reviews of authentication and authorization aren't stored, and a cluster needs their answers: policies never judge
-// them. Webhooks are called for them, unless the feature gate of 1.37 is set.
+// Policies don't apply to reviews such as TokenReview and SubjectAccessReview, because they are never stored and a
+// cluster needs their answers. Webhooks are called for them, unless the feature gate
+// ExcludeAdmissionWebhookVirtualResources is set.
 func TestExemptReviews(t *testing.T) {
 	t.Parallel()
 	t.Run("by default", func(t *testing.T) {
@@ -157,7 +159,7 @@ func TestExemptReviews(t *testing.T) {
 	})
 }
 
-// exemptReviews makes every kind of review. want lists those for which webhooks are called.
+// exemptReviews creates a review of each kind. The list want has the kinds for which webhooks are called.
 func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	t.Helper()
 	refuseByPolicy(t, srv, false, matching("authentication.k8s.io", "authorization.k8s.io", ""))

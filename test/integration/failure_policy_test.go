@@ -16,15 +16,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A webhook that can't be called refuses the request with failurePolicy Fail, and is skipped with Ignore.
-// TestBadResponses has webhooks that answer, TestTimeoutExpires those that don't answer in time, and TestRefusals those
-// that refuse, which is no failure.
+// If a webhook can't be called, its failurePolicy decides: Fail refuses the request, and Ignore skips the webhook.
+// Three other tests are about webhooks that answer wrongly (TestBadResponses), too late (TestTimeoutExpires) or with a
+// refusal (TestRefusals).
 func TestFailurePolicy(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	const nobody = "127.0.0.1:1"
 	hangUp := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		// The server of package http closes the connection and logs nothing.
+		// At this panic, net/http closes the connection and logs nothing.
 		panic(http.ErrAbortHandler)
 	})
 	for _, tc := range []struct {
@@ -80,7 +80,7 @@ func TestFailurePolicy(t *testing.T) {
 	}
 }
 
-// A mutating webhook that fails ends the phase: no later webhook is called.
+// After a mutating webhook fails, the later ones aren't called.
 func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -93,8 +93,8 @@ func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	}
 }
 
-// A server starts although a broken webhook refuses everything, so that the webhook can be removed. The server's own
-// writes that were refused are then repeated.
+// A server starts although a broken webhook refuses everything, so that a client can remove the webhook. The server
+// then repeats its own writes that were refused.
 func TestStartWithABrokenWebhook(t *testing.T) {
 	t.Parallel()
 	data := miniapitest.WithDataDir(t.TempDir())
@@ -129,7 +129,7 @@ func TestStartWithABrokenWebhook(t *testing.T) {
 	})
 }
 
-// If a webhook refuses one of the server's own writes at the start, the other writes succeed.
+// If a webhook refuses one of the objects that the server creates at its start, the others are created.
 func TestStartWithAWebhookThatRefuses(t *testing.T) {
 	t.Parallel()
 	data := miniapitest.WithDataDir(t.TempDir())

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
-// code returns the status code of a request for the nodes, which faults of these tests are for.
+// code returns the status code of a list of nodes. The faults of these tests are for that request.
 func code(t testing.TB, srv *miniapitest.Server) int32 {
 	t.Helper()
 	_, err := srv.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -36,7 +36,8 @@ func code(t testing.TB, srv *miniapitest.Server) int32 {
 	return status.Status().Code
 }
 
-// Faults are added and removed while the server runs, and a change is in force when its response is there.
+// Faults can be added and removed while the server runs. After the answer to a change, the next request sees the
+// change.
 func TestFaultsChange(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -57,7 +58,7 @@ func TestFaultsChange(t *testing.T) {
 	}
 }
 
-// A wrong change is refused as a whole, and the error says what would be right.
+// If one fault of a change is invalid, nothing changes, and the error says what would be right.
 func TestWrongChangesOfFaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -88,7 +89,7 @@ func TestWrongChangesOfFaults(t *testing.T) {
 	}
 }
 
-// Users need the permission for the path.
+// A user needs permission for the path of faults.
 func TestFaultsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithUser("ann"), miniapitest.WithUser("bob"))
@@ -122,7 +123,8 @@ func TestFaultsNeedPermission(t *testing.T) {
 	}
 }
 
-// The file of faults is read again when it changes. A wrong file changes nothing, and a fault that stays keeps counting.
+// The file of faults is read again when it changes. Invalid content changes nothing. A fault that is also in the new
+// content keeps its counts.
 func TestFaultFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "faults.yaml")
@@ -142,7 +144,7 @@ func TestFaultFileIsReloaded(t *testing.T) {
 		})
 	}
 	replace(t, path, "faults:\n"+counted+"- {resources: [nodes], status: 502}\n")
-	await(502) // and never again 501
+	await(502) // the fault with the status 501 must not return
 	replace(t, path, "faults: [{status: 1}]")
 	replace(t, path, "faults: [{resources: [nodes], status: 503}]")
 	await(503)
@@ -150,7 +152,8 @@ func TestFaultFileIsReloaded(t *testing.T) {
 	await(http.StatusOK)
 }
 
-// The audit event of a request has its faults, and those of its webhooks' calls. The response has them too.
+// The audit event of a request has annotations for its faults, and for the faults of its webhooks' calls. The response
+// has a header for each of them.
 func TestFaultsAreAudited(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

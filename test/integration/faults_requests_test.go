@@ -21,19 +21,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
-// inject adds faults in YAML to a running server.
+// inject adds faults, given in YAML, to a running server.
 func inject(t testing.TB, srv *miniapitest.Server, yaml string) {
 	t.Helper()
 	ok(t, srv.Client().Discovery().RESTClient().Post().AbsPath(faults.Path).Body([]byte(yaml)).Do(t.Context()).Error())
 }
 
-// uninject removes a fault, or all for "".
+// uninject removes the fault with the name, or all faults if the name is "".
 func uninject(t testing.TB, srv *miniapitest.Server, name string) {
 	t.Helper()
 	ok(t, srv.Client().Discovery().RESTClient().Delete().AbsPath(faults.Path, name).Do(t.Context()).Error())
 }
 
-// plain returns a client of a server that tries nothing twice, and gets raw responses.
+// plain returns an HTTP client of a server. It never repeats a request.
 func plain(t testing.TB, config *rest.Config) *http.Client {
 	t.Helper()
 	transport := must(rest.TransportFor(config))(t)
@@ -51,7 +51,7 @@ func updateThing(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// The third update fails with a conflict, and no other.
+// Only the third update fails, with a conflict.
 func TestFaultOfAnExactRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags("--fault=verbs=update,resources=configmaps,names=thing,requests=3,conflict"))
@@ -74,7 +74,7 @@ func TestFaultOfAnExactRequest(t *testing.T) {
 	}
 }
 
-// A fault with a status has the response of a server that fails so, with the header that tells of the fault.
+// A fault with a status gives the response of a server with that failure. A header of the response names the fault.
 func TestFaultWithAStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -147,7 +147,7 @@ faults:
 	}
 }
 
-// A write whose response is lost has taken effect: a client that tries again meets its own object.
+// A write whose response the fault replaces still takes effect: a client that tries again finds its own object.
 func TestFaultAfterTheWrite(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -164,7 +164,7 @@ func TestFaultAfterTheWrite(t *testing.T) {
 	}
 }
 
-// A broken connection reaches the client as the error of its transport.
+// A fault that breaks the connection gives the client an error of its transport.
 func TestFaultBreaksTheConnection(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -181,7 +181,7 @@ faults:
 		name, reason, path string
 		client             *http.Client
 		want               func(error) bool
-		body               int // bytes of the body that the client gets
+		body               int // the number of bytes of the body that the client gets
 	}{
 		{"stream", "the stream is reset, and the connection stays", "/api/v1/pods", http2, contains("INTERNAL_ERROR"), 0},
 		{"stream in HTTP/1.1", "there are no streams", "/api/v1/pods", plain(t, one), contains("EOF"), 0},
@@ -189,7 +189,7 @@ faults:
 		{"truncated", "the rest of the body is missing", "/api/v1/namespaces", http2, contains("INTERNAL_ERROR"), 100},
 		{"truncated in HTTP/1.1", "the rest of the body is missing", "/api/v1/namespaces", plain(t, one), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }, 100},
 	} {
-		// One after the other: a connection that is reset ends the requests of others.
+		// The cases don't run in parallel, because a reset of a connection ends the requests of other cases.
 		t.Run(test.name, func(t *testing.T) {
 			response, err := get(t, test.client, srv.Config().Host+test.path)
 			var body []byte
@@ -211,7 +211,7 @@ func contains(text string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), text) }
 }
 
-// A latency passes before the request is served, and neither outlives the client nor holds up a stop.
+// A latency passes before the request is served. It ends when the client is gone, and doesn't delay a stop.
 func TestFaultDelays(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -259,7 +259,7 @@ func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	return faults.State{}
 }
 
-// A stale list has the objects and the resource version of an earlier moment. A get has the current object.
+// A stale list has the objects and the resource version of an earlier state. A get returns the present object.
 func TestFaultAnswersAStaleList(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -315,7 +315,7 @@ faults:
 	must(configMaps.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 }
 
-// Faults are for some clients, and a client can go without them.
+// Faults can be limited to some clients, and a client can ask for no faults by a header.
 func TestFaultsOfClients(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

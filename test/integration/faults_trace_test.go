@@ -17,14 +17,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// timelineOf returns the timeline of the recorded requests for a resource.
+// timelineOf returns the timeline of the recorded requests for a resource, as text.
 func timelineOf(t testing.TB, srv *miniapitest.Server, resource string) string {
 	t.Helper()
 	return string(must(srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).
 		Param("resource", resource).Param("output", "text").DoRaw(t.Context()))(t))
 }
 
-// The trace of a request has the fault that the request met, whether the request reached admission or not.
+// The trace of a request shows the fault that the request met, even if the request doesn't reach admission.
 func TestFaultsOfRequestsAreTraced(t *testing.T) {
 	t.Parallel()
 	update := func(ctx context.Context, srv *miniapitest.Server) error { return updateThing(ctx, srv.Client()) }
@@ -76,7 +76,7 @@ func TestFaultsOfRequestsAreTraced(t *testing.T) {
 	}
 }
 
-// A watch that a fault ends is recorded at its end, and reads without a fault aren't.
+// If a fault ends a watch, the watch is recorded. Reads without a fault aren't recorded.
 func TestFaultsOfWatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -92,7 +92,7 @@ func TestFaultsOfWatchesAreTraced(t *testing.T) {
 	})
 }
 
-// The answer why a webhook wasn't called, or why its call failed, names the fault.
+// "miniapi trace why" names the fault because of which a webhook wasn't called, or because of which its call failed.
 func TestWhyNamesFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

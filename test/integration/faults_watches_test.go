@@ -19,10 +19,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// encodings are those of a client's responses.
+// encodings are the content types of watches in the tests.
 var encodings = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-// watchThings watches the ConfigMaps of the namespace "default", from now on.
+// watchThings starts a watch of the ConfigMaps in the namespace "default".
 func watchThings(t testing.TB, srv *miniapitest.Server, encoding string) watch.Interface {
 	t.Helper()
 	config := srv.Config()
@@ -34,7 +34,7 @@ func watchThings(t testing.TB, srv *miniapitest.Server, encoding string) watch.I
 	return w
 }
 
-// events returns what a watch sends until its end: names, and reasons of errors.
+// events returns the events of a watch until its end: the names of objects, and the reasons of errors.
 func events(t testing.TB, w watch.Interface) (all []string) {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -63,14 +63,14 @@ func createThings(t testing.TB, srv *miniapitest.Server, names ...string) {
 	}
 }
 
-// A watch ends when it begins, after some events, or while it is open: plainly, or with the event of an expired resource
-// version, in the encoding of the watch.
+// A fault can end a watch at its beginning, after some events, or while it is open. The watch just ends, or ends with
+// the event of an expired resource version in the watch's encoding.
 func TestFaultEndsAWatch(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range encodings {
 		for _, test := range []struct {
 			name, reason, fault string
-			// open says that the fault is added when the watch is open.
+			// open is true if the fault is added while the watch is open.
 			open bool
 			want []string
 		}{
@@ -101,7 +101,7 @@ func TestFaultEndsAWatch(t *testing.T) {
 				}
 				got := events(t, w)
 				if test.name == "truncate" {
-					// Clients differ in how they tell of a broken stream.
+					// Clients report a broken stream in different ways.
 					if len(got) > 1 || len(got) == 1 && got[0][:5] != "ERROR" {
 						t.Errorf("%s: want at most an error, got %q", test.reason, got)
 					}
@@ -115,7 +115,7 @@ func TestFaultEndsAWatch(t *testing.T) {
 	}
 }
 
-// A watch can be refused as any other request.
+// A fault can refuse a watch like any other request.
 func TestFaultRefusesAWatch(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -125,7 +125,7 @@ func TestFaultRefusesAWatch(t *testing.T) {
 	}
 }
 
-// An informer gets over watches that end and expire, and over lists that fail.
+// An informer recovers from watches that end or expire, and from lists that fail.
 func TestInformerGetsOverFaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(

@@ -10,15 +10,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A call of a webhook fails as it does when the webhook, or the way to it, has that fault. The failurePolicy decides
-// then, and the webhook hasn't been called, or its response is changed.
+// A fault makes the call of a webhook fail like a real fault of the webhook or of the connection, or changes the
+// response. The webhook's failurePolicy then applies.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	const url = `failed to call webhook: Post "https://127.0.0.1:PORT/w?timeout=1s": `
 	for _, test := range []struct {
 		name, reason, fault string
-		// want is the end of the error, and calls the number of the webhook's calls.
+		// want is the end of the error. calls is the number of calls that reach the webhook.
 		want  string
 		calls int
 	}{
@@ -60,7 +60,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	}
 }
 
-// matches tells whether a text has the parts of another around UID and PORT, in order.
+// matches tells whether got equals want. In want, UID and PORT stand for any text.
 func matches(want, got string) bool {
 	for part := range strings.SplitSeq(strings.ReplaceAll(want, "PORT", "UID"), "UID") {
 		_, after, ok := strings.Cut(got, part)
@@ -72,7 +72,8 @@ func matches(want, got string) bool {
 	return true
 }
 
-// A webhook with the failurePolicy Ignore lets a request pass whose call meets a fault. The request tells of each call.
+// If the call of a webhook with the failurePolicy Ignore meets a fault, the request succeeds, and the trace of the
+// request shows the fault of each call.
 func TestFaultsOfIgnoredWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

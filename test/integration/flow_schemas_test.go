@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The condition Dangling of a FlowSchema is true if its priority level doesn't exist. As with the controller of API
-// priority and fairness, it follows changes of both.
+// The condition Dangling of a FlowSchema is true if the schema's priority level doesn't exist. It changes after changes
+// of schemas and of levels, as kube-apiserver's controller does it.
 func TestDanglingFlowSchema(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().FlowcontrolV1()
@@ -70,7 +70,7 @@ func TestDanglingFlowSchema(t *testing.T) {
 	}
 }
 
-// A condition that admission refuses is written again until it is allowed.
+// If admission refuses the condition, the server writes it again until admission allows it.
 func TestDanglingFlowSchemaRefused(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -92,7 +92,7 @@ func TestDanglingFlowSchemaRefused(t *testing.T) {
 	}
 }
 
-// dangling returns the condition of a schema.
+// dangling returns the status of a schema's condition Dangling.
 func dangling(ctx context.Context, schemas typedv1.FlowSchemaInterface, name string) (flowcontrolv1.FlowSchemaCondition, error) {
 	s, err := schemas.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// family has the ConfigMaps of a namespace, which own each other.
+// family has ConfigMaps of a namespace that own one another.
 type family struct {
 	client    kubernetes.Interface
 	namespace string
@@ -32,12 +32,12 @@ func newFamily(t *testing.T, client kubernetes.Interface, namespace string) *fam
 	return &family{client, namespace, map[string]*corev1.ConfigMap{}}
 }
 
-// ownerOf returns a reference to a ConfigMap.
+// ownerOf returns an owner reference to a ConfigMap. With blocks, it has blockOwnerDeletion.
 func ownerOf(owner *corev1.ConfigMap, blocks bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &blocks}
 }
 
-// add creates a ConfigMap. An owner with a ! blocks.
+// add creates a ConfigMap with owners. A ! before an owner's name sets blockOwnerDeletion.
 func (f *family) add(t *testing.T, name string, owners ...string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -53,7 +53,7 @@ func (f *family) delete(t *testing.T, name string, policy metav1.DeletionPropaga
 	ok(t, f.client.CoreV1().ConfigMaps(f.namespace).Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
-// state returns the ConfigMaps with their owners and finalizers.
+// state returns the ConfigMaps by name, each as a text with its owners and finalizers.
 func (f *family) state(ctx context.Context) (map[string]string, error) {
 	list, err := f.client.CoreV1().ConfigMaps(f.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -84,14 +84,15 @@ func (f *family) becomes(t *testing.T, want map[string]string) {
 	})
 }
 
-// The dependents of an object that is deleted are deleted after it, before it or not at all, by the propagation policy.
+// The propagation policy of a deletion decides about the dependents: they are deleted after the object, before it, or
+// not at all.
 func TestGarbageCollection(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("garbagecollector"))
 	const held = "example.com/hold"
 	for i, test := range []struct {
 		name, reason string
-		members      [][]string // a name and its owners
+		members      [][]string // the name of a ConfigMap, followed by those of its owners
 		policy       metav1.DeletionPropagation
 		want         map[string]string
 	}{
@@ -137,7 +138,7 @@ func TestGarbageCollection(t *testing.T) {
 		})
 	}
 
-	t.Run("a circle", func(t *testing.T) { // each blocks the next: the deletion must not wait forever
+	t.Run("a circle", func(t *testing.T) { // each object blocks the deletion of the next one: the deletion must still end
 		t.Parallel()
 		f := newFamily(t, srv.Client(), "circle")
 		f.add(t, "a")
@@ -162,7 +163,7 @@ func TestGarbageCollection(t *testing.T) {
 		}
 		f.delete(t, "owner", metav1.DeletePropagationForeground)
 		f.becomes(t, map[string]string{"owner": "foregroundDeletion", "free": "owner " + held, "blocking": "owner " + held})
-		eventually(t, func(ctx context.Context) error { // both are being deleted, and one is waited for
+		eventually(t, func(ctx context.Context) error { // both objects are being deleted, and one waits for the other
 			for _, name := range []string{"free", "blocking"} {
 				if o, err := maps.Get(ctx, name, metav1.GetOptions{}); err != nil || o.DeletionTimestamp == nil {
 					return fmt.Errorf("want %s to be deleted, got %v, %w", name, o, err)
@@ -175,8 +176,8 @@ func TestGarbageCollection(t *testing.T) {
 	})
 }
 
-// An object whose owner doesn't exist is deleted. An owner is where its kind says, in the namespace of the dependent or in
-// none, and has the UID of the reference.
+// An object whose owner doesn't exist is deleted. An owner must be of the kind and have the UID of the reference. It
+// must be in the namespace of the dependent, or have no namespace.
 func TestAbsentOwners(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("garbagecollector"))
@@ -234,7 +235,8 @@ func TestAbsentOwners(t *testing.T) {
 		})
 	})
 
-	t.Run("a cluster-scoped object", func(t *testing.T) { // a reference to an owner with a namespace is wrong, and has no effect
+	// A cluster-scoped object can't have an owner in a namespace, so the reference has no effect.
+	t.Run("a cluster-scoped object", func(t *testing.T) {
 		role.OwnerReferences = []metav1.OwnerReference{there}
 		must(client.RbacV1().ClusterRoles().Update(t.Context(), role, metav1.UpdateOptions{}))(t)
 		elsewhere.delete(t, "there", metav1.DeletePropagationBackground)
@@ -245,7 +247,7 @@ func TestAbsentOwners(t *testing.T) {
 	})
 }
 
-// Custom resources own and are owned like all objects, from when their definition is there.
+// The garbage collector handles custom resources as owners and dependents as soon as their definition exists.
 func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("garbagecollector"))
@@ -275,7 +277,8 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	}
 }
 
-// The collector deletes no restored object because of owners from before the restore, in any order of restored objects.
+// After a restore, the collector deletes no restored object because an owner was missing before, whatever the order of
+// the restored objects is.
 func TestRestoredObjectsStay(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))
@@ -299,7 +302,7 @@ func TestRestoredObjectsStay(t *testing.T) {
 			return srv.Client().CoreV1().ConfigMaps(f.namespace).Get(ctx, "owner", metav1.GetOptions{})
 		})
 		ok(t, srv.Restore(snapshot))
-		// The collector considers everything that was restored: a dependent that it deletes now is gone soon.
+		// The collector deletes this dependent soon, which shows that it has handled all restored objects.
 		f.add(t, "probe", "owner")
 		f.delete(t, "probe", metav1.DeletePropagationForeground)
 		gone(t, "the probe", func(ctx context.Context) (any, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// groupsIn returns the groups that a client sees, each with its versions.
+// groupsIn returns the groups of a client's discovery, each with its versions.
 func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -29,7 +29,7 @@ func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	}
 	var groups []string
 	for _, g := range list.Groups {
-		if g.Name == "" { // the group of /api, which the client adds
+		if g.Name == "" { // the core group, which the client adds
 			continue
 		}
 		described := g.Name
@@ -41,8 +41,8 @@ func groupsIn(config *rest.Config, legacy bool) ([]string, error) {
 	return groups, nil
 }
 
-// Groups and their versions are listed by priority, in all forms of discovery, whichever server has them and whenever
-// they were added.
+// Groups and their versions are listed by priority, in every form of discovery. The server that has a group, and the
+// time when it was added, don't matter.
 func TestGroupsAreInOrder(t *testing.T) {
 	t.Parallel()
 	tools := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -81,7 +81,8 @@ func TestGroupsAreInOrder(t *testing.T) {
 		{"each group for itself", "other clients know nothing else", true},
 	} {
 		t.Run(discovered.name, func(t *testing.T) {
-			eventually(t, func(context.Context) error { // the discovery of another server is read after the response
+			// The server reads the discovery of another server after the response.
+			eventually(t, func(context.Context) error {
 				got, err := groupsIn(srv.Config(), discovered.legacy)
 				if diff := cmp.Diff(want, got); err == nil && diff != "" {
 					err = fmt.Errorf("%s: -want +got\n%s", discovered.reason, diff)

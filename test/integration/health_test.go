@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// The health checks have the names by which kube-apiserver reports the creation of the initial objects. Clients wait
-// for these names.
+// The health checks about the objects of every cluster have kube-apiserver's names, because clients wait for these
+// names.
 func TestHealthOfTheInitialObjects(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
@@ -50,7 +50,7 @@ func TestHealthOfTheInitialObjects(t *testing.T) {
 	}
 }
 
-// The health check of the server's own client has kube-apiserver's name and paths.
+// The health check of the server's own client has the same name and the same paths as in kube-apiserver.
 func TestHealthOfTheServersOwnClient(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().Discovery().RESTClient()

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 )
 
-// Of the requests of 32 clients, none is lost: a follower and the memory have each once, in the order of their ids, and
-// the requests of a client in the order in which it made them.
+// With 32 clients, no request is lost. Both a client that follows requests and the memory of the server have each
+// request once, in the order of their ids. The requests of each client are in the order in which it made them.
 func TestRequestsOfManyClients(t *testing.T) {
 	t.Parallel()
 	const clients, each = 32, 10

@@ -20,14 +20,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 )
 
-// stranger returns a client without credentials, which follows no redirections.
+// stranger returns an HTTP client without credentials. It doesn't follow redirects.
 func stranger(t testing.TB, srv *miniapitest.Server) *http.Client {
 	t.Helper()
 	transport := must(rest.TransportFor(rest.AnonymousClientConfig(srv.Config())))(t)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// linkFor returns the URL of a link that signs a browser in.
+// linkFor requests a sign-in link for a browser, and returns its URL.
 func linkFor(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	body, err := must(kubernetes.NewForConfig(config))(t).Discovery().RESTClient().Post().AbsPath(decisions.SignInPath).DoRaw(t.Context())
@@ -37,7 +37,7 @@ func linkFor(t testing.TB, config *rest.Config) string {
 	return config.Host + signIn.Link
 }
 
-// permit allows a user to use paths that are no resources.
+// permit gives a user permission for paths that aren't resources.
 func permit(t testing.TB, srv *miniapitest.Server, user string, verbs []string, paths ...string) {
 	t.Helper()
 	client := srv.Client().RbacV1()
@@ -47,7 +47,8 @@ func permit(t testing.TB, srv *miniapitest.Server, user string, verbs []string, 
 	}, metav1.CreateOptions{}))(t)
 }
 
-// A link signs a browser in once, as the user that asked for the link, and for the paths of the page alone.
+// A sign-in link works once. The browser then has the permissions of the user who requested the link, only for the
+// paths of the page.
 func TestPageSignsIn(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -99,7 +100,7 @@ func TestPageSignsIn(t *testing.T) {
 	}
 }
 
-// The matrix has the operations of each resource for which a webhook is called, or a policy is evaluated, by their rules.
+// The matrix shows, for each resource and each webhook or policy, the operations that match the rules.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -185,11 +186,11 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// hostile is a text that would run, or show an image, if it became markup.
+// hostile is a text that would run code, or load an image, if the page inserted it as markup.
 const hostile = `"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 
-// The page shows requests as they come, with their waterfall, differences and reviews. It works by keys, and at 400 pixels.
-// Values of objects stay text.
+// The page shows requests as they end, with a waterfall, differences and reviews. It can be used by keys, and at a
+// width of 400 pixels. Values of objects are shown as text.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -241,7 +242,7 @@ func TestPage(t *testing.T) {
 	b.eval(`navigator.clipboard.writeText = async (text) => { window.copied = text }; document.querySelector("details.json button").click()`)
 	b.until(`JSON.parse(window.copied || "{}").kind === "AdmissionReview"`)
 
-	// The hostile names and values are there, as text.
+	// The page shows the hostile names and values as text.
 	b.press("j")
 	b.until(`document.querySelector("#detail h2").textContent.includes("refused")`)
 	b.press("e")

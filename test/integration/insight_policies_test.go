@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyTimeline returns the lines of a plugin's step and round in the wide timeline, without times.
+// policyTimeline returns the lines of a step, a call of a plugin in a round, in the wide timeline, without times.
 func policyTimeline(t testing.TB, request *trace.Request, step string) string {
 	t.Helper()
 	var text strings.Builder
@@ -34,8 +34,8 @@ func policyTimeline(t testing.TB, request *trace.Request, step string) string {
 	return regexp.MustCompile(`managedFields: .*`).ReplaceAllString(strings.Join(lines, "\n"), "managedFields")
 }
 
-// A recorded request has each policy and binding with the reason why it matches or not, the parameters, and the value of
-// each expression.
+// A recorded request has every policy and binding, with the reason why it applies or not, its parameters, and the
+// values of its expressions.
 func TestPoliciesAreRecorded(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -192,7 +192,8 @@ func TestPoliciesAreRecorded(t *testing.T) {
 	}
 }
 
-// A recorded request has the mutations of policies with their values, by round, and the object before and after.
+// A recorded request has the mutations by policies in each round: the values of the expressions, and the object before
+// and after.
 func TestMutatingPoliciesAreRecorded(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -241,7 +242,7 @@ MutatingAdmissionPolicy/b-sized matches
 	}
 }
 
-// Values of expressions about Secrets aren't kept, unless they are true or false.
+// For a Secret, the record of a request has only those values of expressions that are true or false.
 func TestRecordedExpressionsHideSecrets(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))

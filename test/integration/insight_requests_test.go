@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// A recorded request has the plugins, the calls of webhooks with their reviews and patches, and the object that passed.
+// A recorded request has the plugins, the calls of webhooks with their reviews and patches, and the final object.
 func TestRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -30,7 +30,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 	request, calls := requests[0], map[string]*trace.Call{}
 	for _, step := range request.Admissions[0].Steps {
 		for _, webhook := range step.Webhooks {
-			if webhook.Call != nil { // the second round calls none
+			if webhook.Call != nil { // the webhook isn't called in the second round
 				calls[webhook.Name] = webhook.Call
 			}
 		}
@@ -56,7 +56,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 	}
 }
 
-// No secret is in a recorded request, wherever it was sent.
+// A recorded request never contains the data of a Secret, in whichever part of the request it was sent.
 func TestRecordedSecretsAreReplaced(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -73,7 +73,8 @@ func TestRecordedSecretsAreReplaced(t *testing.T) {
 	}
 }
 
-// A request that isn't made is considered for any user and operation. No webhook is called, and nothing is stored.
+// A request that no client makes can be evaluated for any user and operation. No webhook is called, and nothing is
+// stored.
 func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -110,7 +111,7 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 	}
 }
 
-// With --explain-denials, an error names the part that refused.
+// With --explain-denials, the error of a refused request names the part of admission that refused it.
 func TestDenialsAreExplained(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags("--explain-denials"))
@@ -122,8 +123,8 @@ func TestDenialsAreExplained(t *testing.T) {
 	}
 }
 
-// Without --trace-requests, the server records requests only while a client follows. The client gets each request when
-// the request ends.
+// Without --trace-requests, the server records requests only while a client follows them. The client gets each request
+// when it ends.
 func TestRequestsAreFollowed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -141,7 +142,7 @@ func TestRequestsAreFollowed(t *testing.T) {
 	}
 }
 
-// Only users with permission for the paths see requests.
+// Only users with permission for the paths can read recorded requests.
 func TestRequestsAreForAuthorizedUsers(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))

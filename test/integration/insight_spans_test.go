@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// collected is a collector of OpenTelemetry spans.
+// collected is a collector of OpenTelemetry spans. It keeps the spans that it gets.
 type collected struct {
 	collector.UnimplementedTraceServiceServer
 	mu    sync.Mutex
@@ -37,7 +37,7 @@ func (c *collected) Export(_ context.Context, request *collector.ExportTraceServ
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// lines returns the spans with their parents' names, and their events with the attributes why and outcome.
+// lines returns the spans as text: names with those of their parents, and events with their attributes why and outcome.
 func (c *collected) lines() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,15 +62,15 @@ func (c *collected) lines() map[string]bool {
 	return lines
 }
 
-// With --tracing-config-file, a sampled request has spans for rounds and plugins of admission, and calls of webhooks below
-// those of their plugins. Nothing needs to be remembered for that.
+// With --tracing-config-file, a sampled request has spans for the rounds and plugins of admission. Spans for calls of
+// webhooks are below those of the plugins. The server needs no recorded requests for that.
 func TestSpansOfAdmission(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	got, service := &collected{}, grpc.NewServer()
 	collector.RegisterTraceServiceServer(service, got)
-	go service.Serve(listener) //nolint:errcheck // ends with Stop
+	go service.Serve(listener) //nolint:errcheck // returns at Stop
 	t.Cleanup(service.Stop)
 	config := write(t, "tracing.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nsamplingRatePerMillion: 1000000\n"+
 		"endpoint: "+listener.Addr().String()+"\n")

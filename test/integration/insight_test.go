@@ -20,10 +20,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recording makes a server remember requests.
+// recording is the flag that makes a server record requests.
 const recording = "--trace-requests=1000"
 
-// why asks the server why a webhook was called for an object, or wasn't.
+// why asks the server why a webhook was called for an object or not.
 func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, name string) trace.Answer {
 	t.Helper()
 	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.WhyPath).
@@ -38,7 +38,7 @@ func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, na
 	return answers.Answers[0]
 }
 
-// recorded returns the requests for a resource that the server remembers.
+// recorded returns the recorded requests for a resource.
 func recorded(t testing.TB, srv *miniapitest.Server, resource string) []*trace.Request {
 	t.Helper()
 	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("resource", resource).DoRaw(t.Context())
@@ -52,26 +52,28 @@ func recorded(t testing.TB, srv *miniapitest.Server, resource string) []*trace.R
 	return list.Requests
 }
 
-// question is a row of the table in docs/insight.md: a cause for which a webhook isn't called, or not only called.
+// question is a row of the table in docs/insight.md: a reason why a webhook isn't called, or why its call isn't the
+// whole answer.
 type question struct {
 	name, reason string
-	// hook is asked about. It is installed before the request, with others.
+	// hook is the webhook in question. The test installs it before the request, together with other webhooks.
 	hook   hook
 	others []hook
-	// before prepares the request, and request makes it: by default, it creates a ConfigMap with the label app=db.
+	// before prepares the request. request makes it; by default, it creates a ConfigMap with the label app=db.
 	before  func(*testing.T, *miniapitest.Server)
 	request func(context.Context, *miniapitest.Server) error
-	// resource, namespace and object are those of the request, by default the ConfigMap in the namespace default.
+	// resource, namespace and object name the object of the request. By default, it is the ConfigMap in the namespace
+	// default.
 	resource, namespace, object string
 
 	want   trace.Reason
 	field  string
 	called bool
-	// again is the reason of the second round.
+	// again is the reason why the second round doesn't call the webhook.
 	again trace.Reason
 }
 
-// settings of hooks that questions are about.
+// The changes of hooks in questions.
 var (
 	failsOpen     = failurePolicy(admissionregistrationv1.Ignore)
 	labelledWeb   = objectSelector(map[string]string{"app": "web"})
@@ -99,7 +101,7 @@ func scope(scope admissionregistrationv1.ScopeType) change {
 
 func noRules(h *hook) { h.Rules = nil }
 
-// costs is an expression whose cost grows with the data of the object.
+// costs is a CEL expression. Its cost grows with the size of the object's data.
 const costs = `object.data.all(a, object.data.all(b, object.data.all(c, object.data.all(d, a + b + c + d != ''))))`
 
 func askedFor(namespace string, change func(*corev1.ConfigMap)) func(context.Context, *miniapitest.Server) error {
@@ -120,7 +122,7 @@ func patchNamespace(subresources ...string) func(context.Context, *miniapitest.S
 	}
 }
 
-// questions are the rows of the table in docs/insight.md, by name.
+// questions returns the rows of the table in docs/insight.md, by their names.
 func questions() []question {
 	return []question{
 		{name: "another API group", reason: "rules name the groups", hook: validating("asked", allow(), on("*", "apps/v1", "configmaps")), want: trace.RuleGroup, field: "webhooks[0].rules[0].apiGroups"},
@@ -204,7 +206,7 @@ func createConfiguration(ctx context.Context, srv *miniapitest.Server) error {
 	return err
 }
 
-// faulty injects a fault for the rest of a subtest.
+// faulty returns a function that injects a fault until the end of a subtest.
 func faulty(fault string) func(*testing.T, *miniapitest.Server) {
 	return func(t *testing.T, srv *miniapitest.Server) {
 		t.Helper()
@@ -235,7 +237,7 @@ func dryRunAsked(ctx context.Context, srv *miniapitest.Server) error {
 	return err
 }
 
-// sideEffectsSome gives the hook side effects, which only v1beta1 allows.
+// sideEffectsSome returns a function that gives the hook side effects. Only v1beta1 allows them.
 func sideEffectsSome(policy string) func(*testing.T, *miniapitest.Server) {
 	return func(t *testing.T, srv *miniapitest.Server) {
 		t.Helper()
@@ -261,13 +263,13 @@ func configuredLater(t *testing.T, srv *miniapitest.Server) {
 	install(t, srv, validating("asked", allow()))
 }
 
-// unreachable gives a hook an address where nothing listens.
+// unreachable returns a hook with an address at which nothing listens.
 func unreachable(h hook) hook {
 	h.ClientConfig.URL = new("https://127.0.0.1:1/")
 	return h
 }
 
-// For each row of the table in docs/insight.md, the answer names the cause and the field.
+// For each row of the table in docs/insight.md, the server's answer has the reason and the field of the row.
 func TestWhyAWebhookIsNotCalled(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause | reason |")
@@ -277,7 +279,7 @@ func TestWhyAWebhookIsNotCalled(t *testing.T) {
 		}
 		delete(documented, test.name)
 	}
-	for _, apart := range []string{"the plugin is off", "a hidden review"} { // these need servers of their own
+	for _, apart := range []string{"the plugin is off", "a hidden review"} { // these rows need servers of their own
 		delete(documented, apart)
 	}
 	for name := range documented {
@@ -304,7 +306,7 @@ func TestWhyAWebhookIsNotCalled(t *testing.T) {
 				test.request = askedFor("default", unchangedConfigMap)
 			}
 			if test.request != nil {
-				_ = test.request(t.Context(), srv) // the error is a part of the question
+				_ = test.request(t.Context(), srv) // in some rows, the request fails
 			}
 			resource, namespace, object := orElse(test.resource, "configmaps"), orElse(test.namespace, "default"), orElse(test.object, "thing")
 
@@ -337,7 +339,8 @@ func orElse(value, otherwise string) string {
 	return value
 }
 
-// documentedQuestions returns the reasons of a table in docs/insight.md, by name. The table has a heading.
+// documentedQuestions reads the table with the heading in docs/insight.md. It returns the reasons by the names of the
+// rows.
 func documentedQuestions(t *testing.T, heading string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/insight.md")

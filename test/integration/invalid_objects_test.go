@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The response to an invalid object reports the object's error, even if an earlier step than validation fails on it.
+// The response to an invalid object has the error of the validation, even if a step before the validation fails because
+// of the same field.
 func TestInvalidObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

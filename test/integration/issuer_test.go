@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The keys of service account tokens are served with and without a slash at the end of the path: kube-apiserver's
-// OpenAPI, and clients generated from it, have the slash.
+// The keys of service account tokens are served at their path with and without a slash at the end. kube-apiserver's
+// OpenAPI document has the slash, and so have generated clients.
 func TestIssuerDiscovery(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

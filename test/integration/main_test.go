@@ -9,11 +9,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// trusted is an authority that this process trusts, as one of the system's.
+// trusted is an authority that this process trusts like those of the operating system.
 var trusted *authority
 
 func TestMain(m *testing.M) {
-	// The logs of many parallel servers can't be told apart, so they are dropped.
+	// Many servers run at the same time, and their log lines can't be told apart, so the log is dropped.
 	klog.SetLogger(klog.Logger{})
 	code, err := runTrusting(m)
 	if err != nil {
@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runTrusting adds the authority to the system's roots, which the process reads once, and then runs the tests.
+// runTrusting makes the process trust the authority, and runs the tests. Go reads the system's authorities once, so
+// this must come first.
 func runTrusting(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "miniapi-integration-")
 	if err != nil {
@@ -36,7 +37,8 @@ func runTrusting(m *testing.M) (code int, err error) {
 	if err := os.WriteFile(file, trusted.pem, 0o600); err != nil {
 		return 1, err
 	}
-	if err := os.Setenv("SSL_CERT_FILE", file); err != nil { //nolint:forbidigo // there is no other way to name the system's roots
+	// Go has no other way to set the system's authorities.
+	if err := os.Setenv("SSL_CERT_FILE", file); err != nil { //nolint:forbidigo
 		return 1, err
 	}
 	return m.Run(), nil

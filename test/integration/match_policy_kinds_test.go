@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// severalVersions are the kinds with several versions, other than deployments, with a valid spec: one for all versions,
-// or one for each.
+// severalVersions are kinds with several versions, except for deployments. Each has a valid spec for all versions, or
+// one for each version.
 var severalVersions = []struct {
 	kind, reason string
 	versions     []string
@@ -77,13 +77,13 @@ var severalVersions = []struct {
 	},
 }}
 
-// workload returns the spec that deployments share with other kinds that make pods.
+// workload returns the spec of a Deployment, which is also valid for other kinds that make pods.
 func workload(version string) map[string]any {
 	return fieldOf(deployment(version, "web"), "spec").(map[string]any)
 }
 
-// A webhook for one version of a kind is called for all versions. It gets its own version, and the client gets its
-// patch.
+// A webhook with a rule for one version of a kind is called for requests in all versions. It gets objects in the
+// version of its rule, and the client gets its patch.
 func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	for _, test := range severalVersions {
@@ -150,7 +150,7 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	}
 }
 
-// If the versions of a custom resource differ in more than their names, its conversion webhook converts the object to
+// If the versions of a custom resource have different fields, the definition's conversion webhook converts objects to
 // the version of an admission webhook and back.
 func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	t.Parallel()
@@ -186,8 +186,8 @@ func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	}
 }
 
-// A webhook whose version the object can't be converted to isn't called: the request fails, with any failure policy.
-// Requests without a conversion succeed.
+// If the object can't be converted to the version of a webhook, the webhook isn't called, and the request fails
+// whatever the failure policy is. Requests that need no conversion succeed.
 func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -202,7 +202,7 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		converter    http.Handler
-		want         string // part of the refusal, or empty without one
+		want         string // a part of the error; empty if the request succeeds
 	}{
 		{"it works", "the webhook gets its version", works, ""},
 		{"it says so", "its message is passed on", converting(works, func(r *apiextensionsv1.ConversionResponse) {
@@ -256,11 +256,11 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 			})
 		}
 	}
-	// Without a webhook for another version, nothing is converted.
+	// Without a webhook for the other version, the server doesn't convert the object.
 	must(widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{}))(t)
 }
 
-// convertBy makes a definition of example.com convert its objects by a webhook.
+// convertBy adds a conversion webhook to a definition of example.com.
 func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
 	t.Helper()
 	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
@@ -269,7 +269,7 @@ func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter
 	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
 }
 
-// converting changes the response of a conversion webhook.
+// converting returns a conversion webhook whose responses are changed.
 func converting(converter http.Handler, change func(*apiextensionsv1.ConversionResponse)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
@@ -284,7 +284,7 @@ func converting(converter http.Handler, change func(*apiextensionsv1.ConversionR
 	})
 }
 
-// renaming converts between versions that differ in the name of the spec's only field.
+// renaming returns a conversion webhook for versions in which the only field of the spec has different names.
 func renaming(fields map[string]string) http.Handler {
 	version := func(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,7 +25,7 @@ func matchPolicy(policy admissionregistrationv1.MatchPolicyType) change {
 	return func(h *hook) { h.MatchPolicy = &policy }
 }
 
-// deploymentVersions are the versions in which one deployment can be changed.
+// deploymentVersions are the versions in which a Deployment can be read and written.
 var deploymentVersions = []string{"extensions/v1beta1", "apps/v1beta1", "apps/v1beta2", "apps/v1"}
 
 func deployment(groupVersion, name string) *unstructured.Unstructured {
@@ -40,7 +40,7 @@ func deployment(groupVersion, name string) *unstructured.Unstructured {
 	}})
 }
 
-// asked is a review's kind, the kind of the client's request, and the versions of the objects.
+// asked has the kind in a review, the kind of the client's request, and the versions of the objects in the review.
 type asked struct {
 	Operation                    admissionv1.Operation
 	Resource, Kind               string
@@ -74,8 +74,8 @@ func askedOf(t testing.TB, r *admissionv1.AdmissionRequest) asked {
 
 func groupVersion(group, version string) string { return strings.TrimPrefix(group+"/"+version, "/") }
 
-// With Exact, a webhook is called if its rules name the version of the request. With Equivalent, it is called for every
-// version of the request, with the objects in the version of its rule, and the review names that version.
+// With Exact, a webhook is called only for requests in the versions of its rules. With Equivalent, it is called for
+// requests in every version. The objects are then in the version of its rule, and the review names that version.
 func TestMatchPolicy(t *testing.T) {
 	t.Parallel()
 	sameKind := func(version string) string { return version + " Deployment" }
@@ -89,7 +89,7 @@ func TestMatchPolicy(t *testing.T) {
 		name, reason string
 		resource     string
 		kind         func(version string) string
-		// request makes the requests that are reviewed.
+		// request makes requests in a version, and returns the operations that are reviewed.
 		request func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation
 	}{{
 		name:     "deployments",
@@ -164,7 +164,7 @@ func hookName(policy admissionregistrationv1.MatchPolicyType, version string) st
 	return strings.ToLower(string(policy)) + "-" + strings.ReplaceAll(version, "/", "-")
 }
 
-// reviewsBy returns the reviews of each hook.
+// reviewsBy returns the reviews by the name of the hook.
 func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked {
 	t.Helper()
 	reviews := map[string][]asked{}
@@ -175,7 +175,7 @@ func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked 
 	return reviews
 }
 
-// The rules decide the version of the review.
+// A webhook's rules decide about the version of the objects in the review.
 func TestMatchPolicyRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -191,7 +191,7 @@ func TestMatchPolicyRules(t *testing.T) {
 		name, reason string
 		rules        change
 		request      string
-		want         []string // the kinds of the reviews
+		want         []string // the kinds in the reviews
 	}{{
 		name: "named", reason: "a rule that names the version of the request is preferred",
 		rules: rules("apps/v1beta1", "apps/v1"), request: "apps/v1", want: []string{"apps/v1 Deployment"},
@@ -229,11 +229,12 @@ func TestMatchPolicyRules(t *testing.T) {
 	}
 }
 
-// The object of a review is converted, not only renamed. A patch applies to the version of the review and is converted
-// back.
+// The objects in a review are really converted, with different fields. A patch applies to the version of the review,
+// and the result is converted back.
 func TestMatchPolicyConversion(t *testing.T) {
 	t.Parallel()
-	const rollback = "deprecated.deployment.rollback.to" // spec.rollbackTo.revision of old versions
+	// The annotation that stands for the old field spec.rollbackTo.revision.
+	const rollback = "deprecated.deployment.rollback.to"
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	autoscaler := func(version, name string, spec map[string]any) *unstructured.Unstructured {
 		fields := map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
@@ -249,12 +250,12 @@ func TestMatchPolicyConversion(t *testing.T) {
 		name, reason string
 		object       *unstructured.Unstructured
 		resource     string
-		// version is the version of the hook, and sees a field of its reviews.
+		// version is the version of the hook's rule, and sees is a field of the objects in its reviews.
 		version  string
 		sees     []string
 		seesThis any
 		patch    miniapitest.PatchOperation
-		// field is a field of the client's response, in the client's version.
+		// field is a field of the object in the response to the client, in the client's version.
 		field []string
 		want  any
 	}{{
@@ -333,8 +334,8 @@ func TestMatchPolicyConversion(t *testing.T) {
 	}
 }
 
-// In a chain of webhooks with several versions, each sees the patches of those before it. A scale that is patched in
-// one version scales in all.
+// If webhooks have rules for different versions, each gets the changes of the earlier ones. A change of a scale applies
+// in all versions.
 func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -363,8 +364,8 @@ func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	}
 }
 
-// A webhook whose conditions are evaluated in another version, and that isn't called, doesn't undo the patches of
-// others.
+// A webhook may evaluate its match conditions in another version and then not be called. That doesn't undo the changes
+// of other webhooks.
 func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -392,7 +393,7 @@ func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
 	}
 }
 
-// A version that isn't served is equivalent to no version.
+// With Equivalent, a rule for a version that isn't served matches nothing.
 func TestMatchPolicyNotServed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -406,7 +407,7 @@ func TestMatchPolicyNotServed(t *testing.T) {
 	}
 }
 
-// The default is Equivalent in admissionregistration.k8s.io/v1, and Exact in v1beta1.
+// The default of matchPolicy is Equivalent in v1, and Exact in v1beta1.
 func TestMatchPolicyDefault(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -423,7 +424,7 @@ func TestMatchPolicyDefault(t *testing.T) {
 	}
 }
 
-// The versions of a custom resource are equivalent like those of a built-in one.
+// The versions of a custom resource are equivalent like those of a built-in resource.
 func TestMatchPolicyCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -447,8 +448,8 @@ func TestMatchPolicyCustomResources(t *testing.T) {
 	}
 }
 
-// In a chain of webhooks with alternating versions, each sees the changes of those before it, even if webhooks in
-// between change nothing.
+// If webhooks have rules for two versions by turns, each gets the changes of the earlier ones, even if a webhook in
+// between changes nothing.
 func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

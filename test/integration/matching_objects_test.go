@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An objectSelector matches the labels of the object or of the old object. Null and an object without labels don't
-// match. An empty selector matches everything.
+// An objectSelector is compared with the labels of the object and of the old object. A null object, and an object
+// without labels, don't match it. An empty selector matches everything.
 func TestObjectSelector(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -28,10 +28,10 @@ func TestObjectSelector(t *testing.T) {
 	bar, none := map[string]string{"foo": "bar"}, map[string]string(nil)
 	for _, tc := range []struct {
 		name, reason string
-		// old are the labels of the existing object.
+		// old has the labels of the stored object.
 		old map[string]string
 		do  func(context.Context) error
-		// matches is true if the selector foo=bar matches.
+		// matches tells whether a webhook with the selector foo=bar is called.
 		matches bool
 	}{
 		{"create with the label", "the object matches", nil, func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func TestObjectSelector(t *testing.T) {
 	}
 }
 
-// The objectSelector of a webhook is evaluated for the object of its review, with the labels of webhooks before it.
+// The objectSelector of a webhook is compared with the labels in its review, which include changes by earlier webhooks.
 func TestObjectSelectorIsEvaluatedOnSentObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -103,7 +103,7 @@ func TestObjectSelectorIsEvaluatedOnSentObjects(t *testing.T) {
 	}
 }
 
-// A request must match both selectors: that of its namespace and that of its object.
+// A webhook is called only if both its namespaceSelector and its objectSelector match.
 func TestBothSelectors(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -123,8 +123,8 @@ func TestBothSelectors(t *testing.T) {
 	}
 }
 
-// A webhook is called if all its matchConditions are true. The conditions can use the request, both objects and the
-// user's permissions. A condition that can't be evaluated is a failed call, unless another condition is false.
+// A webhook is called only if all its matchConditions are true. A condition can use the request, both objects, and the
+// user's permissions. A condition that can't be evaluated counts as a failed call, unless another condition is false.
 func TestMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -135,7 +135,7 @@ func TestMatchConditions(t *testing.T) {
 		name, reason string
 		expressions  []string
 		called       bool
-		// failed is the condition that can't be evaluated.
+		// failed is the name of the condition that can't be evaluated.
 		failed string
 	}{
 		{"none", "there is nothing that could fail to hold", nil, true, ""},

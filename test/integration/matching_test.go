@@ -16,11 +16,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// dry makes a request a dry run, so that it can be repeated.
+// dry makes a request a dry run, so that the test can repeat it.
 var dry = []string{metav1.DryRunAll}
 
-// matchable has requests for all operations, for resources and subresources with and without namespaces. They need the
-// objects of prepareMatchable.
+// matchable has requests for all operations, with and without a namespace, also for subresources. They need the objects
+// of prepareMatchable.
 var matchable = []struct {
 	name, reason string
 	do           func(context.Context, kubernetes.Interface) error
@@ -36,7 +36,8 @@ var matchable = []struct {
 	{"DELETE configmaps", "there is an old object only", func(ctx context.Context, c kubernetes.Interface) error {
 		return c.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{DryRun: dry})
 	}},
-	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil}, // is made from a path
+	// This request has a path only.
+	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil},
 	{"CREATE namespaces", "it belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
@@ -65,8 +66,8 @@ func prepareMatchable(t *testing.T, srv *miniapitest.Server) {
 	must(srv.Client().AppsV1().Deployments("default").Create(t.Context(), appsDeployment("web"), metav1.CreateOptions{}))(t)
 }
 
-// matched makes each of the requests, and returns the names of those for which webhooks of both kinds were called, once
-// each.
+// matched makes each request. It returns the names of the requests for which the webhooks of both kinds were called
+// exactly once.
 func matched(t *testing.T, srv *miniapitest.Server, matching change) []string {
 	t.Helper()
 	recorder := install(t, srv, mutating("mutate", allow(), matching), validating("validate", allow(), matching))
@@ -88,7 +89,7 @@ func matched(t *testing.T, srv *miniapitest.Server, matching change) []string {
 	return names
 }
 
-// A webhook is called once if any of its rules matches the operation, group, version, resource and scope.
+// A webhook is called once if at least one of its rules matches the operation, group, version, resource and scope.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -151,8 +152,9 @@ func rules(rules ...admissionregistrationv1.RuleWithOperations) []admissionregis
 	return rules
 }
 
-// A namespaceSelector matches the labels of the object's namespace, or of the object itself if that is a namespace.
-// Other objects without a namespace always match.
+// A namespaceSelector is compared with the labels of the object's namespace. If the object is a namespace, it is
+// compared with the object's own labels. It doesn't apply to other cluster-scoped objects, whose webhooks are always
+// called.
 func TestNamespaceSelector(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// samples returns the lines of some metrics in /metrics that contain a text. Metrics are state of the process: a test
-// recognizes its own by the names of its webhooks and policies.
+// samples returns the lines of some metrics in /metrics that contain the text mine. All tests of the process share the
+// metrics, so a test looks for the names of its own webhooks and policies.
 func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...string) []string {
 	t.Helper()
 	content := must(srv.Client().Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context()))(t)
@@ -35,12 +35,12 @@ func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...stri
 	return lines
 }
 
-// run is a prefix of names that no other run of a test has in the process.
+// run is a prefix of names. Each run of a test has another one.
 type run string
 
 func newRun() run { return run("run-" + string(uuid.NewUUID())[:8] + "-") }
 
-// samples returns the samples of a name with the prefix, without the prefix.
+// samples returns the lines of metrics with a name of this run, without the prefix.
 func (r run) samples(t testing.TB, srv *miniapitest.Server, name string, metrics ...string) []string {
 	t.Helper()
 	lines := samples(t, srv, string(r)+name, metrics...)
@@ -50,15 +50,15 @@ func (r run) samples(t testing.TB, srv *miniapitest.Server, name string, metrics
 	return lines
 }
 
-// coded returns a handler that refuses with an HTTP status code.
+// coded returns a webhook's handler that refuses requests with a status code.
 func coded(code int32) http.Handler {
 	response := miniapitest.Denied("no")
 	response.Result.Code = code
 	return always(response)
 }
 
-// The metrics count the webhooks that reject requests, and why, the webhooks that are ignored, and the duration of
-// calls, by name, type, operation, error type and code.
+// The metrics of webhooks count rejected requests with the reason, ignored failures, and the duration of calls. Their
+// labels are name, type, operation, error type and code.
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -73,7 +73,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		hook         hook
-		want         []string // after one request
+		want         []string // the lines after one request
 	}{{
 		name: "allowed", reason: "a request that is allowed is counted, and isn't a rejection",
 		hook: validating("allowed-metrics", allow()),
@@ -135,7 +135,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 			name := test.hook.Name
 			test.hook.Name = string(run) + name
 			install(t, srv, test.hook)
-			// Other tests check whether the request is refused.
+			// Other tests are about the result of the request.
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
 			if diff := cmp.Diff(test.want, run.samples(t, srv, name, rejections, failedOpen, requests, durations)); diff != "" {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
@@ -144,8 +144,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Rejections by webhooks of both kinds are counted by operation and reason. A call that times out has the code of an
-// unavailable service.
+// Rejections by webhooks of both kinds are counted by operation and reason. A timeout is counted with the code 503.
 func TestMetricsOfRejections(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -210,7 +209,7 @@ func TestMetricsOfRejections(t *testing.T) {
 	}
 }
 
-// Match conditions that are false, or that fail, are counted.
+// The metrics count match conditions that are false, and those that can't be evaluated.
 func TestMetricsOfMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -239,7 +238,7 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 	}
 }
 
-// The duration of the chain and of each plugin is measured.
+// The metrics have the duration of admission, and of each plugin.
 func TestMetricsOfPlugins(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -257,7 +256,7 @@ func TestMetricsOfPlugins(t *testing.T) {
 	}
 }
 
-// The decisions of policies are counted by policy, binding and action.
+// The metrics count the decisions of policies, by policy, binding and action.
 func TestMetricsOfPolicies(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

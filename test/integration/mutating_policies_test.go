@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// applies and patches make the two kinds of mutation.
+// applies returns a mutation by an apply configuration.
 func applies(expression string) admissionregistrationv1.Mutation {
 	return admissionregistrationv1.Mutation{
 		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
@@ -28,8 +28,8 @@ func patches(expression string) admissionregistrationv1.Mutation {
 	}
 }
 
-// mutate makes a policy change requests until the test ends. By default the policy is for the creation of ConfigMaps
-// and never reinvoked.
+// mutate creates a mutating policy with a binding, and deletes both at the end of the test. By default, the policy
+// applies to the creation of ConfigMaps, and is never called again.
 func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionregistrationv1.MutatingAdmissionPolicySpec, param *admissionregistrationv1.ParamRef) {
 	t.Helper()
 	if spec.MatchConstraints == nil {
@@ -49,12 +49,12 @@ func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionre
 	})
 }
 
-// mutations returns the spec of a policy with mutations.
+// mutations returns the spec of a policy with some mutations.
 func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrationv1.MutatingAdmissionPolicySpec {
 	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
 }
 
-// A mutating policy changes objects by apply configurations and JSON patches, in their order.
+// A mutating policy changes an object by apply configurations and JSON patches, in their order.
 func TestMutatingPolicies(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -65,7 +65,7 @@ func TestMutatingPolicies(t *testing.T) {
 		name, reason string
 		spec         admissionregistrationv1.MutatingAdmissionPolicySpec
 		param        *admissionregistrationv1.ParamRef
-		want         map[string]string // the data
+		want         map[string]string // the data of the ConfigMap
 		refused      string
 	}{{
 		name: "apply", reason: "an apply configuration is merged into the object",
@@ -134,8 +134,8 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
-// Apply configurations merge like server-side apply: lists by their keys, in built-in types and in new custom
-// resources.
+// An apply configuration of a policy is merged like server-side apply: lists by their keys. That is so for built-in
+// types and for custom resources that were defined after the start.
 func TestMutatingPoliciesMerge(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -168,13 +168,13 @@ func TestMutatingPoliciesMerge(t *testing.T) {
 	}
 }
 
-// Mutating policies run before mutating webhooks. After a change of one, the other is called again if it has
-// reinvocationPolicy IfNeeded.
+// Mutating policies run before mutating webhooks. If one changes the object, the other is called again, if its
+// reinvocationPolicy is IfNeeded.
 func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	ifNeeded := admissionregistrationv1.IfNeededReinvocationPolicy
-	// counts adds an x to the datum at each call.
+	// counts returns a mutation that adds an x to the value of a key at each call.
 	counts := func(key string, policy admissionregistrationv1.ReinvocationPolicyType) admissionregistrationv1.MutatingAdmissionPolicySpec {
 		return admissionregistrationv1.MutatingAdmissionPolicySpec{
 			ReinvocationPolicy: policy,
@@ -248,14 +248,15 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	}
 }
 
-// Mutating policies are for creations and updates. A deletion has no object to change: no policy gets one, and no
-// policy can name deletions. TestConnectOptionsAreMutated has connections.
+// Mutating policies apply to creations and updates. They don't apply to deletions, which have no object to change, and
+// a policy that names deletions is refused. TestConnectOptionsAreMutated is about connections.
 func TestMutatingPoliciesOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	mutate(t, srv, "all", admissionregistrationv1.MutatingAdmissionPolicySpec{
 		MatchConstraints: matchResources("*", "v1", "configmaps"),
-		// The condition can't be evaluated for a deletion, so a policy that gets one refuses it.
+		// This condition can't be evaluated for a deletion. If the policy applied to deletions, the deletion would
+		// fail.
 		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "named", Expression: "object.metadata.name == 'thing'"}},
 		Mutations:       []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
 	}, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// deletedNamespace creates a namespace with what fill creates, and deletes it.
+// deletedNamespace creates a namespace, calls fill, and deletes the namespace.
 func deletedNamespace(t *testing.T, client kubernetes.Interface, name string, fill func()) {
 	t.Helper()
 	must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
@@ -33,11 +33,12 @@ func namespaceGone(t *testing.T, client kubernetes.Interface, name string) {
 	})
 }
 
-// A namespace that is deleted takes everything in it along, objects of every kind that has namespaces.
+// Deleting a namespace deletes the objects in it, of every namespaced kind.
 func TestDeletedNamespaceIsEmptied(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"), miniapitest.WithAPIs("api/all"),
-		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
+		// No controller would remove this plugin's finalizers.
+		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1")
 	w := newWalk(t, srv)
 	var namespaced []schema.GroupVersionResource
@@ -70,7 +71,8 @@ func TestDeletedNamespaceIsEmptied(t *testing.T) {
 	}
 }
 
-// conditionsOf returns the conditions of a namespace that aren't good, by their type, and how many there are.
+// conditionsOf returns the messages of the namespace's conditions that report a problem, by type, and the number of all
+// conditions.
 func conditionsOf(n *corev1.Namespace) (bad map[corev1.NamespaceConditionType]string, all int) {
 	bad = map[corev1.NamespaceConditionType]string{}
 	for _, c := range n.Status.Conditions {
@@ -81,7 +83,7 @@ func conditionsOf(n *corev1.Namespace) (bad map[corev1.NamespaceConditionType]st
 	return bad, len(n.Status.Conditions)
 }
 
-// waitsFor waits until the conditions of a namespace say what it waits for.
+// waitsFor waits until the conditions of a namespace have the wanted messages.
 func waitsFor(t *testing.T, client kubernetes.Interface, name string, want map[corev1.NamespaceConditionType]string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -97,8 +99,8 @@ func waitsFor(t *testing.T, client kubernetes.Interface, name string, want map[c
 	})
 }
 
-// The conditions of a namespace that is being deleted say what it waits for, in kube-controller-manager's words, and it is
-// gone soon after that is gone.
+// The conditions of a namespace that is being deleted name the remaining objects, in kube-controller-manager's words.
+// Soon after these objects are deleted, the namespace is deleted.
 func TestConditionsOfADeletedNamespace(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"))
@@ -127,7 +129,8 @@ func TestConditionsOfADeletedNamespace(t *testing.T) {
 			must(client.CoreV1().ConfigMaps(name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "map"}}, metav1.CreateOptions{}))(t)
 		})
 		waitsFor(t, client, name, map[corev1.NamespaceConditionType]string{})
-		must(client.CoreV1().ConfigMaps(name).Get(t.Context(), "map", metav1.GetOptions{}))(t) // pods go first
+		// The controller deletes pods before other objects.
+		must(client.CoreV1().ConfigMaps(name).Get(t.Context(), "map", metav1.GetOptions{}))(t)
 		ok(t, client.CoreV1().Pods(name).Delete(t.Context(), "pod", atOnce()))
 		namespaceGone(t, client, name)
 	})
@@ -150,7 +153,8 @@ func TestConditionsOfADeletedNamespace(t *testing.T) {
 	})
 }
 
-// A namespace isn't let go as long as an aggregated API can't be discovered: it may have objects of it.
+// As long as an aggregated API can't be discovered, a namespace that is being deleted stays, because it may have
+// objects of that API.
 func TestDeletedNamespaceWaitsForDiscovery(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"))
@@ -173,7 +177,7 @@ func TestDeletedNamespaceWaitsForDiscovery(t *testing.T) {
 	namespaceGone(t, client, "waiting")
 }
 
-// Custom resources are deleted too, right after their definition has been made.
+// Deleting a namespace also deletes custom resources whose definition was created only a moment before.
 func TestDeletedNamespaceHasNewKinds(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"))
@@ -189,7 +193,8 @@ func TestDeletedNamespaceHasNewKinds(t *testing.T) {
 	}
 }
 
-// A kind that is served again while a namespace is being deleted may have objects in it. They go too.
+// A kind may be served again while a namespace is being deleted. Objects of that kind in the namespace are deleted,
+// too.
 func TestDeletedNamespaceHasKindsThatAppear(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"))

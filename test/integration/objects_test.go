@@ -20,7 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// must returns the result of a request, and ends the test if the request failed: must(client.Create(…))(t).
+// must returns the result of a function, and ends the test if the function returns an error. Use it as
+// must(client.Create(…))(t).
 func must[T any](result T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -31,7 +32,7 @@ func must[T any](result T, err error) func(testing.TB) T {
 	}
 }
 
-// ok ends the test after an error.
+// ok ends the test if err isn't nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -39,13 +40,15 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// eventually repeats try until it returns no error. It is for effects that come after a response.
+// eventually repeats try until it returns no error. Use it only for effects that the server doesn't promise to have
+// before its answer.
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
 	within(t, time.Minute, try)
 }
 
-// within is eventually with its own limit, for effects that would come later without an event too.
+// within does the same as eventually, with a limit. The effect would also come without the event under test, but only
+// after the limit.
 func within(t testing.TB, limit time.Duration, try func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -70,7 +73,7 @@ func clusterResources(srv *miniapitest.Server, groupVersion, resource string) dy
 func groupVersionOf(s string) schema.GroupVersion {
 	gv, err := schema.ParseGroupVersion(s)
 	if err != nil {
-		panic(err) // the test is wrong
+		panic(err) // the path of a field in the test is wrong
 	}
 	return gv
 }
@@ -87,7 +90,7 @@ func object(groupVersion, kind, name string, fields map[string]any) *unstructure
 	return o
 }
 
-// fieldOf returns an object's field, or nil without it.
+// fieldOf returns the value of an object's field, or nil if there is none.
 func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if err != nil {
@@ -96,13 +99,14 @@ func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-// define defines a custom resource of example.com, with versions and an arbitrary spec. The first version is stored.
+// define creates a definition of a custom resource in the group example.com, with versions and a spec without a schema.
+// Objects are stored in the first version.
 func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
 	t.Helper()
 	defineIn(t, srv, "example.com", resource, kind, versions...)
 }
 
-// defineIn is define for another group.
+// defineIn does the same as define, for another group.
 func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind string, versions ...string) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{
@@ -131,8 +135,8 @@ func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind strin
 	}
 }
 
-// validatingV1beta1 returns a v1beta1 configuration, with its defaults, of one webhook for all operations on a
-// resource.
+// validatingV1beta1 returns a v1beta1 configuration with one webhook, for all operations on a resource, with v1beta1's
+// defaults.
 func validatingV1beta1(name string, client admissionregistrationv1.WebhookClientConfig, groupVersion, resource string) *unstructured.Unstructured {
 	gv := groupVersionOf(groupVersion)
 	return object("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", name, map[string]any{

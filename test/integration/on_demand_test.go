@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Kinds are served in v1 by default. Kinds with beta or alpha versions alone, and older versions, are served on demand.
+// Kinds are served in v1 by default. An option can turn on older versions, and kinds that have only beta or alpha
+// versions.
 func TestKindsOnDemand(t *testing.T) {
 	t.Parallel()
 	versions := []struct{ gv, resource string }{

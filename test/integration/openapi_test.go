@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Both specs have the ways of authentication, and the response of each operation without it.
+// Both OpenAPI documents have the ways of authentication. Each operation has the response to a request without
+// credentials.
 func TestOpenAPISecurity(t *testing.T) {
 	t.Parallel()
 	client, err := kubernetes.NewForConfig(miniapitest.Start(t).Config())
@@ -62,7 +63,8 @@ func TestOpenAPISecurity(t *testing.T) {
 	}
 }
 
-// Every resource in discovery is in the specs: clients explain it and validate manifests by them.
+// Every resource of discovery is in the OpenAPI documents, because clients use them for explanations and to validate
+// manifests.
 func TestOpenAPIDescribesDiscoveredResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -107,7 +109,7 @@ func TestOpenAPIDescribesDiscoveredResources(t *testing.T) {
 	}
 }
 
-// A version that isn't served has no document: the response is that of an unknown path.
+// A version that isn't served has no OpenAPI document. The response is "not found".
 func TestOpenAPIOfNothing(t *testing.T) {
 	t.Parallel()
 	client := must(kubernetes.NewForConfig(miniapitest.Start(t).Config()))(t).Discovery().RESTClient()

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Webhooks get the options of the request, of the kind of the operation.
+// Reviews have the options of the request, such as CreateOptions. Their kind depends on the operation.
 func TestOptionsAreSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -29,15 +29,15 @@ func signingRequest(t testing.TB, name, signer, user string, groups ...string) *
 	}}
 }
 
-// actsFor returns the rule that permits a verb for a signer.
+// actsFor returns a rule that allows a verb (approve, sign or attest) for a signer.
 func actsFor(signer, verb string) rbacv1.PolicyRule {
 	rule := rbacRule("certificates.k8s.io", verb, "signers")
 	rule.ResourceNames = []string{signer}
 	return rule
 }
 
-// A user who approves or signs a certificate request needs the permission for its signer. No request can get an
-// administrator's certificate.
+// A user who approves or signs a certificate request needs permission for the request's signer. No request can get a
+// certificate of the group system:masters.
 func TestPluginsOfCertificates(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -26,10 +26,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// attempt makes a request and returns its result.
+// attempt makes a request, and returns its result as text.
 type attempt func(*testing.T, *miniapitest.Server) string
 
-// podShows returns an attempt to create a pod. Its result is the part of the pod that shows returns.
+// podShows returns an attempt that creates a pod. Its result is the part of the pod that the function shows returns.
 func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*corev1.Pod)) attempt {
 	return func(t *testing.T, srv *miniapitest.Server) string {
 		t.Helper()
@@ -55,7 +55,7 @@ func toleratedKeys(p *corev1.Pod) any {
 	return keys
 }
 
-// configured gives a plugin a configuration in the file of --admission-control-config-file.
+// configured returns an option that gives a plugin a configuration, by --admission-control-config-file.
 func configured(t testing.TB, plugin, configuration string) miniapitest.Option {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "admission.yaml")
@@ -68,7 +68,7 @@ func annotatedNamespace(name, key, value string) miniapitest.Option {
 	return miniapitest.WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{key: value}}})
 }
 
-// Plugins that are off by default have no effect until they are enabled.
+// Each plugin that is off by default has no effect until an option turns it on.
 func TestPluginsThatAreOff(t *testing.T) {
 	t.Parallel()
 	const admitted = "<nil>"
@@ -80,7 +80,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		plugin, reason string
 		options        []miniapitest.Option
 		try            attempt
-		off, on        string // a part of the result
+		off, on        string // a part of the result without and with the plugin
 	}{{
 		plugin: "AlwaysPullImages", reason: "a user needs the permission to pull an image on the node",
 		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
@@ -164,7 +164,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		options: []miniapitest.Option{configured(t, "EventRateLimit",
 			`{"apiVersion": "eventratelimit.admission.k8s.io/v1alpha1", "kind": "Configuration", "limits": [{"type": "Namespace", "qps": 1, "burst": 1}]}`)},
 		try: func(t *testing.T, srv *miniapitest.Server) string {
-			for range 10 { // at least two of them are within one second
+			for range 10 { // so many that two of them fall into the same second
 				if _, err := srv.Client().CoreV1().Events("default").Create(t.Context(), &corev1.Event{
 					ObjectMeta: metav1.ObjectMeta{GenerateName: "e-"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"},
 				}, metav1.CreateOptions{}); err != nil {
@@ -199,7 +199,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 	}
 }
 
-// imagePolicy returns the kubeconfig of a backend that refuses one image.
+// imagePolicy writes the kubeconfig for a backend of ImagePolicyWebhook that refuses one image.
 func imagePolicy(t testing.TB, unsigned string) string {
 	t.Helper()
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,14 +225,14 @@ func imagePolicy(t testing.TB, unsigned string) string {
 	return write(t, "images.kubeconfig", string(must(clientcmd.Write(*config))(t)))
 }
 
-// AlwaysAdmit refuses nothing. Only the metrics, which are state of the process, show that it runs, and no other test
-// enables it.
+// AlwaysAdmit refuses nothing, so only the metrics show that it runs. All tests of the process share the metrics, and
+// no other test turns the plugin on.
 func TestAlwaysAdmit(t *testing.T) {
 	t.Parallel()
 	for _, state := range []struct {
 		name, reason string
 		options      []miniapitest.Option
-		want         []string // the phases in which the plugin is called
+		want         []string // the phases in which the plugin runs
 	}{
 		{"off", "the plugin isn't asked for", nil, nil},
 		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
@@ -255,7 +255,7 @@ func TestAlwaysAdmit(t *testing.T) {
 	}
 }
 
-// AlwaysDeny refuses every write, including the server's initial objects. The server starts nevertheless.
+// AlwaysDeny refuses every write, including those of the server at its start. The server starts nevertheless.
 func TestAlwaysDeny(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysDeny")).Client()
@@ -266,7 +266,8 @@ func TestAlwaysDeny(t *testing.T) {
 	must(client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}))(t)
 }
 
-// AlwaysDeny is last of the mutating phase: every mutating webhook is called before it, and no validating one.
+// AlwaysDeny runs last among the mutating plugins: every mutating webhook is called before it, and no validating
+// webhook.
 func TestAlwaysDenyComesLast(t *testing.T) {
 	t.Parallel()
 	own := must(newAuthority())(t)

@@ -41,7 +41,7 @@ func limited(quantity string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = memory(quantity) }
 }
 
-// The plugins that are on by default complete and check pods.
+// The default plugins fill in fields of pods, and check pods.
 func TestPluginsOfPods(t *testing.T) {
 	t.Parallel()
 	quota := in("counted", &corev1.ResourceQuota{ObjectMeta: named("few"), Spec: corev1.ResourceQuotaSpec{
@@ -63,7 +63,7 @@ func TestPluginsOfPods(t *testing.T) {
 	}
 	srv := miniapitest.Start(t, miniapitest.WithObjects(objects...))
 	client, seen := warned(t, srv)
-	// The quota's controller would write this status.
+	// In a cluster, the controller of quotas writes this status.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{
 		corev1.ResourcePods: resource.MustParse("0"), corev1.ResourceLimitsMemory: resource.MustParse("0"),
 	}}
@@ -74,9 +74,9 @@ func TestPluginsOfPods(t *testing.T) {
 		name, reason string
 		namespace    string // "default" if it is empty
 		change       func(*corev1.Pod)
-		shows        func(*corev1.Pod) any // returns a part of the created pod
+		shows        func(*corev1.Pod) any // returns the part of the created pod that the plugin changes
 		want         any
-		refused      string // the reason of a refusal
+		refused      string // the message of a refusal
 		warns        string
 	}{{
 		name: "LimitRanger", reason: "the defaults of the namespace", namespace: "limited",
@@ -195,7 +195,7 @@ func tolerated(p *corev1.Pod) []string {
 	return tolerated
 }
 
-// Objects without a class get the default class of the cluster.
+// An object without a class gets the cluster's default class.
 func TestPluginsOfDefaultClasses(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -208,7 +208,7 @@ func TestPluginsOfDefaultClasses(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name, reason string
-		class        string // created before
+		class        string // the class that is created before the object
 		annotations  map[string]string
 		asks         *string
 		want         string
@@ -235,8 +235,8 @@ func TestPluginsOfDefaultClasses(t *testing.T) {
 	}
 }
 
-// Volumes and claims that are in use aren't deleted: they get a finalizer, which a controller removes. A claim grows if
-// its class permits it.
+// Volumes and claims in use aren't deleted, because a plugin adds a finalizer, which a controller removes later. A
+// claim can become larger only if its class allows it.
 func TestPluginsOfVolumes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithObjects(
@@ -272,7 +272,7 @@ func TestPluginsOfVolumes(t *testing.T) {
 	}
 }
 
-// Quotas count the storage and the devices of claims, and refuse a claim that requests more than is left.
+// A quota counts the storage and the devices that claims request, and refuses a claim for more than the rest.
 func TestQuotasOfClaims(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithObjects(&storagev1.StorageClass{ObjectMeta: named("fast"), Provisioner: "example.com/p"})).Client()
@@ -298,7 +298,7 @@ func TestQuotasOfClaims(t *testing.T) {
 		hard         string
 		first        string // the usage of the first claim
 		create       func(ctx context.Context, namespace, name string) error
-		refused      bool // the second claim is refused
+		refused      bool // whether the second claim is refused
 	}{
 		{"storage", "two claims ask for twice as much", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
 		{"claims", "each claim is one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
@@ -312,7 +312,7 @@ func TestQuotasOfClaims(t *testing.T) {
 			hard := corev1.ResourceList{tc.counted: resource.MustParse(tc.hard)}
 			quotas := client.CoreV1().ResourceQuotas(tc.name)
 			quota := must(quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: named("q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{}))(t)
-			// The quota's controller would write this status.
+			// In a cluster, the controller of quotas writes this status.
 			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{tc.counted: resource.MustParse("0")}}
 			must(quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			ok(t, tc.create(t.Context(), tc.name, "first"))
@@ -328,8 +328,8 @@ func TestQuotasOfClaims(t *testing.T) {
 	}
 }
 
-// A new node is tainted as not ready, before any pod can be placed on it. A pod that is bound to a node gets the node's
-// topology labels, and can grow up to the node's capacity.
+// A new node has the taint "not ready", so that no pod is placed on it too early. A pod that is bound to a node gets
+// the node's topology labels. It can be resized up to the capacity of the node.
 func TestPluginsOfNodes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()
@@ -370,7 +370,7 @@ func TestPluginsOfNodes(t *testing.T) {
 	}
 }
 
-// Namespaces that a cluster needs can't be deleted.
+// The namespaces that every cluster needs can't be deleted.
 func TestPluginsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()

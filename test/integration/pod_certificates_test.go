@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A trust bundle of a signer can be written by users with the permission to attest for the signer, and found by the
-// signer.
+// A user who writes a trust bundle for a signer needs permission to attest for that signer. Clients can list the trust
+// bundles of a signer.
 func TestClusterTrustBundles(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -48,9 +48,9 @@ func TestClusterTrustBundles(t *testing.T) {
 	}
 }
 
-// A pod's certificate request is answered once, by a user with the permission to sign for its signer, with a
-// certificate for its key. A v1beta1 request keeps a key that v1 has no field for, and that a webhook with v1 alone
-// doesn't see.
+// A PodCertificateRequest gets one answer: a certificate for its key, from a user with permission to sign for its
+// signer. In v1beta1, the request has a field for the key that v1 doesn't have; the field is stored, and a webhook for
+// v1 doesn't see it.
 func TestPodCertificateRequests(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("certificates.k8s.io/v1beta1"))

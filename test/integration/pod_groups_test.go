@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A pod group needs its workload to exist, and gets the priority of its class.
+// A PodGroup is refused if its Workload doesn't exist. It gets the priority of its priority class.
 func TestPodGroups(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -16,20 +16,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// matchResources returns the constraints of a policy for operations on resources of a group version.
+// matchResources returns the match constraints of a policy for operations on resources.
 func matchResources(operations, groupVersion string, resources ...string) *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{
 		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule(operations, groupVersion, resources...)}},
 	}
 }
 
-// validations returns a policy's spec with validations alone. By default the policy is for ConfigMaps.
+// validations returns the spec of a policy with some validations. By default, the policy applies to ConfigMaps.
 func validations(validations ...admissionregistrationv1.Validation) admissionregistrationv1.ValidatingAdmissionPolicySpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: validations}
 }
 
-// enforce makes a policy judge requests until the test ends, with bindings named after it. By default the policy is for
-// ConfigMaps.
+// enforce creates a policy and its bindings, and deletes them at the end of the test. The names of the bindings begin
+// with that of the policy. By default, the policy applies to ConfigMaps.
 func enforce(t testing.TB, srv *miniapitest.Server, policy *admissionregistrationv1.ValidatingAdmissionPolicy, bindings ...admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 	t.Helper()
 	if policy.Spec.MatchConstraints == nil {
@@ -56,7 +56,7 @@ func enforce(t testing.TB, srv *miniapitest.Server, policy *admissionregistratio
 	}
 }
 
-// binding returns the binding of a policy without parameters.
+// binding returns the spec of a binding without parameters.
 func binding(actions ...admissionregistrationv1.ValidationAction) admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: actions}
 }
@@ -69,7 +69,7 @@ func createConfigMap(ctx context.Context, client kubernetes.Interface, name stri
 	return err
 }
 
-// statusOf returns the code, the reason and the message of a refusal.
+// statusOf returns the code, the reason and the message of an error.
 func statusOf(err error) refused {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -85,7 +85,8 @@ type refused struct {
 	Message string
 }
 
-// A policy judges by CEL expressions over the request, its object and their context.
+// The CEL expressions of a policy can use the request, its objects, and further facts such as the namespace and the
+// user's permissions.
 func TestPolicyExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -97,7 +98,7 @@ func TestPolicyExpressions(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
-		want         refused // zero if the request is admitted
+		want         refused // the expected error; the zero value if the request succeeds
 	}{{
 		name: "true", reason: "an expression that holds admits",
 		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '1'"}),
@@ -207,20 +208,20 @@ func TestPolicyExpressions(t *testing.T) {
 	}
 }
 
-// auditedFailure is a failed validation in the audit log.
+// auditedFailure is a failed validation in an audit event.
 type auditedFailure struct {
 	Binding           string
 	Message           string
 	ValidationActions []string
 }
 
-// A policy alone has no effect. A binding decides whether a failure refuses the request, is a warning for the client or
-// an entry in the audit log, and for which requests.
+// A policy without a binding has no effect. A binding decides to which requests the policy applies, and whether a
+// failed validation refuses the request, is a warning, or is an audit annotation.
 func TestPolicyBindings(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
 	client, seen := warned(t, srv)
-	const namespace = "metadata" // is audited at that level
+	const namespace = "metadata" // the audit level of this namespace is its name
 	const (
 		deny  = admissionregistrationv1.Deny
 		warn  = admissionregistrationv1.Warn
@@ -237,7 +238,7 @@ func TestPolicyBindings(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		bindings     []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec
-		refusedBy    string // the binding
+		refusedBy    string // the name of the binding that refuses the request
 		warnedBy     []string
 		audited      []auditedFailure
 	}{{
@@ -303,7 +304,7 @@ func TestPolicyBindings(t *testing.T) {
 	}
 }
 
-// Policies judge every kind of request, with the same objects as webhooks.
+// Policies apply to requests of every operation, and use the same objects as webhooks.
 func TestPolicyOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -343,7 +344,7 @@ func TestPolicyOperations(t *testing.T) {
 	sees("attach", "CONNECT, PodAttachOptions, no oldObject, no options")
 }
 
-// Validating policies run after all changes of the object, and before validating webhooks.
+// Validating policies run after all changes of the object, and before the validating webhooks.
 func TestPolicyOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -26,7 +26,7 @@ const (
 	allowIfNotFound = admissionregistrationv1.AllowAction
 )
 
-// A policy has parameters from objects of a kind. The binding selects the objects.
+// The parameters of a policy are objects of one kind, and its binding selects them.
 func TestPolicyParams(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -46,8 +46,8 @@ func TestPolicyParams(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		ref          admissionregistrationv1.ParamRef
-		namespace    string   // of the request
-		admitted     []string // names of secrets
+		namespace    string   // the namespace of the request
+		admitted     []string // the names of the Secrets that the policy allows
 		refused      map[string]string
 	}{{
 		name: "of-a-namespace", reason: "a namespace that is named is used, wherever the request is",
@@ -95,7 +95,7 @@ func TestPolicyParams(t *testing.T) {
 				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: matchResources("CREATE", "v1", "secrets"),
 				Validations: []admissionregistrationv1.Validation{{
-					// "all" finds all ConfigMaps; only some have the parameter.
+					// The selector finds all ConfigMaps, but only some have the key of the parameter.
 					Expression:        "!has(params.data.prefix) || object.metadata.name.startsWith(params.data.prefix)",
 					MessageExpression: "'must begin with ' + params.data.prefix",
 				}},
@@ -121,8 +121,8 @@ func TestPolicyParams(t *testing.T) {
 	}
 }
 
-// Parameters can be custom resources, which can be defined after the policy. A change of a parameter is in force when
-// its write is answered.
+// Parameters can be custom resources, whose definition may be created after the policy. When a change of a parameter is
+// answered, policies use it.
 func TestPolicyParamsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -141,7 +141,7 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 	for _, step := range []struct {
 		name, reason string
 		change       func(context.Context) error
-		want         string // the reason why "large" is refused, or empty
+		want         string // the reason why the value "large" is refused, or "" if it isn't
 	}{{
 		name: "not defined", reason: "the kind is unknown",
 		change: func(context.Context) error { return nil },
@@ -183,7 +183,8 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 	}
 }
 
-// Parameters follow their current definition: a deleted definition can be replaced by another one of the same kind.
+// If a definition is deleted and another one defines the same kind, policies use the custom resources of the new one as
+// parameters.
 func TestPolicyParamsDefinedAnew(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -199,7 +200,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 		name, reason string
 		plural       string
 		scope        apiextensionsv1.ResourceScope
-		namespace    string // of the lock
+		namespace    string // the namespace of the parameter
 		refused      bool
 	}{{
 		name: "first", reason: "a lock without a namespace is for all", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
@@ -235,7 +236,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}
 }
 
-// The fields of a parameter are those of the current schema when a change of the definition is answered.
+// When a change of a definition is answered, expressions of policies see parameters with the fields of the new schema.
 func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -268,9 +269,9 @@ func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	ok(t, createConfigMap(t.Context(), srv.Client(), "x", nil))
 }
 
-// The author of a policy needs the permission to read all objects of its kind of parameters, and the author of a
-// binding the permission to read the objects that the binding selects: refusals could reveal their content to both. A
-// change of a policy or binding that keeps the parameters needs no permission.
+// The author of a policy needs permission to read all objects of the parameter kind. The author of a binding needs
+// permission to read the selected objects. Otherwise, refusals by the policy could reveal the content of objects to
+// them. An update that doesn't change the parameters needs no permission.
 func TestPolicyParamsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -294,7 +295,7 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 	selected := map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
 	onSecret := rbacRule("", "get", "secrets")
 	onSecret.ResourceNames = []string{"s"}
-	// The refusals name the permission that the author lacks.
+	// The messages name the missing permission.
 	const (
 		allSecrets = `must have "get" permission on all objects of the referenced paramKind (kind=Secret, apiVersion=v1)`
 		theSecret  = `does not have "get" permission on the object referenced by paramRef`
@@ -309,10 +310,10 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 		for _, test := range []struct {
 			name, reason string
 			kind         string
-			before       map[string]any // the object before, or nil
+			before       map[string]any // the stored object, or nil for a create
 			after        map[string]any
-			refusal      string             // without permission
-			less         *rbacv1.PolicyRule // a permission that isn't sufficient
+			refusal      string             // the message for a user without permission
+			less         *rbacv1.PolicyRule // a permission that is too small
 			enough       rbacv1.PolicyRule
 		}{
 			{"new policy", "the kind of parameters is new to the author", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},

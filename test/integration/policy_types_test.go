@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// typeChecked waits for the status of a policy's generation.
+// typeChecked waits until the status of a policy is about the generation.
 func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation int64, want map[string]string) {
 	t.Helper()
 	var last string
@@ -48,8 +48,8 @@ func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation 
 	}
 }
 
-// Expressions are checked with the types that the policy matches. The policy's status has those that don't fit. The
-// policy is in force in any case: its objects may have other types.
+// The server checks the expressions of a policy by the types that the policy matches, and reports errors in the
+// policy's status. The policy applies in any case, because the objects may be of other types.
 func TestPolicyTypeChecking(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -93,7 +93,7 @@ func TestPolicyTypeChecking(t *testing.T) {
 			}})
 			typeChecked(t, srv, test.name, 1, test.want)
 
-			// A corrected expression has no warnings.
+			// After the expression is corrected, the status has no warnings.
 			must(policies.Patch(t.Context(), test.name, types.MergePatchType, []byte(`{"spec":{"validations":[{"expression":"object.metadata.name != ''"}]}}`), metav1.PatchOptions{}))(t)
 			typeChecked(t, srv, test.name, 2, map[string]string{})
 		})

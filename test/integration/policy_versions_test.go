@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A policy is in force in whichever versions it and its binding are written, and is the same policy in all versions.
+// A policy and its binding apply in whichever versions they are written. All versions show the same policy.
 func TestPoliciesOfAnyVersion(t *testing.T) {
 	t.Parallel()
 	versions := []string{configurationAPI, "admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1alpha1"}

@@ -24,7 +24,8 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn answers each call with the next response, and any further call with a denial.
+// inTurn returns a handler that answers the calls with the given responses, one after the other. It refuses further
+// calls.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
 	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -45,7 +46,7 @@ func withSidecar() *admissionv1.AdmissionResponse {
 	return miniapitest.Patched(miniapitest.Add("/spec/containers/-", map[string]string{"name": "sidecar", "image": "sidecar:1"}))
 }
 
-// shown returns the part of a pod that these tests change: "main=Always sidecar=IfNotPresent a=1".
+// shown returns the parts of a pod that these tests change as text: "main=Always sidecar=IfNotPresent a=1".
 func shown(pod *corev1.Pod) string {
 	var parts []string
 	for _, c := range pod.Spec.Containers {
@@ -59,8 +60,8 @@ func shown(pod *corev1.Pod) string {
 	return strings.Join(parts, " ")
 }
 
-// The in-tree plugin of this test is AlwaysPullImages: "=Always" is its change. An added container has another policy
-// until the plugin runs again.
+// The tests use the in-tree plugin AlwaysPullImages, whose change is "=Always". A container that a webhook adds doesn't
+// have the change until the plugin runs again.
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysPullImages"))
@@ -73,7 +74,7 @@ func TestReinvocation(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		webhooks     []webhook
-		// want has each call with its object, and at the end the stored object.
+		// want has the name and the object of each call, and at the end the stored object.
 		want []string
 	}{{
 		name: "no-reinvocation", reason: "KEP scenario 1: the webhook changes nothing",
@@ -141,7 +142,7 @@ func TestReinvocation(t *testing.T) {
 			final := install(t, srv, validating("final", allow(), on("CREATE", "v1", "pods")))
 			pods := srv.Client().CoreV1().Pods(metav1.NamespaceDefault)
 			asked := pod(test.name)
-			asked.Labels = map[string]string{"app": "main"} // the webhooks add further labels
+			asked.Labels = map[string]string{"app": "main"} // webhooks add further labels to this one
 			created := must(pods.Create(t.Context(), asked, metav1.CreateOptions{}))(t)
 
 			var got []string
@@ -152,7 +153,7 @@ func TestReinvocation(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s: calls (-want +got):\n%s", test.reason, diff)
 			}
-			// Validating webhooks get the final object, once.
+			// The validating webhook gets the final object in a single call.
 			if diff := cmp.Diff(got[len(got)-1], "stored: "+shown(decode[corev1.Pod](t, only(t, final).Object.Raw))); diff != "" {
 				t.Errorf("what the validating webhook saw (-stored +seen):\n%s", diff)
 			}
@@ -160,7 +161,7 @@ func TestReinvocation(t *testing.T) {
 	}
 }
 
-// The response to a repeated call counts like the first.
+// A refusal in a repeated call refuses the request.
 func TestReinvocationDenied(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -182,7 +183,7 @@ func TestReinvocationDenied(t *testing.T) {
 	}
 }
 
-// A patch without an effect changes nothing.
+// If a patch doesn't change the object, no webhook is called again.
 func TestReinvocationUnchanged(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -198,8 +199,8 @@ func TestReinvocationUnchanged(t *testing.T) {
 	}
 }
 
-// A webhook that the request didn't match at first isn't called, even if another webhook makes it match: only calls are
-// repeated.
+// If a webhook doesn't match in the first round, it isn't called in the second round, even if the changed object would
+// match.
 func TestReinvocationOfMatchingWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -215,7 +216,7 @@ func TestReinvocationOfMatchingWebhooks(t *testing.T) {
 	}
 }
 
-// A deletion has no object to change: each webhook is called once.
+// For a deletion, no webhook is called again, because there is no object to change.
 func TestReinvocationOfDelete(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -229,8 +230,8 @@ func TestReinvocationOfDelete(t *testing.T) {
 	}
 }
 
-// Mutating webhooks are called one after the other: those of a configuration in its order, and configurations in the
-// order of their names.
+// Mutating webhooks are called one after the other: configurations in the order of their names, and the webhooks of a
+// configuration in their order there.
 func TestMutatingOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

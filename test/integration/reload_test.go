@@ -31,14 +31,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// replace replaces a file by another, as editors do.
+// replace replaces a file by a new one, as editors do.
 func replace(t testing.TB, path, content string) {
 	t.Helper()
 	ok(t, os.WriteFile(path+".new", []byte(content), 0o600))
 	ok(t, os.Rename(path+".new", path))
 }
 
-// reloads returns the numbers of successful and failed reloads of a file.
+// reloads returns how often a file was reloaded with and without success, by the metrics.
 func reloads(t testing.TB, srv *miniapitest.Server, file string) (succeeded, failed string) {
 	t.Helper()
 	metric := "apiserver_" + file + "_config_controller_automatic_reloads_total"
@@ -52,7 +52,7 @@ func reloads(t testing.TB, srv *miniapitest.Server, file string) (succeeded, fai
 	return value("success"), value("failure")
 }
 
-// failing waits until a change of a file is counted as a failure.
+// failing calls change, and waits until the metrics count a failed reload.
 func failing(t testing.TB, srv *miniapitest.Server, file string, change func()) {
 	t.Helper()
 	_, before := reloads(t, srv, file)
@@ -65,7 +65,8 @@ func failing(t testing.TB, srv *miniapitest.Server, file string, change func()) 
 	})
 }
 
-// reviewer is an authorization webhook that permits everything to a user. It returns the entry for the file.
+// reviewer starts an authorization webhook that allows one user everything. It returns the entry for the configuration
+// file.
 func reviewer(t testing.TB, name, user string) (entry string) {
 	t.Helper()
 	own, err := newAuthority()
@@ -94,8 +95,9 @@ func reviewer(t testing.TB, name, user string) (entry string) {
     connectionInfo: {type: KubeConfigFile, kubeConfigFile: %q}`, name, write(t, name, string(must(clientcmd.Write(*config))(t))))
 }
 
-// A change of the file of --authorization-config is in force without a restart, for all ways to ask for permissions. An
-// invalid change keeps the old configuration. The metrics are state of the process, so this test runs alone.
+// When the file of --authorization-config changes, the server uses the new content without a restart, for requests and
+// for all kinds of access reviews. With invalid content, the old configuration stays. The test isn't parallel, because
+// all tests of the process share the metrics.
 func TestAuthorizationConfigThatChanges(t *testing.T) {
 	const (
 		head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:"
@@ -106,7 +108,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) { o.Authorization.ConfigFile = file }))
 	clients := map[string]kubernetes.Interface{"ann": clientOf(t, srv, "ann"), "bob": clientOf(t, srv, "bob")}
 
-	// mayAll checks, by each way to ask for permissions, that a user may do everything.
+	// mayAll checks by a request, and by each kind of access review, that a user may do everything.
 	mayAll := func(who string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			var errs []error
@@ -122,7 +124,7 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 
 				rules, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 					Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}, metav1.CreateOptions{})
-				// A webhook can't list rules, so its part of the answer is marked as incomplete.
+				// A webhook can't list a user's rules, so the answer is marked as incomplete.
 				got["a SelfSubjectRulesReview"] = err == nil && rules.Status.Incomplete && name == who
 
 				_, err = client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: named("x"), Rules: []rbacv1.PolicyRule{rbacRule("", "get", "secrets")}},
@@ -209,7 +211,7 @@ func (i *tokenIssuer) token(t testing.TB, subject string) string {
 	}).SignedString(i.key))(t)
 }
 
-// entry returns the issuer's entry for the file, with a prefix for the names of users.
+// entry returns the entry of the issuer for the configuration file. User names get the prefix.
 func (i *tokenIssuer) entry(prefix string) string {
 	return fmt.Sprintf(`
 - issuer:
@@ -220,9 +222,10 @@ func (i *tokenIssuer) entry(prefix string) string {
   claimMappings: {username: {claim: sub, prefix: %q}}`, i.url, strings.ReplaceAll(strings.TrimSpace(string(i.pem)), "\n", "\n      "), prefix)
 }
 
-// A change of the file of --authentication-config is in force without a restart, at once, for requests and for reviews
-// of tokens: tokens that were accepted before don't stay accepted. An invalid change, or an issuer that doesn't answer,
-// keeps the old configuration. The metrics are state of the process, so this test runs alone.
+// When the file of --authentication-config changes, the server uses the new content without a restart, for requests and
+// for TokenReviews. It doesn't accept tokens of removed issuers any longer, although it has cached them. With invalid
+// content, or with an issuer that doesn't answer, the old configuration stays. The test isn't parallel, because all
+// tests of the process share the metrics.
 func TestAuthenticationConfigThatChanges(t *testing.T) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:"
 	one, other := newTokenIssuer(t), newTokenIssuer(t)
@@ -236,7 +239,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		clients[name] = must(kubernetes.NewForConfig(config))(t)
 	}
 
-	// are checks the names of the users with the issuers' tokens. An empty name means that the token isn't accepted.
+	// are checks the user names of the issuers' tokens. An empty name means that the token is refused.
 	are := func(want map[string]string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			requests, reviews := map[string]string{}, map[string]string{}
@@ -288,7 +291,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		})
 	}
 
-	// This issuer never answers, and doesn't delay later changes.
+	// This issuer never answers. It must not delay later changes.
 	own, err := newAuthority()
 	ok(t, err)
 	asked := make(chan struct{}, 100)

@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The server repairs metadata that webhooks break, and warns the client: a duplicate owner is removed, and unreadable
-// managedFields are replaced by the old ones.
+// If a webhook makes metadata invalid, the server repairs it and warns the client. It removes a duplicate owner, and
+// replaces unreadable managedFields by the earlier ones.
 func TestMetadataIsRepaired(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -65,7 +65,7 @@ func TestMetadataIsRepaired(t *testing.T) {
 	}
 }
 
-// fieldOwners returns the managers of an object's fields.
+// fieldOwners returns the field managers in a pod's managedFields.
 func fieldOwners(p *corev1.Pod) map[string]string {
 	owners := map[string]string{}
 	for _, entry := range p.ManagedFields {

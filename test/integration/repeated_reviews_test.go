@@ -18,10 +18,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// meddled is the label of a thing that was changed during a review.
+// meddled is a label that another user adds to the ConfigMap during a review.
 const meddled = "meddled"
 
-// meddle returns a handler whose first call makes another user change the thing.
+// meddle returns a webhook's handler. During its first call, another user changes the ConfigMap.
 func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	var once atomic.Bool
 	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -34,15 +34,15 @@ func meddle(ctx context.Context, meddler kubernetes.Interface) http.Handler {
 	})
 }
 
-// notOf excludes the requests of a user from a hook.
+// notOf returns a change that excludes the requests of a user from a hook.
 func notOf(user string) change {
 	return func(h *hook) {
 		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "others", Expression: "request.userInfo.username != '" + user + "'"}}
 	}
 }
 
-// If an object changes during the reviews of a request for it, the request is repeated with the changed object, and all
-// webhooks are called again.
+// If an object changes while webhooks review a request for it, the server repeats the request with the changed object,
+// and calls all webhooks again.
 func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -50,7 +50,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	meddler := clientOf(t, srv, "meddler")
 	for _, request := range requests {
 		if request.creates {
-			continue // there is no object that could change
+			continue // a create has no object that could change
 		}
 		t.Run(request.name, func(t *testing.T) {
 			prepare(t, srv.Client(), true)
@@ -77,7 +77,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 			if stamps(after) != "1" {
 				t.Errorf("%s: want what the webhook has done to be stored, got %v", request.reason, after.Data)
 			}
-			// A whole object replaces the stored one; a partial one keeps other fields.
+			// An update with a whole object removes the label. A patch keeps it.
 			want := "yes"
 			if request.name == "update" {
 				want = ""
@@ -89,7 +89,8 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	}
 }
 
-// A request for one resource version of an object isn't repeated when the object changes: the client gets a conflict.
+// If a request names a resource version, the server doesn't repeat it after a change of the object. The client gets a
+// conflict.
 func TestReviewsOfOneVersionAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

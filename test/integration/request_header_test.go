@@ -18,7 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// behindProxies makes a server trust proxies that have a certificate of the authority with an allowed name.
+// behindProxies returns an option: the server trusts proxies whose certificate is of the authority and has one of the
+// names.
 func behindProxies(t testing.TB, authority *authority, allowedNames ...string) miniapitest.Option {
 	t.Helper()
 	file := write(t, "proxies.pem", string(authority.pem))
@@ -30,8 +31,8 @@ func behindProxies(t testing.TB, authority *authority, allowedNames ...string) m
 	})
 }
 
-// A proxy with a certificate of the authority for proxies, and an allowed name, sets the user of a request by headers.
-// The headers of other clients are ignored. Webhooks get the user of the headers.
+// A proxy with a certificate of the right authority and an allowed name can set the user of a request by headers. From
+// other clients, the server ignores the headers. Webhooks get the user of the headers.
 func TestRequestHeaderAuthentication(t *testing.T) {
 	t.Parallel()
 	proxies, others := must(newAuthority())(t), must(newAuthority())(t)
@@ -52,7 +53,7 @@ func TestRequestHeaderAuthentication(t *testing.T) {
 		name, reason string
 		as           func(*rest.Config)
 		header       http.Header
-		want         *authenticationv1.UserInfo // nil if the request is unauthorized
+		want         *authenticationv1.UserInfo // the user in the review; nil if the request is unauthorized
 	}{
 		{"proxy", "the proxy names the user", certificate(proxies.issue(t, "proxy")), alice, &authenticationv1.UserInfo{
 			Username: "alice", UID: "17", Groups: []string{"writers", "testers", "system:authenticated"},
@@ -83,7 +84,7 @@ func TestRequestHeaderAuthentication(t *testing.T) {
 			ok(t, err)
 			got := only(t, recorder).UserInfo
 			if tc.want.Extra == nil {
-				got.Extra = nil // of certificates
+				got.Extra = nil // it has the identifier of the certificate
 			}
 			if diff := cmp.Diff(*tc.want, got); diff != "" {
 				t.Errorf("%s: the user (-want +got):\n%s", tc.reason, diff)

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// replying returns a handler that answers with a body, in which %UID% stands for the uid of the request.
+// replying returns a webhook's handler with a fixed response. In the body, %UID% stands for the uid of the request.
 func replying(code int, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -33,12 +33,12 @@ func replying(code int, body string) http.Handler {
 	})
 }
 
-// response returns the body of a v1 AdmissionReview with fields of its response.
+// response returns an AdmissionReview of v1 with fields of a response.
 func response(fields string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"%UID%","allowed":true` + fields + `}}`
 }
 
-// jsonPatch returns the fields of a response with a patch.
+// jsonPatch returns the fields of a response with a JSON patch.
 func jsonPatch(operations string) string {
 	return `,"patchType":"JSONPatch","patch":"` + base64.StdEncoding.EncodeToString([]byte(operations)) + `"`
 }
@@ -47,15 +47,15 @@ type badResponse struct {
 	name, reason string
 	code         int
 	body         string
-	// want is the message to the client.
+	// want is the message that the client gets.
 	want string
-	// always means that the failure policy has no effect.
+	// always is true if the request fails even with failurePolicy Ignore.
 	always bool
 }
 
-// The response of a webhook must be an AdmissionReview of the version and uid of the request. With failurePolicy Fail,
-// any other response refuses the request, with an error that describes it. With Ignore, the request continues without
-// the webhook.
+// A webhook must answer with an AdmissionReview of the request's version and uid. With failurePolicy Fail, any other
+// answer refuses the request, and the error describes the fault. With Ignore, the request continues without the
+// webhook.
 func TestBadResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -153,7 +153,8 @@ func TestBadResponses(t *testing.T) {
 	}
 }
 
-// A refusal takes effect with any failure policy. The client gets its code and message, always with status Failure.
+// A webhook's refusal doesn't depend on the failure policy. The client gets its code and message, and the status is
+// always Failure.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -215,8 +216,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A v1beta1 webhook may omit fields that v1 requires: version and kind, the uid, and the type of a patch, which
-// defaults to a JSON patch.
+// A v1beta1 response may lack fields that v1 requires: apiVersion and kind, the uid, and the type of the patch, whose
+// default is JSONPatch.
 func TestResponsesInV1beta1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -248,7 +249,7 @@ func TestResponsesInV1beta1(t *testing.T) {
 	})
 }
 
-// The documentation's example of a response that sets spec.replicas, byte by byte.
+// The test has the example of the Kubernetes documentation: a response with a patch that sets spec.replicas.
 func TestPatchOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -285,8 +286,8 @@ func appsDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-// A large response is read like any other. An object that a patch makes too large is refused like a large object of a
-// client.
+// A webhook's response may be large. If its patch makes the object too large, the server refuses the request as it
+// refuses a large object of a client.
 func TestLargeResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

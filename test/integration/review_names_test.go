@@ -16,8 +16,8 @@ import (
 // place is the namespace and name of a review.
 type place struct{ Namespace, Name string }
 
-// The namespace of a review is that of the object. For a Namespace it is the object's own name, unless that is
-// generated. Other cluster-scoped objects have none.
+// The namespace in a review is the namespace of the object. For a Namespace, it is the name of the object, unless the
+// name is generated later. Other cluster-scoped objects have none.
 func TestNamespaceOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -89,7 +89,7 @@ func TestNamespaceOfTheRequest(t *testing.T) {
 	}
 }
 
-// placesOf returns the place in each webhook's review.
+// placesOf returns the namespace and the name in the review of each webhook.
 func placesOf(recorder *miniapitest.Recorder) map[string]place {
 	places := map[string]place{}
 	for _, review := range recorder.Reviews() {

@@ -12,9 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Mutating webhooks get the status of a new object as the client sent it, with the defaults of its version. Validating
-// webhooks get the status that the server sets. A default that the server doesn't set itself appears again when the
-// object is read.
+// In a review of a create, mutating webhooks get the status that the client has sent, with the defaults of its version.
+// Validating webhooks get the status that the server sets. A read adds the defaults again.
 func TestStatusOfNewObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -51,7 +50,7 @@ func TestStatusOfNewObjects(t *testing.T) {
 	}
 }
 
-// statusFields returns an object's status without times.
+// statusFields returns the status of an object without times.
 func statusFields(object map[string]any) map[string]any {
 	status, _ := object["status"].(map[string]any)
 	status = maps.Clone(status)

@@ -9,12 +9,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each call has its own uid: calls of other webhooks for the same request, a second call of the same webhook, and calls
-// for other requests have others.
+// Each call of a webhook has a uid of its own: no other webhook, no repeated call, and no other request has the same.
 func TestEachCallHasAUID(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
-	calls := map[string]string{} // by uid
+	calls := map[string]string{} // the call of each uid
 	for _, request := range requests {
 		t.Run(request.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !request.creates)
@@ -22,7 +21,8 @@ func TestEachCallHasAUID(t *testing.T) {
 			ok(t, request.do(t.Context(), srv.Client()))
 			want := []string{"again", "again", "change", "v1", "v1beta1"}
 			if request.deletes {
-				want = slices.Delete(want, 1, 2) // there is no object that could change
+				// A deletion has no object that could change, so no webhook is called again.
+				want = slices.Delete(want, 1, 2)
 			}
 			if diff := cmp.Diff(want, calledSorted(recorder)); diff != "" {
 				t.Errorf("%s: calls (-want +got):\n%s", request.reason, diff)

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// The server sends the first of a webhook's admissionReviewVersions that it knows.
+// The server sends a review in the first version of the webhook's admissionReviewVersions that it supports.
 func TestReviewVersionIsTheFirstKnown(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -51,7 +51,8 @@ func TestReviewVersionIsTheFirstKnown(t *testing.T) {
 	}
 }
 
-// The documentation's example of a request, an update of the scale of a deployment, field by field, in both versions.
+// The test has the example of the Kubernetes documentation: a review of an update of a Deployment's scale, with all
+// fields, in both versions.
 func TestRequestOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -64,7 +65,7 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	admin := must(kubernetes.NewForConfig(config))(t)
 
 	var requests []string
-	// The fields that Go's server sets from the request line are removed: a Review has none.
+	// Go's HTTP server sets these fields from the request line, so the test removes them.
 	line := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests = append(requests, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, r.Header.Get("Content-Type")))
@@ -124,8 +125,8 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// A configuration without a version that the server knows can't be created. A stored one can't be called: its failure
-// policy decides.
+// A configuration must have at least one review version that the server supports. If a stored one has none, the call
+// fails, and its failure policy decides.
 func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -156,8 +157,8 @@ func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	must(srv.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(t.Context(), stored, metav1.UpdateOptions{}))(t)
 }
 
-// makeStored changes stored values under the keys, in the data folder of a stopped server, to values that the API
-// refuses.
+// makeStored changes stored values in the data folder of a stopped server, so that they have values that the API would
+// refuse.
 func makeStored(t testing.TB, dir, from, to string, keys ...string) {
 	t.Helper()
 	if len(from) != len(to) {

@@ -17,7 +17,7 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// Each version shows the same ExtensionConfig in its own form.
+// Both versions of an ExtensionConfig show the same object, each with its own fields.
 func TestExtensionConfigVersions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -90,7 +90,8 @@ func TestExtensionConfigValidation(t *testing.T) {
 	}
 }
 
-// A client config is valid in an ExtensionConfig if, and only if, it is valid in a webhook of admission.
+// A clientConfig that is valid for an admission webhook is valid for an ExtensionConfig, and an invalid one is invalid
+// for both.
 func TestClientConfigsAreJudgedAsThoseOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())

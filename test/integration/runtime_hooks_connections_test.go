@@ -27,7 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// An extension is reached by its service as a webhook is: at the address of --webhook-service, or at the service's endpoints.
+// If an ExtensionConfig names a service, the server finds its address as for a webhook: by --webhook-service, or by the
+// service's endpoints.
 func TestExtensionOfService(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -40,7 +41,8 @@ func TestExtensionOfService(t *testing.T) {
 	if port, _, _ := unstructured.NestedInt64(created.Object, "spec", "clientConfig", "service", "port"); port != 443 {
 		t.Errorf("the default port is %d", port)
 	}
-	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "HTTP status 404") // the extension doesn't serve the prefix
+	// The extension has no handler for paths with this prefix.
+	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "HTTP status 404")
 	want := "SNI quota.default.svc, host quota.default.svc:443, path /prefix/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery"
 	if got := arrived.list(); len(got) == 0 || got[0] != want {
 		t.Errorf("requests are %q, not %q", got, want)
@@ -51,14 +53,14 @@ func TestExtensionOfService(t *testing.T) {
 	awaitAnswers(t, srv, "quota.a")
 }
 
-// An extension is reached as a webhook of admission with the same client config is: at the same address, under the same
-// name, or with the same error.
+// With the same clientConfig, the server connects to an extension and to an admission webhook in the same way: with the
+// same address and server name, or with the same error.
 func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
 	ok(t, err)
 	var webhooks, extensions arrivals
-	// Webhooks and extensions are told apart by their paths.
+	// One server plays both the extensions and the webhooks. Their paths differ.
 	extension, webhook := extensions.handler(discovering(t, answers("quota", "", 0))), webhooks.handler(allow())
 	listening := own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasSuffix(req.URL.Path, "/discovery") {
@@ -83,7 +85,7 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		config       admissionregistrationv1.WebhookClientConfig
-		want, err    string // of a request without its path, or of the error
+		want, err    string // the request without its path, or a part of the error
 	}{
 		{"url", "the host is that of the URL", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new(fmt.Sprintf("https://localhost:%d", listening))}, fmt.Sprintf("SNI localhost, host localhost:%d", listening), ""},
 		{"placed", "--webhook-service has the address", service("placed", nil), "SNI placed.default.svc, host placed.default.svc:443", ""},
@@ -137,7 +139,7 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 	}
 }
 
-// The service kubernetes is the server itself, for extensions as for webhooks.
+// The service kubernetes stands for the server itself, for extensions as for webhooks.
 func TestExtensionOfTheServerItself(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -146,7 +148,8 @@ func TestExtensionOfTheServerItself(t *testing.T) {
 	awaitDiscovered(t, srv, "itself", metav1.ConditionFalse, "calling https://kubernetes.default.svc:443/aggregated")
 }
 
-// Extensions are shown the client certificate of the flags, as the files are at the time of a call.
+// The server shows extensions the client certificate of the flags. If the files change, it uses the new certificate for
+// the next call.
 func TestClientCertificateOfExtensions(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -156,7 +159,7 @@ func TestClientCertificateOfExtensions(t *testing.T) {
 	age := time.Now().Add(-time.Hour)
 	write := func(name string) {
 		t.Helper()
-		age = age.Add(time.Second) // file systems tell times apart that are a second apart
+		age = age.Add(time.Second) // some file systems store times in seconds
 		issued := own.issue(t, name)
 		for file, data := range map[string][]byte{certFile: issued.cert, keyFile: issued.key} {
 			ok(t, errors.Join(os.WriteFile(file, data, 0o600), os.Chtimes(file, age, age)))
@@ -192,11 +195,10 @@ func TestClientCertificateOfExtensions(t *testing.T) {
 	}
 	ok(t, os.WriteFile(keyFile, []byte("half a key"), 0o600))
 	must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster}))(t)
-	expect("third") // until the files are whole
+	expect("third") // waits until both files are written
 }
 
-// Extensions are discovered and called in a server without controllers too: Secrets, Services and namespaces are read
-// without their help.
+// Runtime hooks don't need the server's controllers: the server discovers and calls extensions without them.
 func TestRuntimeHooksNeedNoControllers(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

@@ -28,7 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// awaitDiscovered waits until the condition Discovered of an ExtensionConfig, for its generation, has a status and a message with a text.
+// awaitDiscovered waits until the condition Discovered of an ExtensionConfig is about its generation, and has the
+// status and a message that contains the text.
 func awaitDiscovered(t testing.TB, srv *miniapitest.Server, name string, status metav1.ConditionStatus, message string) (config *runtimev1.ExtensionConfig) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) (err error) {
@@ -44,7 +45,8 @@ func awaitDiscovered(t testing.TB, srv *miniapitest.Server, name string, status 
 	return config
 }
 
-// An extension that can't be discovered says so in its condition, is asked again, and keeps its earlier handlers.
+// If the discovery of an extension fails, the condition has the reason, the server tries again, and the handlers of the
+// last discovery stay.
 func TestDiscoveryIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -75,7 +77,7 @@ func TestDiscoveryIsTriedAgain(t *testing.T) {
 	awaitAnswers(t, srv, "quota.a")
 }
 
-// An extension is asked again after the period, without a change of its ExtensionConfig.
+// The server repeats the discovery of an extension after the period, even if the ExtensionConfig hasn't changed.
 func TestDiscoveryIsPeriodic(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks(func(o *runtimehooks.Options) { o.Period = 20 * time.Millisecond }))
@@ -90,7 +92,7 @@ func TestDiscoveryIsPeriodic(t *testing.T) {
 	awaitAnswers(t, srv, "names.a")
 }
 
-// A server that starts with ExtensionConfigs calls no hook before all of them are discovered.
+// After a start with stored ExtensionConfigs, the server calls no hook before it has tried to discover all of them.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,7 +125,7 @@ func TestWarmUp(t *testing.T) {
 	awaitAnswers(t, srv, "quota.a", "quota.b")
 }
 
-// A paused ExtensionConfig isn't discovered until the annotation is gone.
+// The server doesn't discover the extension of a paused ExtensionConfig until the annotation is removed.
 func TestPausedExtensionConfig(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -153,7 +155,8 @@ func TestPausedExtensionConfig(t *testing.T) {
 	awaitDiscovered(t, srv, "a", metav1.ConditionTrue, "")
 }
 
-// The caBundle follows ca.crt of the Secret that the annotation names.
+// The caBundle of an ExtensionConfig with the annotation is ca.crt of the Secret that the annotation names, also after
+// the Secret changes.
 func TestInjectedCA(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -187,7 +190,7 @@ func TestInjectedCA(t *testing.T) {
 	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "not of the form NAMESPACE/NAME")
 }
 
-// A handler of a deprecated hook version has a condition.
+// If a handler is for a deprecated version of a hook, the ExtensionConfig has a condition that says so.
 func TestDeprecatedHook(t *testing.T) {
 	t.Parallel()
 	add := func(c *catalog.Catalog) error {

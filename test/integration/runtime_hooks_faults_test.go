@@ -7,7 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // net/http logs to it
+	"log" //nolint:depguard // net/http accepts no other type of logger
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,20 +26,20 @@ import (
 	extensions "github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// breakable is an extension that a test breaks, and heals.
+// breakable is an extension that a test can break and repair.
 type breakable struct {
 	server      *httptest.Server
 	handler     atomic.Pointer[http.Handler]
 	certificate atomic.Pointer[tls.Certificate]
 }
 
-// newBreakable serves a handler with a certificate for localhost.
+// newBreakable starts an extension with a certificate for localhost.
 func newBreakable(t *testing.T, from *authority, handler http.Handler) *breakable {
 	t.Helper()
 	b := &breakable{}
 	b.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*b.handler.Load()).ServeHTTP(w, req) }))
 	b.server.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return b.certificate.Load(), nil }}
-	b.server.Config.ErrorLog = log.New(t.Output(), "", 0) // errors of handshakes that the client ends
+	b.server.Config.ErrorLog = log.New(t.Output(), "", 0) // the log has errors of handshakes that the test makes fail
 	b.answers(handler)
 	b.has(t, from)
 	b.server.StartTLS()
@@ -49,7 +49,7 @@ func newBreakable(t *testing.T, from *authority, handler http.Handler) *breakabl
 
 func (b *breakable) answers(handler http.Handler) { b.handler.Store(&handler) }
 
-// has makes the extension serve with a certificate of an authority.
+// has gives the extension a certificate of another authority.
 func (b *breakable) has(t *testing.T, from *authority) {
 	t.Helper()
 	issued := from.issue(t, "localhost", "localhost")
@@ -57,7 +57,7 @@ func (b *breakable) has(t *testing.T, from *authority) {
 	b.certificate.Store(&pair)
 }
 
-// url is that of localhost, for which the certificate is.
+// url returns the extension's URL with the host localhost, for which the certificate is valid.
 func (b *breakable) url() string {
 	return strings.Replace(b.server.URL, "127.0.0.1", "localhost", 1)
 }
@@ -66,14 +66,15 @@ func body(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
 
-// hang reads the request, without which the end of the connection isn't seen, and doesn't answer.
+// hang doesn't answer. It reads the request, because otherwise net/http doesn't notice the end of the connection.
 func hang(_ http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	<-req.Context().Done()
 }
 
-// Each fault of an extension after its discovery is answered by the failure policy of its handler, is in the condition
-// after the next discovery, and is over when the extension works again. None ends the server, or disturbs another extension.
+// An extension gets a fault after its discovery. The failure policy of the handler then decides about a call, the next
+// discovery reports the fault in the condition, and after a repair, calls succeed again. No fault ends the server, or
+// affects another extension.
 func TestFaultsOfExtensions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -87,10 +88,11 @@ func TestFaultsOfExtensions(t *testing.T) {
 	faults := []struct {
 		name, reason string
 		fault        func(*testing.T, *breakable)
-		timeout      time.Duration // of the handler, which is long unless it is the fault
-		want         string        // of the error of a call
-		discovery    string        // of the condition; "" if it stays true, or would be false after many seconds only
-		forGood      bool          // the extension can't be healed
+		timeout      time.Duration // the timeout of the handler; it is short only for the fault of a slow handler
+		want         string        // a part of the call's error
+		// A part of the condition's message; "" if the condition stays true, or becomes false only much later.
+		discovery string
+		forGood   bool // whether the fault can't be repaired
 	}{{
 		name: "refused", reason: "no process listens at the port", want: "connection refused", discovery: "connection refused", forGood: true,
 		fault: func(t *testing.T, b *breakable) {
@@ -218,7 +220,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 	ok(t, srv.Client().Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error())
 }
 
-// Two ExtensionConfigs may have handlers of one name. A fault of one of them isn't a fault of the other.
+// Handlers of two ExtensionConfigs may have the same name. A fault of one doesn't affect the other.
 func TestTwoExtensionsWithOneHandlerName(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())

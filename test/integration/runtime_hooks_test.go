@@ -34,7 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// withHooks is --runtime-hooks.
+// withHooks returns the option for a server with --runtime-hooks.
 func withHooks(changes ...func(*runtimehooks.Options)) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) {
 		o.RuntimeHooks.Enabled = true
@@ -44,7 +44,7 @@ func withHooks(changes ...func(*runtimehooks.Options)) miniapitest.Option {
 	})
 }
 
-// extensionConfig is an ExtensionConfig of v1beta2, whose spec is YAML.
+// extensionConfig returns an ExtensionConfig of v1beta2 with a spec in YAML.
 func extensionConfig(t testing.TB, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -56,7 +56,7 @@ func extensionConfig(t testing.TB, name, spec string) *unstructured.Unstructured
 	return object
 }
 
-// discovering is an extension with handlers that all succeed.
+// discovering returns an extension whose handlers all succeed.
 func discovering(t testing.TB, handlers ...extensions.Handler) http.Handler {
 	t.Helper()
 	c := catalog.New()
@@ -64,7 +64,7 @@ func discovering(t testing.TB, handlers ...extensions.Handler) http.Handler {
 	return must(extensions.New(extensions.Options{Catalog: c}, handlers...))(t)
 }
 
-// answers makes a handler of BeforeClusterCreate.
+// answers returns a handler of BeforeClusterCreate with a fixed response.
 func answers(name, message string, retryAfterSeconds int32) extensions.Handler {
 	return extensions.Of(clusterapi.BeforeClusterCreate, name, func(_ context.Context, _ *clusterapi.BeforeClusterCreateRequest, r *clusterapi.BeforeClusterCreateResponse) {
 		r.Status, r.Message, r.RetryAfterSeconds = hooksv1.ResponseStatusSuccess, message, retryAfterSeconds
@@ -87,7 +87,7 @@ func readConfig(ctx context.Context, srv *miniapitest.Server, name string) (*run
 	return config, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config)
 }
 
-// callHook calls a hook by the server.
+// callHook asks the server to call a hook.
 func callHook(ctx context.Context, config *rest.Config, call client.Call) (*client.Result, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
@@ -115,7 +115,7 @@ func callHook(ctx context.Context, config *rest.Config, call client.Call) (*clie
 
 var aCluster = json.RawMessage(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"default","name":"c"}}`)
 
-// awaitAnswers waits until BeforeClusterCreate for a cluster is answered by these handlers, in this order.
+// awaitAnswers calls BeforeClusterCreate until the answers come from exactly these handlers, in this order.
 func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (result *client.Result) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) (err error) {
@@ -134,8 +134,8 @@ func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (re
 	return result
 }
 
-// An ExtensionConfig is discovered when it is created, its handlers are called in their order, and the handlers of a deleted
-// one aren't called any more.
+// The server discovers an ExtensionConfig when it is created, and calls its handlers in their order. After the
+// ExtensionConfig is deleted, the server doesn't call them.
 func TestRuntimeHooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -162,8 +162,8 @@ func TestRuntimeHooks(t *testing.T) {
 	awaitAnswers(t, srv, "quota.c")
 }
 
-// A server without --runtime-hooks has neither the kind nor the path of calls, and takes Cluster API's definition as any
-// other.
+// A server without --runtime-hooks has no kind ExtensionConfig and no path for calls. It accepts Cluster API's
+// definition of ExtensionConfig like any other.
 func TestWithoutRuntimeHooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(*server.Options) {}))
@@ -180,7 +180,7 @@ func TestWithoutRuntimeHooks(t *testing.T) {
 	must(srv.DynamicClient().Resource(runtimev1.Resource()).Create(t.Context(), extensionConfig(t, "a", `{clientConfig: {url: "https://a.example"}}`), metav1.CreateOptions{}))(t)
 }
 
-// Only users with permission register extensions, or have the server call hooks.
+// A user needs permission to create ExtensionConfigs, and to ask the server for calls of hooks.
 func TestCallsAreAuthorized(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())

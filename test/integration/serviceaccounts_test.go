@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// rootCA waits for the published certificates of a namespace.
+// rootCA waits for the ConfigMap with the certificates in a namespace, and returns it.
 func rootCA(t *testing.T, client kubernetes.Interface, namespace string) *corev1.ConfigMap {
 	t.Helper()
 	var published *corev1.ConfigMap
@@ -27,8 +27,9 @@ func rootCA(t *testing.T, client kubernetes.Interface, namespace string) *corev1
 	return published
 }
 
-// Each namespace has the service account "default" and the certificates of the server. A pod has both from the moment at
-// which the server is ready or the namespace is created, and each comes back when it is deleted or changed.
+// Each namespace has the service account "default", and a ConfigMap with the server's certificates. Pods can use both
+// as soon as the server is ready, or the namespace is created. If a client deletes or changes one of them, the
+// controller restores it.
 func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))
@@ -83,7 +84,8 @@ func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 	}
 }
 
-// A Secret of type kubernetes.io/service-account-token gets a token of its account, which is valid as long as both exist.
+// A Secret of type kubernetes.io/service-account-token gets a token of its account. The token is valid as long as the
+// Secret and the account exist.
 func TestTokenSecrets(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("serviceaccount-token", "root-ca-cert-publisher"))
@@ -127,7 +129,7 @@ func TestTokenSecrets(t *testing.T) {
 	account.Secrets = []corev1.ObjectReference{{Name: "token"}, {Name: "other"}}
 	must(accounts.Update(t.Context(), account, metav1.UpdateOptions{}))(t)
 	ok(t, secrets.Delete(t.Context(), "token", metav1.DeleteOptions{}))
-	eventually(t, func(ctx context.Context) error { // the account forgets the Secret
+	eventually(t, func(ctx context.Context) error { // the account's list of Secrets loses the deleted one
 		got, err := accounts.Get(ctx, "robot", metav1.GetOptions{})
 		if err == nil && (len(got.Secrets) != 1 || got.Secrets[0].Name != "other") {
 			err = fmt.Errorf("want the other secret alone, got %v", got.Secrets)

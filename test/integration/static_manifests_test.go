@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The plugins that read manifests.
+// The plugins that read manifests from files.
 const (
 	mutatingWebhooks   = "MutatingAdmissionWebhook"
 	validatingWebhooks = "ValidatingAdmissionWebhook"
@@ -29,7 +29,7 @@ const (
 	validatingPolicies = "ValidatingAdmissionPolicy"
 )
 
-// statics are the folders of a server's manifests, by plugin.
+// statics has the folder of manifests of each plugin.
 type statics map[string]string
 
 func newStatics(t testing.TB) statics {
@@ -41,7 +41,7 @@ func newStatics(t testing.TB) statics {
 	return folders
 }
 
-// write writes a file to a plugin's folder atomically, so that the server never reads a part of it.
+// write writes a file to a plugin's folder in one step, so that the server never reads an incomplete file.
 func (s statics) write(t testing.TB, plugin, name, content string) {
 	t.Helper()
 	path := filepath.Join(s[plugin], name)
@@ -49,7 +49,7 @@ func (s statics) write(t testing.TB, plugin, name, content string) {
 	ok(t, os.Rename(path+".tmp", path))
 }
 
-// option returns the option with the configuration that names the folders.
+// option returns the option with a configuration of admission that names the folders.
 func (s statics) option(t testing.TB) miniapitest.Option {
 	t.Helper()
 	var file strings.Builder
@@ -79,7 +79,7 @@ webhooks:
 `, kind, name, clientConfig, rules)
 }
 
-// refusing returns the manifest of a policy and its binding that refuses objects of a name.
+// refusing returns the manifest of a policy with a binding. The policy refuses objects with a certain name.
 func refusing(name, rules string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -96,13 +96,14 @@ spec: {policyName: no-%[1]s.static.k8s.io, validationActions: [Deny]}
 `, name, rules)
 }
 
-// refusedBy returns the refusal of that policy.
+// refusedBy returns the error of a refusal by the policy of refusing.
 func refusedBy(resource, name string) refused {
 	return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(
 		`%s "%s" is forbidden: ValidatingAdmissionPolicy 'no-%[2]s.static.k8s.io' with binding 'no-%[2]s.static.k8s.io' denied request: nothing is called %[2]s`, resource, name)}
 }
 
-// labelling returns the manifest, a list in JSON, of a policy that labels everything it matches.
+// labelling returns the manifest of a policy that adds a label to every object that it matches. The manifest is a list
+// in JSON.
 func labelling(name, rules string) string {
 	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "List", "items": [{
   "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "%[1]s.static.k8s.io"},
@@ -115,15 +116,15 @@ func labelling(name, rules string) string {
 }]}`, name, rules)
 }
 
-// Rules of manifests; JSON is YAML.
+// The rules in the manifests. They are JSON, which is also YAML.
 const (
 	onConfigMaps    = `{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}`
 	onNamespaces    = `{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["CREATE"]}`
 	onConfiguration = `{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}`
 )
 
-// Webhooks and policies from files are in force for the first request, including the server's own requests, and run
-// before those of the API.
+// Webhooks and policies in files apply to the first request, also to requests of the server itself. They run before
+// those in the API.
 func TestStaticManifests(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -149,7 +150,7 @@ func TestStaticManifests(t *testing.T) {
 		return map[string]string{"z": o.GetLabels()["z"]}
 	}
 
-	recorder.Reset() // remove the reviews of the server's own ConfigMaps
+	recorder.Reset() // forget the reviews of the server's own ConfigMaps
 	created := must(client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 	if diff := cmp.Diff([]string{"static-mutate", "static-validate"}, called(&recorder)); diff != "" {
 		t.Errorf("calls for the first request (-want +got):\n%s", diff)
@@ -190,7 +191,7 @@ func TestStaticManifests(t *testing.T) {
 	})
 }
 
-// configurable has all kinds that configure admission, with fields that have no effect.
+// configurable has an object of each kind that configures admission. The objects have no effect.
 var configurable = []struct {
 	kind, reason string
 	fields       map[string]any
@@ -203,7 +204,8 @@ var configurable = []struct {
 	{"MutatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", true)},
 }
 
-// Webhooks and policies from files judge the configuration of admission in the API. The API can't change those files.
+// Webhooks and policies in files also apply to webhook configurations and policies in the API. The API can't change
+// those in files.
 func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -239,7 +241,7 @@ func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	}
 }
 
-// Names of static manifests are reserved: the API refuses a configuration with such a name.
+// The API refuses a configuration whose name is reserved for files.
 func TestStaticNamesAreReserved(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -258,7 +260,7 @@ func TestStaticNamesAreReserved(t *testing.T) {
 	}
 }
 
-// A server that can't read its manifests doesn't start, and names the file.
+// If the server can't read a manifest, the start fails with the name of the file.
 func TestStaticManifestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	const url = `{"url": "https://localhost/"}`
@@ -316,8 +318,8 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 	}
 }
 
-// Changed files are read again, all files of a plugin or none: after an error in one, the old ones stay in force. The
-// metrics count this. They are state of the process, so this test runs alone.
+// When files change, the server uses the new content of all files of a plugin. If one file is invalid, the old content
+// of all stays. The test isn't parallel, because all tests of the process share the metrics.
 func TestStaticManifestsThatChange(t *testing.T) {
 	folders := newStatics(t)
 	good := refusing("first", onConfigMaps)
@@ -352,7 +354,7 @@ func TestStaticManifestsThatChange(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), reloaded("failure")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	// The hash covers all files, each with a zero byte at its end.
+	// The hash in the metric covers all files. A zero byte comes after each.
 	if hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(good+"\x00"))); len(samples(t, srv, `hash="`+hash+`",plugin="`+validatingPolicies, info)) != 1 {
 		t.Errorf("want the hash %s, got %s", hash, samples(t, srv, validatingPolicies, info))
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A review that is running when a server stops is completed, and the client gets its result.
+// If a review is in progress when the server stops, the request is completed, and the client gets the result.
 func TestStoppingAnswers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestStoppingAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			srv := miniapitest.Start(t)
-			// The server's own request charges a quota, after the webhooks.
+			// After the webhooks, the server itself writes the status of this quota by a request.
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")},
 			}}

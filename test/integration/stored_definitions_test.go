@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Schema values that an encoding could lose.
+// gauges is a definition whose schema has values that some encodings can't represent.
 const gauges = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -53,8 +53,7 @@ spec:
               any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
 `
 
-// A definition is the same, and is served, whatever the media type of the storage is. The media type is of other kinds:
-// definitions are stored in JSON.
+// Definitions are stored in JSON whatever --storage-media-type is, and are read as they were written.
 func TestStoredDefinitions(t *testing.T) {
 	t.Parallel()
 	given := &unstructured.Unstructured{}
@@ -96,8 +95,8 @@ func schemaOf(definition *unstructured.Unstructured) any {
 	return versions[0]
 }
 
-// A definition that a typed client sends in protobuf has the meaning that it has in JSON. There, a schema of additional
-// properties allows them, and Go values needn't set the flag for that.
+// A typed client can send a definition in protobuf. It then means the same as in JSON: a schema of additionalProperties
+// allows additional properties, and the client doesn't have to set the boolean.
 func TestDefinitionsInProtobuf(t *testing.T) {
 	t.Parallel()
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -127,7 +126,7 @@ func TestDefinitionsInProtobuf(t *testing.T) {
 	}), metav1.CreateOptions{}))(t)
 }
 
-// The time when a definition was established stays when controllers change other conditions.
+// When controllers change other conditions of a definition, the time of its condition Established stays the same.
 func TestEstablishedSince(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

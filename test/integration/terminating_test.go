@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An object that is being deleted stays as long as it has a finalizer, after any write at any endpoint, and is deleted
-// when the last finalizer is removed. A dry run removes none.
+// An object that is being deleted stays as long as it has a finalizer, whatever is written to it by any endpoint. When
+// the last finalizer is removed, the object is deleted. A dry run removes no finalizer.
 func TestTerminatingObjectsStay(t *testing.T) {
 	t.Parallel()
 	const hold = "example.com/hold"
@@ -61,9 +61,9 @@ func TestTerminatingObjectsStay(t *testing.T) {
 			}
 			must(client.Patch(t.Context(), o.GetName(), types.MergePatchType, noFinalizers, metav1.PatchOptions{}))(t)
 			if gvr.Resource == "namespaces" {
-				return // its content delays it too, see TestTerminatingNamespace
+				return // other objects in the namespace delay it, too: see TestTerminatingNamespace
 			}
-			eventually(t, func(ctx context.Context) error { // a definition's objects are deleted first
+			eventually(t, func(ctx context.Context) error { // the custom resources are deleted before the definition
 				if got, err := client.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					return fmt.Errorf("want the object to be gone with its last finalizer, got %v, %w", got, err)
 				}
@@ -81,7 +81,7 @@ type step struct {
 	do   func(*testing.T) error
 }
 
-// holdingWrites returns writes at an endpoint that keep an object's finalizers.
+// holdingWrites returns the writes by an endpoint that keep the finalizers of an object.
 func (w *walk) holdingWrites(endpoint schema.GroupVersionResource, name string) []step {
 	client, sub, verbs := w.resource(endpoint), subresources(endpoint), w.served[endpoint].Verbs
 	var steps []step
@@ -130,8 +130,8 @@ func (w *walk) holdingWrites(endpoint schema.GroupVersionResource, name string) 
 	return steps
 }
 
-// A namespace that is being deleted stays until its spec.finalizers are empty too: a controller removes them at
-// namespaces/finalize when the content is deleted, and reports its progress at namespaces/status.
+// A namespace that is being deleted stays until its spec.finalizers are empty. A controller removes them by
+// namespaces/finalize when the objects in the namespace are deleted. It reports its progress by namespaces/status.
 func TestTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
@@ -204,7 +204,8 @@ func TestTerminatingNamespace(t *testing.T) {
 	}
 }
 
-// A deletion can choose what happens to a namespace's dependents, by the current field or the deprecated one.
+// The options of a deletion decide about the dependents of a namespace, by propagationPolicy or by the deprecated field
+// orphanDependents.
 func TestNamespacePropagation(t *testing.T) {
 	t.Parallel()
 	namespaces := miniapitest.Start(t).Client().CoreV1().Namespaces()
@@ -216,8 +217,10 @@ func TestNamespacePropagation(t *testing.T) {
 		{"orphan", "they are left", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}, metav1.FinalizerOrphanDependents},
 		{"foreground", "they go first", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, metav1.FinalizerDeleteDependents},
 		{"background", "they go later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
-		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents},                      //nolint:staticcheck // clients of old send it
-		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck // so they do
+		// Old clients send this field.
+		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck
+		// Old clients send this field.
+		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +234,8 @@ func TestNamespacePropagation(t *testing.T) {
 	}
 }
 
-// A pod on a node that is being deleted stays for its grace period, after any write: its kubelet ends it.
+// A pod on a node that is being deleted stays until its grace period is over, whatever is written to it, because its
+// kubelet ends it.
 func TestTerminatingPod(t *testing.T) {
 	t.Parallel()
 	pods := miniapitest.Start(t).Client().CoreV1().Pods("default")
@@ -276,7 +280,7 @@ func TestTerminatingPod(t *testing.T) {
 	}
 }
 
-// The addresses and ports of a service are free when the service is deleted, whichever endpoint removed its last
+// When a service is deleted, its addresses and ports can be allocated again, whichever endpoint removed the last
 // finalizer.
 func TestTerminatingServiceReleases(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func timeoutSeconds(seconds int32) change {
 	return func(h *hook) { h.TimeoutSeconds = &seconds }
 }
 
-// silence is a handler that doesn't answer as long as the server waits.
+// silence is a webhook's handler that never answers.
 type silence struct{ waiting atomic.Int32 }
 
 func silent() *silence { return &silence{} }
@@ -34,7 +34,7 @@ func (s *silence) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// givenUp waits until the server waits for no answer any more.
+// givenUp waits until the server has ended all calls of the handler.
 func (s *silence) givenUp(t testing.TB) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -45,8 +45,8 @@ func (s *silence) givenUp(t testing.TB) {
 	})
 }
 
-// A webhook has its timeoutSeconds to answer, 10 s by default and 30 s in v1beta1, but no more than is left of the
-// request's time. The request has that time as a parameter.
+// The server waits for a webhook for its timeoutSeconds: by default 10 s, and 30 s in v1beta1. It never waits longer
+// than the rest of the request's own time. The URL of the call has the time as a parameter.
 func TestTimeoutIsSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -60,7 +60,7 @@ func TestTimeoutIsSent(t *testing.T) {
 		name, reason string
 		change       change
 		request      time.Duration
-		want         string // a regular expression
+		want         string // the parameter, as a regular expression
 	}{
 		{"default", "it is 10 s in v1", func(*hook) {}, 0, "10s"},
 		{"short", "it is per webhook", timeoutSeconds(5), 0, "5s"},
@@ -92,8 +92,8 @@ func TestTimeoutIsSent(t *testing.T) {
 	}
 }
 
-// After the timeout, the call has failed, the server closes the connection, and the failure policy decides. Each
-// webhook has its own timeout. TestWaits of pkg/admission/webhook measures the times.
+// After its timeout, a call has failed: the server closes the connection, and the failure policy decides. Each webhook
+// has its own timeout. TestWaits in pkg/admission/webhook measures times.
 func TestTimeoutExpires(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -126,7 +126,7 @@ func TestTimeoutExpires(t *testing.T) {
 	}
 }
 
-// After the timeout of the request itself, no failure policy lets it pass.
+// After the timeout of the request itself, the request fails, whatever the failure policy is.
 func TestTimeoutOfTheRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -137,7 +137,7 @@ func TestTimeoutOfTheRequest(t *testing.T) {
 			install(t, srv, h)
 			err := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
 				Param("timeout", "1s").Body(thing()).Do(t.Context()).Error()
-			// A server that has begun its response at the timeout can only end the stream.
+			// If the server has begun the response, it can only break it off at the timeout.
 			if !apierrors.IsTimeout(err) && (err == nil || !strings.Contains(err.Error(), "stream error")) {
 				t.Errorf("want the request to have timed out, got %v", err)
 			}

@@ -16,15 +16,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// With --tracing-config-file, calls of webhooks are part of the request's trace. Without, they carry the caller's
-// trace.
+// With --tracing-config-file, calls of webhooks belong to the trace of the request. Without the flag, calls have the
+// trace header of the client.
 func TestTracing(t *testing.T) {
 	t.Parallel()
-	// The collector accepts nothing: the test checks that traces are passed on.
+	// The collector accepts connections but no spans: the test looks only at headers.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	collector := grpc.NewServer()
-	go collector.Serve(listener) //nolint:errcheck // ends with Stop
+	go collector.Serve(listener) //nolint:errcheck // returns at Stop
 	t.Cleanup(collector.Stop)
 	config := write(t, "tracing.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nsamplingRatePerMillion: 1000000\n"+
 		"endpoint: "+listener.Addr().String()+"\n")
@@ -34,7 +34,7 @@ func TestTracing(t *testing.T) {
 		name, reason string
 		options      []miniapitest.Option
 		caller       http.Header
-		want         http.Header // regular expressions
+		want         http.Header // the headers, as regular expressions
 	}{
 		{"on", "a sampled trace has the flag 01", []miniapitest.Option{on}, nil,
 			http.Header{"Traceparent": {"00-[0-9a-f]{32}-[0-9a-f]{16}-01"}, "Baggage": {""}}},

@@ -22,14 +22,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A request that changes nothing writes nothing: the resource version and the managed fields with their times stay. So
-// a controller that applies in a loop makes no writes. Each resource in discovery gets each request twice, in every
-// version and through another version. The second request is in a later second, because managed fields have times in
-// seconds.
+// A request that doesn't change the object writes nothing: the resource version stays, and so do the managed fields
+// with their times. So a controller that applies the same object again and again makes no writes. The test makes each
+// request twice for every resource of discovery, in every version. The second request is in a later second, because
+// times in managed fields are in seconds.
 func TestUnchangedWrites(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),
-		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection")) // no controller removes its finalizers
+		// No controller would remove this plugin's finalizers.
+		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := rewriting{unreviewed(t, srv), srv.Client().CoreV1().RESTClient()}
 	rounds := w.rounds(t)
@@ -90,7 +91,8 @@ func nextSecond(t *testing.T) {
 	})
 }
 
-// endpoint is a resource or subresource through which an object is written, in the object's version or another.
+// endpoint is a resource or subresource by which the test writes an object, in the version of the object or in another
+// one.
 type endpoint struct {
 	through schema.GroupVersionResource
 	object  *unstructured.Unstructured
@@ -100,13 +102,13 @@ func (e endpoint) String() string {
 	return e.object.GetAPIVersion() + " " + e.object.GetKind() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
 }
 
-// custom reports whether the resource is a custom resource, which has neither protobuf nor strategic merge patches.
+// custom tells whether the resource is a custom resource. Those have neither protobuf nor strategic merge patches.
 func (e endpoint) custom() bool { return e.through.Group == "example.com" }
 
 func (e endpoint) scale() bool { return strings.HasSuffix(e.through.Resource, "/scale") }
 
-// settles returns the number of writes before those that must change nothing. A scale has two: the library first
-// removes the time from the managed fields of the replicas, and then the fields.
+// settles returns the number of writes that still change the object. For a scale, it is two: the library first removes
+// the time from the managed fields of the replicas, and then the fields.
 func (e endpoint) settles() int {
 	if e.scale() {
 		return 2
@@ -114,14 +116,15 @@ func (e endpoint) settles() int {
 	return 1
 }
 
-// rewriting writes objects of a walk.
+// rewriting writes the objects of a walk again.
 type rewriting struct {
 	*walk
 	client rest.Interface
 }
 
-// rounds returns all endpoints, each with its own object. If the name of an object can't be chosen, its endpoints are
-// in different rounds: managed fields are sorted by time, so managers that alternate change their order.
+// rounds returns the endpoints in groups. The endpoints of a group have different objects. If an object must have a
+// fixed name, its endpoints are in different groups: field managers that write by turns would change the order of
+// managed fields, which are sorted by time.
 func (w rewriting) rounds(t *testing.T) [][]endpoint {
 	t.Helper()
 	var rounds [][]endpoint
@@ -184,7 +187,8 @@ func (w rewriting) patch(patchType types.PatchType, patch string) func(*testing.
 	}
 }
 
-// apply applies the whole object except fields that clients don't apply, with changed metadata.
+// apply returns a function that applies the whole object with changed metadata, except for the fields that clients
+// don't apply.
 func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, endpoint) (string, error) {
 	return func(t *testing.T, e endpoint) (string, error) {
 		t.Helper()
@@ -201,7 +205,7 @@ func (w rewriting) apply(change func(metadata map[string]any)) func(*testing.T, 
 	}
 }
 
-// without returns the stored object without some metadata.
+// without returns the stored object without some fields of its metadata.
 func (w rewriting) without(t *testing.T, e endpoint, metadata ...string) map[string]any {
 	t.Helper()
 	o := w.read(t, e)
@@ -223,7 +227,7 @@ func (w rewriting) get(t *testing.T, e endpoint, contentType string) []byte {
 	return must(w.client.Get().AbsPath(w.path(e)...).SetHeader("Accept", contentType).DoRaw(t.Context()))(t)
 }
 
-// send makes a request and returns the resource version of the response.
+// send makes a request, and returns the resource version in the response.
 func (w rewriting) send(t *testing.T, verb string, e endpoint, contentType string, body []byte) (string, error) {
 	t.Helper()
 	request := w.client.Verb(verb).AbsPath(w.path(e)...).Param("fieldManager", "rewriting").

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A pod that is deleted is gone after its grace period if no kubelet deletes it: if its node doesn't exist or has no
-// kubelet. A kubelet that renews its Lease deletes its pods itself.
+// A deleted pod is removed after its grace period if its node doesn't exist or has no kubelet. A kubelet that renews
+// its Lease removes its pods itself.
 func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("podgc"))
@@ -59,7 +59,7 @@ func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 				gone(t, test.name, get(test.name))
 				return
 			}
-			// A pod that is deleted later, and has to go, is gone: the first has been considered by then.
+			// This pod is deleted later and removed. So the controller has handled the first pod by then.
 			deleted(t, test.name+"-later", "bare", 1)
 			gone(t, "the later pod", get(test.name+"-later"))
 			if left, err := get(test.name)(t.Context()); err != nil || left.Status.Phase == corev1.PodFailed {

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A server is ready and creates pods even if it doesn't serve a group that admission or authorization reads, or that
-// has initial objects.
+// If a group isn't served, the server still becomes ready and creates pods, even if admission or authorization reads
+// the group, or the server creates objects of it at its start.
 func TestUnservedGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ gv, reason string }{

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// clientOf returns a client of a user who has only granted permissions.
+// clientOf returns a client of a user who has only the permissions of grant.
 func clientOf(t testing.TB, srv *miniapitest.Server, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	return must(kubernetes.NewForConfig(srv.AddUser(user, groups...)))(t)
@@ -21,7 +21,7 @@ func rbacRule(group, verb string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Verbs: []string{verb}, Resources: resources}
 }
 
-// grant gives a user the permissions of rules, in all namespaces.
+// grant gives a user permissions in all namespaces.
 func grant(t testing.TB, srv *miniapitest.Server, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	rbac := srv.Client().RbacV1()

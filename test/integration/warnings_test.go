@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// warnings records the Warning headers of a client.
+// warnings records the Warning headers of responses to a client.
 type warnings struct {
 	mu   sync.Mutex
 	seen []string
@@ -37,7 +37,7 @@ func (w *warnings) take() []string {
 	return seen
 }
 
-// warned returns a client of the admin, and its warnings.
+// warned returns a client of the admin, and the warnings that the client gets.
 func warned(t testing.TB, srv *miniapitest.Server) (kubernetes.Interface, *warnings) {
 	t.Helper()
 	seen := &warnings{}
@@ -52,13 +52,14 @@ func deniedWith(message string, warnings ...string) *admissionv1.AdmissionRespon
 	return response
 }
 
-// Warnings of webhooks are Warning headers with code 299.
+// The warnings of webhooks become Warning headers with the code 299.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	client, seen := warned(t, srv)
 	long, tooLong := strings.Repeat("x", 256), strings.Repeat("y", 300)
-	// 13 of them are shorter than 4,096 characters, 14 longer; cut to 256 each, 16 are exactly 4,096.
+	// The server limits the total length to 4,096 characters. 13 of these warnings are shorter than that, and 14
+	// longer. Cut to 256 characters each, 16 warnings have exactly 4,096.
 	many := func(n int) []string {
 		var texts []string
 		for i := range n {

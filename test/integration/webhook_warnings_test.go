@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// hooksOfGadgets returns a configuration with a rule for gadgets.example.com.
+// hooksOfGadgets returns a configuration with a rule for the resource gadgets of example.com.
 func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	h := validating("gadgets", nil, on("CREATE", "example.com/v1", "gadgets"))
 	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: service}
@@ -26,8 +26,8 @@ func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissio
 	}
 }
 
-// A webhook configuration with unknown resources or services is accepted. Each write returns a warning as long as they
-// are missing.
+// A webhook configuration may name unknown resources or services. As long as they are missing, each write of the
+// configuration returns a warning.
 func TestWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	const (
@@ -96,7 +96,7 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 	}
 }
 
-// Mutating webhooks have the same warnings. Built-in resources are known.
+// Mutating configurations have the same warnings. There is no warning for built-in resources.
 func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// hook is a webhook of either kind: a MutatingWebhook has every field of a ValidatingWebhook.
+// hook is a mutating or validating webhook. The type MutatingWebhook has all fields of both kinds.
 type hook struct {
 	admissionregistrationv1.MutatingWebhook
 
@@ -24,11 +24,11 @@ type hook struct {
 	handler   http.Handler
 }
 
-// change changes a hook from the default of the tests.
+// change changes a hook. Without changes, it has the defaults of mutating and validating.
 type change = func(*hook)
 
-// mutating returns a webhook for all operations on ConfigMaps. Its short name is also its path, and orders it among the
-// others.
+// mutating returns a mutating webhook for all operations on ConfigMaps. The short name is also its path. Configurations
+// are called in the order of these names.
 func mutating(name string, handler http.Handler, changes ...change) hook {
 	h := hook{handler: handler}
 	h.Name = name + ".example.com"
@@ -47,8 +47,8 @@ func validating(name string, handler http.Handler, changes ...change) hook {
 	return h
 }
 
-// on calls the hook for operations ("CREATE", "CREATE UPDATE", "*") on resources of a group version ("v1", "apps/v1",
-// "*/*") alone.
+// on returns a change: the hook selects only the operations ("CREATE", "CREATE UPDATE", "*") on resources of a group
+// version ("v1", "apps/v1", "*/*").
 func on(operations, groupVersion string, resources ...string) change {
 	return func(h *hook) {
 		h.Rules = []admissionregistrationv1.RuleWithOperations{rule(operations, groupVersion, resources...)}
@@ -81,11 +81,11 @@ func objectSelector(labels map[string]string) change {
 	return func(h *hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: labels} }
 }
 
-// shortName returns the argument of mutating or validating.
+// shortName returns the name that mutating or validating got.
 func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
 
-// install serves the hooks and makes the server call them until the test ends, each in its own configuration. The
-// recorder has the calls of all, in order.
+// install serves the hooks, and creates a configuration for each until the test ends. The recorder has the calls of all
+// hooks, in order.
 func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
@@ -98,7 +98,7 @@ func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.
 	return recorder
 }
 
-// configure creates a configuration of hooks of one kind, and deletes it when the test ends.
+// configure creates a configuration with hooks of the same kind, and deletes it at the end of the test.
 func configure(t testing.TB, srv *miniapitest.Server, name string, hooks ...hook) {
 	t.Helper()
 	configurations := srv.Client().AdmissionregistrationV1()
@@ -124,7 +124,7 @@ func configure(t testing.TB, srv *miniapitest.Server, name string, hooks ...hook
 		t.Fatalf("configuring webhooks: %v", err)
 	}
 	t.Cleanup(func() {
-		// The test's own context has ended.
+		// At this point, the test's own context has ended.
 		if err := remove(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("removing the webhook configuration %q: %v", name, err)
 		}
@@ -139,14 +139,14 @@ func (h *hook) validating() admissionregistrationv1.ValidatingWebhook {
 	}
 }
 
-// answering returns a webhook's handler.
+// answering returns a webhook's handler with the response that a function returns.
 func answering(review func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
 	return miniapitest.AdmissionHandler(func(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return review(request)
 	})
 }
 
-// always returns a handler with a single response.
+// always returns a webhook's handler with a fixed response.
 func always(response *admissionv1.AdmissionResponse) http.Handler {
 	return answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return response })
 }
@@ -159,7 +159,7 @@ func patch(operations ...miniapitest.PatchOperation) http.Handler {
 	return always(miniapitest.Patched(operations...))
 }
 
-// called returns the short names of the hooks that were called, in order.
+// called returns the short names of the hooks that were called, in the order of the calls.
 func called(recorder *miniapitest.Recorder) []string {
 	var names []string
 	for _, review := range recorder.Reviews() {
@@ -168,12 +168,13 @@ func called(recorder *miniapitest.Recorder) []string {
 	return names
 }
 
-// calledSorted is for validating webhooks, which are called in parallel.
+// calledSorted returns the sorted names of the hooks that were called. Use it for validating webhooks, whose calls have
+// no order.
 func calledSorted(recorder *miniapitest.Recorder) []string {
 	return slices.Sorted(slices.Values(called(recorder)))
 }
 
-// only returns the only request that came.
+// only returns the request of the only call, and ends the test if there was another number of calls.
 func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRequest {
 	t.Helper()
 	reviews := recorder.Reviews()
@@ -183,7 +184,7 @@ func only(t testing.TB, recorder *miniapitest.Recorder) *admissionv1.AdmissionRe
 	return reviews[0].Request
 }
 
-// decode decodes the object of a review.
+// decode decodes an object of a review into its Go type.
 func decode[T any](t testing.TB, raw []byte) *T {
 	t.Helper()
 	object := new(T)
