@@ -81,7 +81,7 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 		return cli.UsageError{Err: err}
 	}
 	if o.dir == "" {
-		return cli.UsageError{Err: errors.New("--dir must name a folder")}
+		return cli.UsageError{Err: errors.New("--dir must name a folder, for example certs")}
 	}
 	request, key, err := pki.NewRequest(names)
 	if err != nil {

@@ -52,7 +52,7 @@ func (d disposable) do(ctx context.Context, errOut io.Writer, work func(context.
 		return err
 	})
 	if err == nil && !worked {
-		err = errors.New("interrupted")
+		err = errors.New("interrupted by a signal")
 	}
 	return err
 }

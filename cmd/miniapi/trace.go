@@ -110,7 +110,7 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if !list.Recording {
-		return errors.New("the server remembers no requests: start it with --trace-requests 100, or see them as they come with --follow")
+		return errors.New("the server records no requests: start the server with --trace-requests=100, or print requests as they end with --follow")
 	}
 	return o.show(out, list.Requests)
 }

@@ -168,7 +168,7 @@ func TestTraceFailures(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no trace", nil, 1, "the server remembers no requests: start it with --trace-requests 100, or see them as they come with --follow"},
+		{"no trace", nil, 1, "the server records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
 		{"output", []string{"-o", "xml"}, 2, `--output "xml": must be wide, json or yaml`},
 		{"limit", []string{"--limit=-1"}, 2, "--limit -1: must be at least 0"},
 		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
@@ -181,7 +181,7 @@ func TestTraceFailures(t *testing.T) {
 		{"format", []string{"why", webhook, "pods/web", "-o", "wide"}, 2, `--output "wide": must be json or yaml`},
 		{"kind", []string{"why", "my-webhook", "pods/web"}, 1, `webhook "my-webhook": must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME`},
 		{"operation", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=PATCH"}, 1, `operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},
-		{"connection", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT"}, 1, "subresource: must name that of the connection, such as exec"},
+		{"connection", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT"}, 1, "subresource: must name the subresource to connect to, such as exec"},
 		{"unknown object", []string{"why", webhook, "pods/none"}, 0, ""},
 	} {
 		code, _, stderr := start(t, "miniapi", append([]string{"trace", "--kubeconfig=" + p.kubeconfig(t)}, test.args...)...).exit(t)

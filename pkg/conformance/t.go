@@ -61,7 +61,7 @@ func (t *T) Cleanup(f func(context.Context) error) {
 // run runs a case and its cleanups.
 func run(ctx context.Context, c *Case) Result {
 	began := time.Now()
-	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the case has taken %v", c.timeout()))
+	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), fmt.Errorf("the case has not ended within %v", c.timeout()))
 	defer cancel()
 	t := &T{ctx: limited}
 	done := make(chan struct{})

@@ -74,7 +74,7 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 		return nil, err
 	}
 	if len(requests) == 0 {
-		return nil, fmt.Errorf("the server remembers no request for %s", object)
+		return nil, fmt.Errorf("the server has no recorded request for %s: make the request first", object)
 	}
 	return requests[len(requests)-1], nil
 }
@@ -217,7 +217,7 @@ func (a *Admission) requests(object tracedObject) ([]*trace.Request, error) {
 		return nil, fmt.Errorf("requests of the trace: %w", err)
 	}
 	if !list.Recording {
-		return nil, errors.New("the server remembers no requests: start it with miniapitest.WithTrace()")
+		return nil, errors.New("the server records no requests: start the server with miniapitest.WithTrace()")
 	}
 	return list.Requests, nil
 }

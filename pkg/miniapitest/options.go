@@ -115,7 +115,7 @@ func (o *options) checkPlugins(names []string) error {
 func WithControllers(names ...string) Option {
 	return func(o *options) error {
 		if len(names) == 0 {
-			return errors.New(`WithControllers names no controller: "*" is all`)
+			return errors.New(`WithControllers: name at least one controller; "*" stands for all`)
 		}
 		o.description.Controllers = append(o.description.Controllers, names...)
 		return nil
@@ -161,7 +161,7 @@ func WithLog(to io.Writer) Option {
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
 		if minor == "" {
-			return errors.New("emulated version \"\": must be as 1.35 is")
+			return errors.New("emulated version \"\": must be MAJOR.MINOR, such as 1.35")
 		}
 		if earlier := o.description.EmulatedVersion; earlier != "" && earlier != minor {
 			return fmt.Errorf("WithEmulatedVersion is given as %s and as %s: give one of them", earlier, minor)

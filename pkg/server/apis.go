@@ -280,7 +280,7 @@ func identify(c *Config) error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("the host of this server has no name: %w", err)
+		return fmt.Errorf("reading the host name of this server: %w", err)
 	}
 	c.generic.APIServerID = peers.ServerID(host, c.listener.Addr().String())
 	return nil

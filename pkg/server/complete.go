@@ -148,7 +148,7 @@ func validateOwn(o *Options) []error {
 		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
 	}
 	if o.ServerRun.RequestTimeout == 0 { // the library's own check refuses negative values
-		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0, or no request is answered, the server's own neither"))
+		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0: otherwise no request is answered, not even the server's own"))
 	}
 	if o.ServiceNodePortRange.Size < 1 {
 		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))

@@ -79,7 +79,7 @@ func (s *runningServer) Snapshot(ctx context.Context) (engine.Snapshot, error) {
 func (s *runningServer) Restore(ctx context.Context, snapshot engine.Snapshot) error {
 	stored, ok := snapshot.(*server.Snapshot)
 	if !ok {
-		return errors.New("the snapshot is another server's")
+		return errors.New("the snapshot is of another server: a server restores only its own snapshots")
 	}
 	return s.server.Restore(ctx, stored)
 }

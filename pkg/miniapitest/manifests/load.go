@@ -353,5 +353,5 @@ func notAnObject(isObject bool) error {
 	if isObject {
 		return fmt.Errorf("apiVersion and kind must be set, for example apiVersion: v1 and kind: ConfigMap; if this is a file of kustomize's, %s", instead)
 	}
-	return fmt.Errorf("it must be an object, with apiVersion and kind; if this is a file of kustomize's, %s", instead)
+	return fmt.Errorf("the document must be an object, with apiVersion and kind; if this is a file of kustomize's, %s", instead)
 }

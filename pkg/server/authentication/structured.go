@@ -88,7 +88,7 @@ func inFlags(errs field.ErrorList) field.ErrorList {
 
 func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if len(data) == 0 {
-		return nil, errors.New("it is empty")
+		return nil, errors.New("the file is empty")
 	}
 	scheme := runtime.NewScheme()
 	install.Install(scheme)

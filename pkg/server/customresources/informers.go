@@ -72,7 +72,7 @@ type inOrder struct {
 	all      cache.ResourceEventHandlerRegistration // the registration of the handler that calls all others
 }
 
-var errInOrder = errors.New("a handler that is called in the order of all can't be removed")
+var errInOrder = errors.New("handlers of the informer of definitions can't be removed")
 
 // AddEventHandlerWithOptions implements cache.SharedInformer. client-go calls a handler that is added after the start
 // in a goroutine of its own.

@@ -70,7 +70,7 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	case !ok:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE, DELETE or CONNECT", e.Operation))
 	case operation == connect && e.Subresource == "":
-		return nil, apierrors.NewBadRequest("subresource: must name that of the connection, such as exec")
+		return nil, apierrors.NewBadRequest("subresource: must name the subresource to connect to, such as exec")
 	case e.Subresource != "" && (operation == create || operation == remove):
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("subresource %q: is for UPDATE and CONNECT, not for %s", e.Subresource, operation))
 	}

@@ -187,7 +187,7 @@ func (e *Etcd) applyOptions(config *genericapiserver.Config, factory serverstora
 func (e *Etcd) announce() {
 	var err error
 	if e.presence, err = storage.Announce(e.Following, e.Options.StorageConfig.Transport, e.Options.StorageConfig.Prefix); err != nil {
-		klog.FromContext(e.Following).Error(err, "other servers of the same etcd can't be told of this one: custom resources are served 2 seconds after their definition")
+		klog.FromContext(e.Following).Error(err, "the key by which servers of the same etcd count one another could not be written: custom resources are served 2 seconds after their definition")
 	}
 }
 

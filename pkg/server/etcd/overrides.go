@@ -40,7 +40,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			}
 		}
 		if owner, borrowed := owners[asked]; borrowed && !found {
-			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: is stored as %s/%s: name that", asked.Group, asked.Resource, owner.Group, owner.Resource)
+			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: is stored as %s/%s: name that resource", asked.Group, asked.Resource, owner.Group, owner.Resource)
 		}
 		if !found {
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)

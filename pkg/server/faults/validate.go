@@ -62,7 +62,7 @@ func (f *Fault) validateSelection() []error {
 	}
 	for _, verb := range f.Verbs {
 		if !slices.Contains(verbs, verb) {
-			errs = append(errs, fmt.Errorf("verbs %q: must be of %s", verb, strings.Join(verbs, ", ")))
+			errs = append(errs, fmt.Errorf("verbs %q: must be one of %s", verb, strings.Join(verbs, ", ")))
 		}
 	}
 	for _, path := range f.Paths {

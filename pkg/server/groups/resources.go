@@ -110,7 +110,7 @@ func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storag
 	}
 	stored, ok := provider.StorageVersion().KindForGroupVersionKinds(kinds)
 	if !ok {
-		return "", fmt.Errorf("none of %s is stored", kinds)
+		return "", fmt.Errorf("none of the kinds %s can be stored", kinds)
 	}
 	return discovery.StorageVersionHash(stored.Group, stored.Version, stored.Kind), nil
 }

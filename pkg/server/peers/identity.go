@@ -46,7 +46,7 @@ func ServerID(host, address string) string {
 func newIdentity(client kubernetes.Interface, serverID, address string) (lease.Controller, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("the host of this server has no name: %w", err)
+		return nil, fmt.Errorf("reading the host name of this server: %w", err)
 	}
 	holder := serverID + "_" + uuid.NewString()
 	describe := func(l *coordinationv1.Lease) error {

@@ -234,7 +234,7 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 // both until ctx ends.
 func (p *Peers) announce(ctx context.Context) error {
 	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
-		klog.FromContext(ctx).Error(err, "the other servers of the same etcd aren't told the address of this one yet")
+		klog.FromContext(ctx).Error(err, "the address of this server isn't stored for the other servers of the same etcd yet")
 	}
 	p.running.Go(func() { p.address.Run(ctx.Done()) })
 	if err := p.identity.Start(ctx.Done()); err != nil {

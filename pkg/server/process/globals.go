@@ -50,7 +50,7 @@ func NewGlobals(process *Process) *Globals {
 func (g *Globals) Emulate(minor string) error {
 	v, err := version.ParseMajorMinor(minor)
 	if err != nil {
-		return fmt.Errorf("emulated version %q: must be as 1.35 is: %w", minor, err)
+		return fmt.Errorf("emulated version %q: must be MAJOR.MINOR, such as 1.35: %w", minor, err)
 	}
 	g.versions.SetEmulationVersion(v)
 	return nil

@@ -111,7 +111,7 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	defer p.mu.Unlock()
 	if p.servers > 0 {
 		if theirs, own := p.now.differences(wanted); len(own) > 0 {
-			return nil, fmt.Errorf("feature gates and --emulated-version are of the process: servers that run in it have %s, and this one wants %s; "+
+			return nil, fmt.Errorf("feature gates and --emulated-version apply to the whole process: running servers have %s, and this one wants %s; "+
 				"stop them first, or run it in a process of its own, which for a test is a package of its own", strings.Join(theirs, ","), strings.Join(own, ","))
 		}
 	} else if err := p.change(wanted); err != nil {

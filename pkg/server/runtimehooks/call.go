@@ -27,7 +27,7 @@ func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	}
 	var call client.Call
 	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, client.MaxBodyBytes)).Decode(&call); err != nil {
-		refuse(w, apierrors.NewBadRequest(fmt.Sprintf("the body is no call: %v", err)))
+		refuse(w, apierrors.NewBadRequest(fmt.Sprintf("the body must be the call of a hook in JSON: %v", err)))
 		return
 	}
 	result, err := h.client.Do(req.Context(), call)

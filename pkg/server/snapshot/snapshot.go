@@ -70,7 +70,7 @@ func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
 // for each change. As after any write, the next request sees the effect.
 func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	if snapshot.of != s {
-		return errors.New("the snapshot is another server's")
+		return errors.New("the snapshot is of another server: a server restores only its own snapshots")
 	}
 	locate := s.locate()
 	s.CustomResources.EndDeletions(ctx)
@@ -90,7 +90,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 			s.await(ctx, step, locate)
 		}
 	}
-	return fmt.Errorf("another client writes meanwhile: after %d rounds, the stored objects still differ from the snapshot", rounds)
+	return fmt.Errorf("other clients write during the restore: after %d rounds, the stored objects still differ from the snapshot", rounds)
 }
 
 // steps splits the changes into steps, whose order allows every watch to decode its events. If a definition changes,

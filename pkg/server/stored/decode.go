@@ -38,10 +38,10 @@ func decode(value []byte) (objects.Object, error) {
 	var stored metadata
 	if data, isProtobuf := bytes.CutPrefix(value, protobufPrefix); isProtobuf {
 		if err := stored.unmarshalUnknown(data); err != nil {
-			return objects.Object{}, fmt.Errorf("as protobuf: %w", err)
+			return objects.Object{}, fmt.Errorf("decoding the value as protobuf: %w", err)
 		}
 	} else if err := json.Unmarshal(value, &stored); err != nil {
-		return objects.Object{}, fmt.Errorf("as JSON: %w", err)
+		return objects.Object{}, fmt.Errorf("decoding the value as JSON: %w", err)
 	}
 	// Objects share the strings of their kind in memory, because there are many objects and few kinds.
 	kind := schema.FromAPIVersionAndKind(unique.Make(stored.APIVersion).Value(), unique.Make(stored.Kind).Value())

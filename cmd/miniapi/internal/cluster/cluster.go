@@ -80,7 +80,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) error {
 	all, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("the definitions of the rules' resources: %w", err)
+		return fmt.Errorf("reading the custom resource definitions of the rules' groups: %w", err)
 	}
 	for i := range all.Items {
 		definition := &all.Items[i]
@@ -117,7 +117,7 @@ func (f *Found) names(group string) bool {
 // kubeconfig.
 func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhook.Endpoint, error) {
 	if service == nil {
-		return webhook.Endpoint{}, errors.New("clientConfig has no service")
+		return webhook.Endpoint{}, errors.New("clientConfig: must have a url or a service")
 	}
 	base, _, err := rest.DefaultServerURL(f.config.Host, f.config.APIPath, schema.GroupVersion{}, rest.IsConfigTransportTLS(*f.config))
 	if err != nil {

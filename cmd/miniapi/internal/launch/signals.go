@@ -11,7 +11,7 @@ import (
 )
 
 // errSignal is the cause of the end of a context of UntilSignal.
-var errSignal = errors.New("asked to stop by a signal")
+var errSignal = errors.New("stopped by a signal")
 
 // UntilSignal returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
 func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {

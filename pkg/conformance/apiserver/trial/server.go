@@ -147,7 +147,8 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 		return err
 	}
 	digits := strings.TrimRightFunc(version.Minor, func(r rune) bool { return r < '0' || r > '9' })
-	s.Major, _ = strconv.Atoi(version.Major) // a version that isn't a number counts as 0, so cases that need a version are skipped
+	// A version that isn't a number counts as 0, so cases that need a version are skipped.
+	s.Major, _ = strconv.Atoi(version.Major)
 	s.Minor, _ = strconv.Atoi(digits)
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

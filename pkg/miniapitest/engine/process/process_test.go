@@ -208,7 +208,7 @@ func TestServer(t *testing.T) {
 		t.Errorf("want the error of the restore, got %v", err)
 	}
 	other, _ := start(t, e, engine.Description{})
-	if err := other.Restore(context.Background(), snapshot); err == nil || !strings.Contains(err.Error(), "another server's") {
+	if err := other.Restore(context.Background(), snapshot); err == nil || !strings.Contains(err.Error(), "of another server") {
 		t.Errorf("want an error, got %v", err)
 	}
 	if _, _, err := s.User("logs", nil); err != nil {

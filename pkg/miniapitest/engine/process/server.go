@@ -154,7 +154,7 @@ func (s *server) forget(id int64) {
 func (s *server) Restore(ctx context.Context, of engine.Snapshot) error {
 	made, ok := of.(*snapshot)
 	if !ok || made.of != s {
-		return errors.New("the snapshot is another server's")
+		return errors.New("the snapshot is of another server: a server restores only its own snapshots")
 	}
 	_, err := s.call(ctx, wire.Request{Restore: made.id})
 	runtime.KeepAlive(made)
