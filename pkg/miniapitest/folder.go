@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/filelock"
 )
 
 const (
@@ -57,7 +59,7 @@ func newFolder(path string, origin *origin) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
-	if !tryLock(lock) {
+	if !filelock.Try(lock) {
 		// Without its lock file, the folder would never count as abandoned.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
@@ -100,7 +102,7 @@ func removeAbandoned() {
 		if err != nil {
 			continue
 		}
-		if tryLock(lock) {
+		if filelock.Try(lock) {
 			if last, err := os.ReadFile(filepath.Join(path, folderOrigin)); err == nil {
 				reportUnstopped(string(last))
 			}

@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Server is a running API server for a test.
+// Server is a running API server for a test. It has many methods, because a test finds everything that it needs at its
+// server.
 type Server struct {
 	server   engine.Server
 	webhooks *webhookServer

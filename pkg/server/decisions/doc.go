@@ -41,7 +41,8 @@ type Config struct {
 	Runs func(plugin string) bool
 }
 
-// Decisions has the recorded decisions of one server, and serves them.
+// Decisions has the recorded decisions of one server, and serves them. It has many methods: one for each path, and one
+// for each step of an evaluation.
 type Decisions struct {
 	Config
 	// api is the handler of requests for resources. Evaluations send requests to it.

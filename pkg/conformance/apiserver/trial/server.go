@@ -24,33 +24,35 @@ import (
 
 // Options are the settings for the connections between the suite and a server, in both directions.
 type Options struct {
+	// Config is the configuration of the client that the suite makes its requests with.
+	Config *rest.Config
 	// WebhookAddress is the HOST:PORT at which the suite's webhooks listen. The API server must be able to connect to
 	// it. The default is a free port of the loopback address, for a server on the same machine.
-	Config *rest.Config
-	// WebhookAddress is where the suite's webhooks listen, as the API server reaches them. The default is a free port of
-	// loopback, for a server on the same machine.
 	WebhookAddress string
+	// WebhookImage is an image of this program. If it is set, the suite creates a Deployment and a Service in the
+	// cluster, which forward the calls of webhooks to the suite, and WebhookAddress must be empty. The default is none.
+	WebhookImage string
+	// WebhookTimeout limits the time until the Deployment is ready. The default is incluster.DefaultTimeout.
+	WebhookTimeout time.Duration
+	// WrapWebhooks wraps the handler of all webhooks. Tests of the suite change reviews in the wrapper.
+	WrapWebhooks func(http.Handler) http.Handler
 	// AuditLog is the file of the server's audit log, with one event in JSON on each line. Without it, the cases that
 	// need audit events are skipped.
-	WebhookImage string
+	AuditLog string
 	// Disposable says that the server has no other users. Without it, the cases that could harm other users are
 	// skipped.
-	WebhookTimeout time.Duration
-	// WrapWebhooks is put around the handler of all webhooks. Tests of the suite alter reviews with it.
-	WrapWebhooks func(http.Handler) http.Handler
-	// Server is the API server that the suite checks.
-	AuditLog string
-	// Disposable says that nothing else uses the server. Cases that could harm others are skipped without it.
 	Disposable bool
-	// Patience is how long the run waits at its end for the server's controllers to finish one more namespace, before it
-	// finishes the empty namespaces itself. 0 stands for DefaultPatience. A server without controllers needs less.
+	// Patience is the time in which the server's controllers must finish the next empty namespace at the end of the run.
+	// After that time, the run finishes the empty namespaces itself. 0 stands for DefaultPatience. A server without
+	// controllers needs less.
 	Patience time.Duration
 }
 
-// DefaultPatience is that of Options.
+// DefaultPatience is the default of Options.Patience.
 const DefaultPatience = 3 * time.Second
 
-// Server is a server under judgement.
+// Server is the API server that the suite checks. It has many methods, because each kind of request, wait and removal
+// needs its connection.
 type Server struct {
 	// Major and Minor are the server's version of Kubernetes.
 	Major, Minor int
@@ -80,9 +82,9 @@ type Server struct {
 	way     serviceWay
 }
 
-// Labels and names of all that a suite creates.
+// These are the labels and the prefix of the names of the objects that a suite creates.
 const (
-	// LabelRun is on every object of cluster scope; its value is that of the run.
+	// LabelRun is a label of every cluster-scoped object. Its value identifies the run.
 	LabelRun = "conformance.miniapi.dev/run"
 	// LabelCase is a label of every object and namespace of a case.
 	LabelCase = "conformance.miniapi.dev/case"
@@ -92,7 +94,7 @@ const (
 	Prefix = "conformance-"
 )
 
-// Connect requests the version and the resources of the server, and starts the listener for calls of webhooks.
+// Connect requests the version and the resources of the server. The server calls no webhooks before Listen.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1

@@ -16,7 +16,8 @@ import (
 // pollInterval is the interval at which a case asks whether a change is in effect.
 const pollInterval = 20 * time.Millisecond
 
-// T has the methods by which a running case makes requests and reports findings.
+// T has the methods by which a running case makes requests and reports findings. It has many methods, because each is a
+// step that cases are written with, and ends or fails the case by itself.
 type T struct {
 	*conformance.T
 	Server *Server

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/filelock"
 )
 
 // lockPeriod is the time between two attempts to get a lock.
@@ -25,7 +27,8 @@ func locked(ctx context.Context, folder string, do func() error) error {
 	defer file.Close()
 	said := false
 	if err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		free := tryLock(file)
+		// Without locks, two processes may build the program at the same time, and the later one replaces the file.
+		free := !filelock.Supported || filelock.Try(file)
 		if !free && !said {
 			said = true
 			fmt.Fprintf(os.Stderr, "miniapitest: another process builds the miniapi program in %s: waiting\n", folder)
