@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/test/conformance/node"
 )
 
-// clusterOfOneNode runs a server with a node, whose containers are this program.
+// clusterOfOneNode runs a server with a stand-in for a node. The containers of the node run this program.
 func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubernetes.Interface, n *node.Node) {
 	t.Helper()
 	server, config := serve(t)
@@ -33,11 +33,11 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 	return server.kubeconfig(t), o.Client, node.Start(t, o)
 }
 
-// inCluster are cases that tell whether calls in a cluster are those of a webhook: reviews, faults of connections, times,
-// and conversions.
+// inCluster are patterns of the cases that depend on the way from the server to a webhook: reviews, faults of
+// connections, timeouts and conversions.
 const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
 
-// The webhooks of the cases may run in the cluster, where the server can't connect to the suite.
+// The webhooks of the cases may run in the cluster if the server can't connect to the suite.
 func TestConformanceInCluster(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -48,7 +48,7 @@ func TestConformanceInCluster(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// An interrupted run removes the Deployment, too. A run that is killed can't, so --cleanup does.
+// An interrupted run removes its Deployment. A killed run leaves its Deployment, and --cleanup removes the Deployment.
 func TestConformanceInClusterInterrupted(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -82,7 +82,7 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// A Deployment that doesn't become ready is an error with the pod's message, and leaves nothing.
+// If the Deployment doesn't become ready, the error has the pod's message, and no object is left.
 func TestConformanceInClusterNotReady(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})
@@ -130,7 +130,7 @@ func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
 	}
 }
 
-// waitFor waits until something holds.
+// waitFor fails the test if the function holds doesn't return true in time.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {

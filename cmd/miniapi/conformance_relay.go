@@ -56,7 +56,7 @@ run.`,
 	return cmd
 }
 
-// validate returns everything that is wrong with the flags.
+// validate returns an error for each flag with a wrong value.
 func (o *conformanceRelayOptions) validate() error {
 	var errs []error
 	if net.ParseIP(o.host) == nil {

@@ -24,7 +24,7 @@ func (o *trustOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.insecure, "insecure-skip-tls-verify", false, "Accept any certificate of the webhook.")
 }
 
-// callTimeout limits a call of a webhook. API servers allow no longer timeout.
+// callTimeout limits a call of a webhook. API servers allow no timeout above 30 seconds.
 const callTimeout = 30 * time.Second
 
 // client returns an HTTP client that verifies the webhook's certificate by the flags.
@@ -43,7 +43,7 @@ func (o *trustOptions) client() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}, Timeout: callTimeout}, nil
 }
 
-// explain adds to the error of a call which flag, or which URL, would be right.
+// explain adds the right flag or URL to the error of a call.
 func (o *trustOptions) explain(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

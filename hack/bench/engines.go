@@ -24,15 +24,15 @@ const (
 	restoredObjects = 100
 )
 
-// engine is a way to run the servers of a test, and the rows of its figures.
+// engine is a way to run the servers of a test. It has the rows of the table that its measurements are in.
 type engine struct {
 	name    string
 	options []miniapitest.Option
-	// first is the row of the first server of a test process, and later the row of the other servers.
+	// The row first is for the first server of a test process, and the row later is for the other servers.
 	first, later, stop, reset, restore *row
 }
 
-// fixture returns the engine that the fixture has by default: $MINIAPI in a process of its own.
+// fixture returns the default engine of the test fixture: the program $MINIAPI in a separate process.
 func fixture() engine {
 	return engine{"fixture", nil, &fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore}
 }
@@ -61,7 +61,7 @@ func (e engine) measure(ctx context.Context, c column, rounds int) error {
 	}
 	c.set(e.first, median(starts))
 
-	// The first server makes everything that all servers of a process share, so it isn't measured.
+	// The first server isn't measured, because it creates everything that the servers of a process share.
 	server, _, err := e.start(ctx)
 	if err != nil {
 		return err
@@ -144,14 +144,14 @@ func (e engine) measureRestores(ctx context.Context, c column, server *miniapite
 	return nil
 }
 
-// holdFirst prints the time of the first start of a server in this process. The server runs until standard input ends.
+// holdFirst prints the time of the first server start in this process. The server runs until the end of standard input.
 func holdFirst(ctx context.Context, name string) error {
 	took, stop, err := startFirst(ctx, name)
 	if err != nil {
 		return err
 	}
 	fmt.Println(ms(took))
-	_, _ = io.Copy(io.Discard, os.Stdin) // the input ends with the parent process, however that ends
+	_, _ = io.Copy(io.Discard, os.Stdin) // standard input ends when the parent process ends, even if the parent is killed
 	return stop()
 }
 

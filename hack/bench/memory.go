@@ -15,7 +15,7 @@ type memory struct{ file, line string }
 var (
 	// resident is the memory of a process that is in RAM.
 	resident = memory{"status", "VmRSS:"}
-	// proportional is resident memory, but a page that N processes share counts as 1/N of a page.
+	// proportional is the resident memory in which a page that N processes share counts as 1/N of a page.
 	proportional = memory{"smaps_rollup", "Pss:"}
 )
 
@@ -35,7 +35,7 @@ func memoryOf(pid int, measure memory) (float64, error) {
 	return 0, fmt.Errorf("%s has no line %s", file, measure.line)
 }
 
-// memoryOfDescendants returns the memory of the processes that a process has started, and of those that these have.
+// memoryOfDescendants returns the memory of all child processes of a process, and of their children and so on.
 func memoryOfDescendants(pid int, measure memory) (float64, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {

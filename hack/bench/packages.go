@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// testProcesses is the number of test processes at once, as of "go test -p 20 ./..." in a project with 20 packages.
+// testProcesses is the number of test processes that run at the same time. "go test -p 20 ./..." in a project with 20
+// packages runs as many.
 const testProcesses = 20
 
 // measurePackages measures test processes that start together, each with a server.
@@ -33,7 +34,7 @@ func measureTogether(ctx context.Context, c column, name string) (err error) {
 	var tests []*testProcess
 	defer func() {
 		for _, test := range tests {
-			_ = test.input.Close() // the test process ends with its input
+			_ = test.input.Close() // the test process ends when its input ends
 		}
 		for _, test := range tests {
 			err = errors.Join(err, test.command.Wait())
@@ -68,7 +69,8 @@ func measureTogether(ctx context.Context, c column, name string) (err error) {
 	return nil
 }
 
-// testProcess is a process with one server, which writes a line when it has the server, and ends with its input.
+// testProcess is a process with one server. The process writes a line when the server is ready, and ends when its input
+// ends.
 type testProcess struct {
 	command *exec.Cmd
 	input   io.Closer

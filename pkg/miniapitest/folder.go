@@ -60,7 +60,8 @@ func newFolder(path string, origin *origin) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
 	if !filelock.Try(lock) {
-		// Without its lock file, the folder would never count as abandoned.
+		// The lock file is removed, because other processes take a folder with an unlocked lock file for abandoned, and
+		// remove it.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 		}

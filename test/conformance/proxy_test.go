@@ -223,7 +223,7 @@ func onResponses(change func(request, response object)) func(http.Handler) http.
 	}
 }
 
-// swallow returns a mutation by which webhooks aren't called for the requests that holds selects.
+// swallow returns a mutation that suppresses calls of webhooks. The function holds selects the requests without calls.
 func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

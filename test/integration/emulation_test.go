@@ -142,7 +142,7 @@ func TestEmulationRefused(t *testing.T) {
 // the whole process.
 func TestEmulatedVersionIsOfTheProcess(t *testing.T) {
 	older := must(miniapitest.New(t.Context(), inprocess.Engine(), miniapitest.WithEmulatedVersion("1.35")))(t)
-	if _, err := miniapitest.New(t.Context(), inprocess.Engine()); err == nil || !strings.Contains(err.Error(), "servers that run in it have --emulated-version=1.35") {
+	if _, err := miniapitest.New(t.Context(), inprocess.Engine()); err == nil || !strings.Contains(err.Error(), "running servers have --emulated-version=1.35") {
 		t.Errorf("want an error that names the version, got %v", err)
 	}
 	ok(t, older.Stop())

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyQuestion is a row of the table of policies in docs/insight.md. The policy asked is installed before a dry run of
-// the creation of the ConfigMap thing, which has the label app=db and the data size=3.
+// policyQuestion is a row of the table of policies in docs/insight.md. The test installs the policy named asked. Then
+// it creates the ConfigMap named thing by a dry run. The ConfigMap has the label app=db and the data size=3.
 type policyQuestion struct {
 	name, reason string
 	install      func(testing.TB, *miniapitest.Server)
@@ -30,11 +30,12 @@ type policyQuestion struct {
 	field     string
 	evaluated bool
 	again     trace.Reason
-	// says is a part of the sentence.
+	// says is a part of the sentence in the answer.
 	says string
 }
 
-// validates installs the validating policy asked. change may change its spec and its binding, which refuses by default.
+// validates installs a validating policy named asked. The function change may change the policy's spec and its binding.
+// By default, the binding denies requests.
 func validates(change func(*admissionregistrationv1.ValidatingAdmissionPolicySpec, *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec)) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -44,7 +45,7 @@ func validates(change func(*admissionregistrationv1.ValidatingAdmissionPolicySpe
 	}
 }
 
-// constrains installs the policy asked with match constraints.
+// constrains installs a policy named asked with match constraints.
 func constrains(change func(*admissionregistrationv1.MatchResources)) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.MatchConstraints = matchResources("*", "v1", "configmaps")
@@ -52,7 +53,7 @@ func constrains(change func(*admissionregistrationv1.MatchResources)) func(testi
 	})
 }
 
-// judges installs the policy asked with a failurePolicy, a validation and a binding's action.
+// judges installs a policy named asked with a failurePolicy, a validation and a binding's action.
 func judges(policy admissionregistrationv1.FailurePolicyType, expression string, action admissionregistrationv1.ValidationAction) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, bound *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.FailurePolicy = &policy
@@ -62,7 +63,7 @@ func judges(policy admissionregistrationv1.FailurePolicyType, expression string,
 	})
 }
 
-// conditional installs the policy asked with a failurePolicy and a match condition.
+// conditional installs a policy named asked with a failurePolicy and a match condition.
 func conditional(policy admissionregistrationv1.FailurePolicyType, expression string) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.FailurePolicy = &policy
@@ -70,7 +71,7 @@ func conditional(policy admissionregistrationv1.FailurePolicyType, expression st
 	})
 }
 
-// parameterized installs the policy asked with parameters that don't exist.
+// parameterized installs a policy named asked with parameters that don't exist.
 func parameterized(kind admissionregistrationv1.ParamKind, action admissionregistrationv1.ParameterNotFoundActionType) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, bound *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.ParamKind = &kind
@@ -78,7 +79,7 @@ func parameterized(kind admissionregistrationv1.ParamKind, action admissionregis
 	})
 }
 
-// mutates installs the mutating policy asked.
+// mutates installs a mutating policy named asked.
 func mutates(spec admissionregistrationv1.MutatingAdmissionPolicySpec) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -86,7 +87,7 @@ func mutates(spec admissionregistrationv1.MutatingAdmissionPolicySpec) func(test
 	}
 }
 
-// with installs something else before the policy.
+// with calls the function other before the function policy, to install an object that the policy depends on.
 func with(other, policy func(testing.TB, *miniapitest.Server)) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -185,7 +186,7 @@ func policyQuestions() []policyQuestion {
 	}
 }
 
-// For each row of the table of policies in docs/insight.md, the answer names the cause and the field.
+// For each row of the table of policies in docs/insight.md, the answer has the reason and the field of the row.
 func TestWhyAPolicyDoesNotApply(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause of a policy | reason |")
@@ -195,7 +196,7 @@ func TestWhyAPolicyDoesNotApply(t *testing.T) {
 		}
 		delete(documented, test.name)
 	}
-	delete(documented, "the policy's plugin is off") // it needs a server of its own
+	delete(documented, "the policy's plugin is off") // the row needs a server with the plugin off
 	for name := range documented {
 		t.Errorf("docs/insight.md has the row %q, which no test proves", name)
 	}
@@ -208,7 +209,7 @@ func TestWhyAPolicyDoesNotApply(t *testing.T) {
 			if test.request == nil {
 				test.request = dryRunOf(unchangedConfigMap)
 			}
-			_ = test.request(t.Context(), srv) // the error is a part of the question
+			_ = test.request(t.Context(), srv) // the request may fail, and the answer explains the error
 			namespace := "default"
 			if test.want == trace.RefusedEarlier {
 				namespace = "missing"
@@ -241,7 +242,8 @@ func TestWhyThePolicyPluginIsOff(t *testing.T) {
 	}
 }
 
-// A policy with two bindings has an answer for each, and a request that isn't made is answered, too.
+// For a policy with two bindings, there is an answer for each binding. A question about a request that isn't made gets
+// an answer, too.
 func TestWhyPoliciesForRequestsThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

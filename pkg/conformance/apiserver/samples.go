@@ -23,7 +23,8 @@ import (
 //go:embed objects.yaml
 var objectsYAML []byte
 
-// samples are objects by resource, with or without a group and version in front.
+// samples maps a resource to a sample object. A key is the name of the resource, or has the group and the version in
+// front of the name.
 type samples map[string]trial.Object
 
 func readSamples() (samples, error) {
@@ -34,7 +35,7 @@ func readSamples() (samples, error) {
 	return s, nil
 }
 
-// of returns the sample of a resource in its version, and whether there is one.
+// of returns the sample for a resource in its version, and whether there is a sample.
 func (s samples) of(r trial.Resource) (trial.Object, bool) {
 	if foreign(r.Group) {
 		return nil, false
@@ -46,8 +47,8 @@ func (s samples) of(r trial.Resource) (trial.Object, bool) {
 	return content, found
 }
 
-// filled returns a copy of a sample with a name of the case's. Words with a dollar in front stand for values that
-// differ from object to object, or are made.
+// filled returns a copy of a sample with a name of the case. Words in the sample that begin with a dollar sign are
+// variables: filled replaces them by values that differ from object to object, or that it generates.
 func (w *walk) filled(content trial.Object, name string) trial.Object {
 	body, err := json.Marshal(content)
 	if err != nil {
@@ -77,15 +78,15 @@ func (w *walk) filled(content trial.Object, name string) trial.Object {
 	return trial.Decoded(text)
 }
 
-// benchmarkAddress returns an address of 198.18.0.0/15, which no network routes.
+// benchmarkAddress returns an address of 198.18.0.0/15. The range is reserved for benchmarks, so no network routes it.
 func benchmarkAddress(name string) string {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(name)) // a hash never fails
+	_, _ = hash.Write([]byte(name)) // Write of a hash never returns an error
 	sum := hash.Sum32()
 	return fmt.Sprintf("198.18.%d.%d", sum>>8&0xff, sum&0xff)
 }
 
-// certificateRequest returns a PKCS #10 request in base64, with PEM around it or not.
+// certificateRequest returns a PKCS #10 request in base64. If asPEM is true, the request has PEM around it.
 func certificateRequest(asPEM bool) (string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -107,11 +108,11 @@ func authority() (string, error) {
 	return strings.ReplaceAll(string(bundle), "\n", `\n`), err
 }
 
-// maxDepth ends schemas that refer to themselves.
+// maxDepth limits the depth of an object whose schema refers to itself.
 const maxDepth = 20
 
-// smallest returns an object with the required fields of the schema that the server publishes for a resource, and
-// whether it publishes one.
+// smallest returns an object with only the required fields of a resource. The schema is the one that the server
+// publishes. The second result is false if the server publishes no schema.
 func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
 	path := "/openapi/v3/apis/" + r.GroupVersion()
 	if r.Group == "" {
@@ -131,15 +132,15 @@ func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
 	return nil, false
 }
 
-// required returns the smallest value of a schema: the default, the first of an enumeration, or what the type and the
-// limits say.
+// required returns the smallest value that a schema allows: the default, the first value of an enumeration, or a value
+// for the type and its limits.
 func required(schemas trial.Object, schema trial.Object, depth int) any {
 	if all := schema.Objects("allOf"); len(all) > 0 && schema["type"] == nil {
 		schema = all[0]
 	}
 	if reference := schema.Text("$ref"); reference != "" && depth < maxDepth {
 		name := strings.TrimPrefix(reference, "#/components/schemas/")
-		referred, _ := schemas[name].(map[string]any) // a name has dots, so it is no path
+		referred, _ := schemas[name].(map[string]any) // the name of a schema has dots, so it can't be used as a path
 		return required(schemas, referred, depth+1)
 	}
 	if value := schema["default"]; value != nil {
@@ -174,7 +175,7 @@ func required(schemas trial.Object, schema trial.Object, depth int) any {
 	return object
 }
 
-// formatted are values of strings that have a format.
+// formatted maps the format of a string to a value with this format.
 var formatted = map[string]string{
 	"date-time": "2026-01-01T00:00:00.000000Z", "date": "2026-01-01", "byte": "dmFsdWU=", "uri": "https://example.com/", "ipv4": "198.18.0.1",
 	"email": "me@example.com", "hostname": "example.com", "duration": "1s", "uuid": "00000000-0000-4000-8000-000000000001",

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// services are about webhooks that are called by a service.
+// services has the cases about webhooks that a server calls through a Service.
 var services = serviceTests()
 
 const serviceReference = dynamic + "Service reference"
@@ -62,8 +62,8 @@ func serviceTests() []trial.Test {
 	return append(tests, failingServiceTests()...)
 }
 
-// failingServiceTests are those of each way in which a service leads nowhere, with each failure policy. They need no way
-// to the suite.
+// failingServiceTests returns cases with a Service that leads to no webhook, for each cause and each failure policy.
+// The server doesn't need to reach the suite for them.
 func failingServiceTests() []trial.Test {
 	var tests []trial.Test
 	for _, way := range []struct {
@@ -101,7 +101,8 @@ func failingServiceTests() []trial.Test {
 	return tests
 }
 
-// oneCallBy returns the call that a request makes by a service, whose webhook's refusal is heard.
+// oneCallBy makes a request for which the server calls a webhook through a Service. The webhook must refuse the
+// request. The result is the call.
 func oneCallBy(t *trial.T, service *trial.Service, path string) *trial.Call {
 	hook := trial.Validating("hook", trial.Deny(http.StatusTeapot, "by a service"))
 	service.Calls(hook, path)

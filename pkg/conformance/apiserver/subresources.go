@@ -7,14 +7,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// posted are the objects that are created at subresources. The webhook refuses them, so nothing comes of them.
+// posted are the objects for creates of subresources. The webhook refuses the requests, so the server stores nothing.
 var posted = map[string]trial.Object{
 	"binding":  {"target": trial.Object{"kind": "Node", "name": "conformance-none"}},
 	"eviction": {},
 	"token":    {"spec": trial.Object{"audiences": []string{"conformance"}}},
 }
 
-// methods are those of the verbs of connections.
+// methods are the HTTP methods of the verbs of connections.
 var methods = []struct{ verb, method string }{
 	{"create", http.MethodPost}, {"get", http.MethodGet}, {"update", http.MethodPut}, {"patch", http.MethodPatch}, {"delete", http.MethodDelete},
 }
@@ -25,14 +25,16 @@ func (w *walk) subresource() {
 	case connects(w.resource):
 		w.connections()
 	case readOnly(w.resource):
-		// The answer is the subresource's own: a log, for example, is on a node.
+		// The answer to a get isn't checked, because its content comes from elsewhere: a log, for example, comes from a
+		// node.
 		w.take([]step{{"get", func() { w.Get(w.resource, w.Name("none")) }, expected{}}})
 	default:
 		w.written()
 	}
 }
 
-// connections connects by each verb to an object that doesn't exist: the webhook refuses before.
+// connections makes a connection by each verb to an object that doesn't exist. The webhook refuses the request before
+// the server looks for the object.
 func (w *walk) connections() {
 	var steps []step
 	for _, m := range methods {

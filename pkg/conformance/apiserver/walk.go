@@ -8,34 +8,35 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// walk requests a resource by its verbs, or a subresource by its own.
+// walk makes a request for each verb of a resource or subresource, and checks the reviews.
 type walk struct {
 	*trial.T
-	// resource is walked through; whole is the resource that it is a subresource of, or itself.
+	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource,
+	// and else whole equals resource.
 	resource, whole trial.Resource
-	// content is that of an object of whole.
+	// content is the content of an object of the resource whole.
 	content trial.Object
-	// derived says that the content follows the schema: the server may still refuse it.
+	// derived says that the content is derived from the schema. The server may refuse such content, because a schema
+	// doesn't have all rules.
 	derived bool
-	// refuses says that the validating webhook refuses the requests for the resource or subresource, so nothing comes of
-	// them.
+	// refuses says that the validating webhook refuses the requests, so the server stores nothing.
 	refuses bool
 }
 
-// unlabelled are resources whose objects may have no labels, with a condition for those of a case.
+// unlabelled maps resources whose objects can't have labels to a CEL condition that selects the objects of a case.
 var unlabelled = map[string]string{
-	"localsubjectaccessreviews": "true", // its namespace is the case's
+	"localsubjectaccessreviews": "true", // the object's namespace belongs to the case
 	"subjectaccessreviews":      "object.spec.user == '$NAME'",
 	"selfsubjectaccessreviews":  "object.spec.resourceAttributes.name == '$NAME'",
 	"selfsubjectrulesreviews":   "object.spec.namespace == '$NAME'",
 }
 
-// unconnected is the name that connections name: no object has it.
+// unconnected is the name in requests for connections. No object has this name.
 const unconnected = "conformance-no-such-node"
 
 // newWalk installs a mutating and a validating webhook for a resource and its subresources.
 func newWalk(t *trial.T, r trial.Resource, s samples) *walk {
-	t.Namespace() // its creation is no request of the walk
+	t.Namespace() // the creation of the namespace must not be reviewed by the webhooks of the walk
 	w := &walk{T: t, resource: r, whole: r}
 	if r.Subresource != "" {
 		w.whole, _ = t.Server.Find(r.Sub(""))
@@ -56,7 +57,7 @@ func newWalk(t *trial.T, r trial.Resource, s samples) *walk {
 	return w
 }
 
-// install installs the webhooks, which see requests of the case alone.
+// install installs the webhooks. They review only requests of the case.
 func (w *walk) install() {
 	r := w.resource
 	changes := []trial.Change{trial.Rules(trial.Rule("*", r.Group, r.Version, r.Name, r.Name+"/*"))}
@@ -76,7 +77,7 @@ func (w *walk) install() {
 	}), changes...))
 }
 
-// named returns an object of whole, with a name that ends with a letter.
+// named returns an object of the resource whole. The object's name ends with a letter.
 func (w *walk) named(letter string) trial.Object {
 	r := w.whole
 	name := letter
@@ -101,14 +102,15 @@ func (w *walk) named(letter string) trial.Object {
 
 func (w *walk) can(verb string) bool { return slices.Contains(w.resource.Verbs, verb) }
 
-// step is a request, and the reviews that follow from it. Without an operation, there are none.
+// step is a request, and the reviews that the request must cause. If the operation is empty, the request must cause no
+// review.
 type step struct {
 	verb string
 	send func()
 	want expected
 }
 
-// take takes the steps whose verb the resource has.
+// take makes the requests of the steps whose verb the resource supports.
 func (w *walk) take(steps []step) {
 	for _, s := range steps {
 		if w.can(s.verb) {
@@ -119,7 +121,7 @@ func (w *walk) take(steps []step) {
 	}
 }
 
-// object walks through the verbs of a resource.
+// object makes a request for each verb of a resource.
 func (w *walk) object() {
 	if !w.can("create") {
 		w.take([]step{{"list", func() { w.List(w.resource, "limit=1").OK() }, expected{}}})
@@ -153,8 +155,9 @@ func (w *walk) object() {
 	}
 }
 
-// tryDerived skips the case if the server refuses an object that follows its schema: the schema doesn't say it all. On a
-// server that others use, an object of a foreign resource isn't stored either, because its controllers would act.
+// tryDerived skips the case if the server refuses an object that is derived from the schema, because a schema doesn't
+// have all rules. On a server with other users, objects of resources that don't belong to Kubernetes aren't stored,
+// because their controllers would act on them.
 func (w *walk) tryDerived(o trial.Object) {
 	if a := w.Create(w.whole, o, "dryRun=All"); !a.Succeeded() {
 		w.Skip(fmt.Sprintf("the suite has no object of %s, and the server refuses the smallest one of its schema: %s", w.whole, a.Object.Text("message")))
@@ -167,7 +170,7 @@ func (w *walk) tryDerived(o trial.Object) {
 	}
 }
 
-// reads are the requests that no webhook reviews.
+// reads returns requests that no webhook reviews.
 func (w *walk) reads(name string) []step {
 	return []step{
 		{"get", func() { w.Get(w.resource, name).OK() }, expected{}},
@@ -178,7 +181,7 @@ func (w *walk) reads(name string) []step {
 	}
 }
 
-// changes are updates and patches of all kinds, of the resource or a subresource.
+// changes returns updates and patches of all kinds, for a resource or subresource.
 func (w *walk) changes(r trial.Resource, name string) []step {
 	updated := expected{operation: "UPDATE", options: "UpdateOptions", name: name}
 	patch := func(contentType string, body any, query ...string) func() {
@@ -206,7 +209,8 @@ func (w *walk) changes(r trial.Resource, name string) []step {
 	return steps
 }
 
-// updated puts the object with another annotation. A controller may write in between, which is a conflict.
+// updated changes an annotation by an update. If a controller writes the object at the same time, the update fails with
+// a conflict and is repeated.
 func (w *walk) updated(r trial.Resource, name string) {
 	w.Eventually("the update is accepted", eventTimeout, func() string {
 		read := w.whole
@@ -243,10 +247,11 @@ func (w *walk) collection() {
 		expected{operation: "DELETE", options: "DeleteOptions", names: []string{b.Name(), c.Name()}}}})
 }
 
-// expected is what the reviews of a request have in common. The zero value says that there are none.
+// expected is the content that all reviews of a request must have. The zero value says that there must be no reviews.
 type expected struct {
 	operation, options string
-	// name is that of the one object, or names those of a collection, whose reviews have no name.
+	// name is the name in the review of one object. names are the names of the objects of a collection. The reviews of
+	// a collection have no name.
 	name   string
 	names  []string
 	dryRun bool
@@ -257,7 +262,7 @@ func (e expected) dry() expected {
 	return e
 }
 
-// reviewed compares the reviews since the last request with those expected, and forgets them.
+// reviewed compares the reviews since the last request with the expected reviews, and forgets the reviews.
 func (w *walk) reviewed(e expected) {
 	if e.operation == "" || w.exempt() {
 		w.Called()
@@ -306,11 +311,11 @@ func (w *walk) reviewed(e expected) {
 	w.Forget()
 }
 
-// exempt tells whether the resource configures admission: webhooks don't review such objects.
+// exempt tells whether the resource configures admission. Webhooks don't review such objects.
 func (w *walk) exempt() bool { return w.resource.Group == trial.Policies.Group }
 
-// virtual tells whether webhooks may leave the resource out: since 1.37, they don't review questions of authentication
-// and authorization, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
+// virtual tells whether webhooks may leave the resource out. Since 1.37, they don't review requests such as TokenReview
+// and SubjectAccessReview, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
 func (w *walk) virtual() bool {
 	return w.Server.Major == 1 && w.Server.Minor >= 37 &&
 		(w.resource.Group == trial.SelfReviews.Group || w.resource.Group == "authorization.k8s.io")

@@ -1,8 +1,8 @@
-// Package incluster makes the webhooks of a suite reachable in a cluster: by a Deployment of one relay, and a Service. The
-// API server calls the service, and the relay carries the connection to the process that runs the suite.
+// Package incluster makes the webhooks of a suite reachable in a cluster: by a Deployment of one relay, and a Service.
+// The API server calls the service, and the relay carries the connection to the process that runs the suite.
 //
-// Whatever the package makes is in one namespace, which the caller names, and deletes. Don't use it for anything that
-// outlives a run.
+// All objects are in one namespace. The caller chooses and deletes the namespace. Don't use the package for objects
+// that must outlive a run.
 package incluster
 
 import (
@@ -24,42 +24,43 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/relay"
 )
 
-// DefaultTimeout is how long a cluster has to pull the image and to start the relay.
+// DefaultTimeout limits the time in which a cluster pulls the image and starts the relay.
 const DefaultTimeout = 2 * time.Minute
 
-// pollInterval is how often the state of the Deployment is read.
+// pollInterval is the time between two reads of the Deployment's state.
 const pollInterval = 200 * time.Millisecond
 
-// Options are those of Start.
+// Options are the options of Start.
 type Options struct {
-	// Config is the client's.
+	// Config is the configuration of the client that creates the objects.
 	Config *rest.Config
-	// Image is that of the relay. Its entry point is this program.
+	// Image is the image of the relay. Its entry point must be this program.
 	Image string
-	// Namespace is created, and Labels are on all objects.
+	// Start creates Namespace, and sets Labels on all objects.
 	Namespace string
 	Labels    map[string]string
-	// Target is the address in this process that connections to the service are carried to.
+	// Target is an address that this process can connect to. The relay carries the connections to the Service to this
+	// address.
 	Target string
-	// Timeout is how long the Deployment may take to be ready; 0 stands for DefaultTimeout.
+	// Timeout limits the time until the Deployment is ready. 0 stands for DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Webhooks is a service in the cluster, and the link to it.
+// Webhooks is a Service in the cluster with a link to its relay.
 type Webhooks struct {
 	options Options
 	client  kubernetes.Interface
 	link    *relay.Link
 }
 
-// HostOf is the host in the certificate of a service.
+// HostOf returns the host name in the certificate of a Service.
 func HostOf(namespace, service string) string { return service + "." + namespace + ".svc" }
 
-// Host is the host of the service in a namespace of Start.
+// Host returns the host name of the Service that Start creates in a namespace.
 func Host(namespace string) string { return HostOf(namespace, name) }
 
-// Start makes the objects, and returns when connections to the service arrive. The caller deletes the namespace, also after
-// an error.
+// Start creates the objects, and returns when connections to the Service arrive at the target. The caller deletes the
+// namespace, even after an error.
 func Start(ctx context.Context, o Options) (*Webhooks, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -86,15 +87,15 @@ func Start(ctx context.Context, o Options) (*Webhooks, error) {
 	return w, nil
 }
 
-// Close ends the link. The objects stay.
+// Close closes the link. It doesn't delete the objects.
 func (w *Webhooks) Close() { w.link.Close() }
 
-// Reference is how a client configuration names a path.
+// Reference returns the reference to the Service, for the client configuration of a webhook.
 func (w *Webhooks) Reference(path string) *admissionregistrationv1.ServiceReference {
 	return &admissionregistrationv1.ServiceReference{Namespace: w.options.Namespace, Name: name, Path: &path}
 }
 
-// Addresses are those of the relay, and their type. The relay accepts connections on Port.
+// Addresses returns the type and the addresses of the endpoints of the relay. The relay accepts connections on Port.
 func (w *Webhooks) Addresses(ctx context.Context) (discoveryv1.AddressType, []string, error) {
 	list, err := w.client.DiscoveryV1().EndpointSlices(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
 	if err != nil {
@@ -132,7 +133,7 @@ func (w *Webhooks) create(ctx context.Context, token string) error {
 
 func failure[T any](_ T, err error) error { return err }
 
-// waitReady waits for the Deployment. The error says what is missing.
+// waitReady waits until the Deployment is ready. If it isn't in time, the error says what is missing.
 func (w *Webhooks) waitReady(ctx context.Context) error {
 	last := state{missing: "the Deployment wasn't read"}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -156,7 +157,7 @@ func (w *Webhooks) waitReady(ctx context.Context) error {
 	return err
 }
 
-// ignoreEnd drops an error that the end of a context causes: the wait ends by itself.
+// ignoreEnd drops an error that the end of the context causes, because the wait returns an error of its own.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -188,8 +189,8 @@ func (w *Webhooks) open(ctx context.Context, token string) error {
 	return nil
 }
 
-// endpoint is the control port of the relay, through the API server. Its certificate isn't verified on this way, so it is
-// the token that keeps others out.
+// endpoint returns the control port of the relay, with a URL that leads through the API server. The API server doesn't
+// verify the relay's certificate, so only the token keeps other clients out.
 func (w *Webhooks) endpoint(token string) (relay.Endpoint, error) {
 	config := rest.CopyConfig(w.options.Config)
 	if config.Transport == nil {

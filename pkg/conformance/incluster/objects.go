@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// name is that of every object in the namespace.
+	// name is the name of every object in the namespace.
 	name     = "conformance-webhooks"
 	appLabel = "app.kubernetes.io/name"
-	// tokenKey is the key of the token in the Secret.
+	// tokenKey is the key in the Secret under which the token is stored.
 	tokenKey = "token"
 	// controlPort is the name of the port for links.
 	controlPort = "control"
@@ -25,7 +25,8 @@ const (
 // Selector selects the objects of the package.
 const Selector = appLabel + "=" + name
 
-// The ports of the relay. Both are above 1024, which a container without privileges may listen on.
+// These are the ports of the relay. Both are above 1024, because a container without privileges can't listen on lower
+// ports.
 const (
 	Port    = 8443
 	control = 9443
@@ -34,12 +35,12 @@ const (
 // podIP is the environment variable with the address of the pod.
 const podIP = "POD_IP"
 
-// relayArguments are those of the image's entry point. The relay listens on the pod's address alone.
+// relayArguments returns the arguments for the image's entry point. The relay listens only on the pod's address.
 func relayArguments() []string {
 	return []string{"conformance", "relay", "--bind-address=$(" + podIP + ")", fmt.Sprintf("--port=%d", Port), fmt.Sprintf("--control-port=%d", control)}
 }
 
-// objects are what the relay needs in a namespace.
+// objects creates the objects that the relay needs in a namespace.
 type objects struct {
 	namespace, image string
 	labels           map[string]string
@@ -80,7 +81,7 @@ func (o *objects) service() *corev1.Service {
 	}}
 }
 
-// deployment keeps to the restricted profile of the Pod Security Standards.
+// deployment returns a Deployment that the restricted profile of the Pod Security Standards allows.
 func (o *objects) deployment() *appsv1.Deployment {
 	container := corev1.Container{
 		Name: "relay", Image: o.image, ImagePullPolicy: corev1.PullIfNotPresent,
@@ -104,7 +105,7 @@ func (o *objects) deployment() *appsv1.Deployment {
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
-		// The error of a relay that ends becomes part of the pod's status.
+		// The last lines of the log become the message in the pod's status if the relay ends with an error.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	pod := corev1.PodSpec{
@@ -116,7 +117,7 @@ func (o *objects) deployment() *appsv1.Deployment {
 		},
 	}
 	return &appsv1.Deployment{ObjectMeta: o.meta(), Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(1)), // the API server must find the relay that has the link
+		Replicas: new(int32(1)), // a link leads to one relay, so there must be no second one
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: name}},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: o.allLabels()}, Spec: pod},
 		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},

@@ -8,23 +8,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// state is how far a Deployment is.
+// state is the progress of a Deployment.
 type state struct {
-	// missing says what the Deployment lacks to be ready, or "".
+	// missing is the first thing that the Deployment needs to become ready, or "".
 	missing string
-	// hopeless says that waiting doesn't help.
+	// hopeless says that the Deployment can't become ready even after more time.
 	hopeless bool
 }
 
 var (
-	// hopelessReasons are reasons of waiting containers that no later try changes.
+	// hopelessReasons are reasons in the status of a waiting container that never disappear by themselves.
 	hopelessReasons = []string{"InvalidImageName", "ErrImageNeverPull"}
-	// usualReasons are those of a container that starts.
+	// usualReasons are reasons in the status of a container that is starting.
 	usualReasons = []string{"", "ContainerCreating", "PodInitializing"}
 )
 
-// stateOf finds the first thing that keeps a Deployment from being ready: its newest pod knows best, and without a pod
-// the Deployment does.
+// stateOf finds the first thing that keeps a Deployment from being ready. It looks at the newest pod, or, without a
+// pod, at the status of the Deployment.
 func stateOf(deployment *appsv1.Deployment, pods []corev1.Pod) state {
 	if deployment.Status.ReadyReplicas > 0 {
 		return state{}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The error of a Deployment that isn't ready has the words of the cluster.
+// The error about a Deployment that isn't ready repeats the message in the cluster's status.
 func TestState(t *testing.T) {
 	t.Parallel()
 	pod := func(status corev1.PodStatus) []corev1.Pod {

@@ -131,8 +131,8 @@ func (l *Listener) Address() string { return l.address }
 // Local is the address of the socket.
 func (l *Listener) Local() net.Addr { return l.local }
 
-// Certify gives the listener a certificate for a further host, by which connections name it. Connections for hosts that
-// it has no certificate for get that of the address.
+// Certify creates a certificate for a further host of the listener. A connection whose TLS handshake names a host
+// without a certificate gets the certificate of the listener's address.
 func (l *Listener) Certify(host string) error {
 	certificate, err := l.authority.issue(host)
 	if err != nil {

@@ -17,19 +17,20 @@ import (
 const (
 	// retryInterval is the time between two tries to open a link again.
 	retryInterval = 500 * time.Millisecond
-	// mostConnections is how many connections a link carries at once. API servers keep idle connections for each webhook.
+	// mostConnections limits the connections that a link carries at once. API servers keep idle connections for each webhook.
 	mostConnections = 1 << 20
 )
 
-// Endpoint is a relay as a suite reaches it.
+// Endpoint has the address and the secret with which a suite connects to a relay.
 type Endpoint struct {
-	// URL is that of the relay's LinkPath, and Transport sends requests there over HTTP/1.1.
+	// URL is the URL of the relay's LinkPath. Transport sends requests to the URL over HTTP/1.1.
 	URL       string
 	Transport http.RoundTripper
 	Token     string
 }
 
-// Link is the suite's end of a relay. It connects each connection that the relay accepts to an address beside the suite.
+// Link is the suite's end of the connection to a relay. For each connection that the relay accepts, the link connects
+// to an address that the suite's machine can reach.
 type Link struct {
 	endpoint Endpoint
 	target   string
@@ -38,12 +39,12 @@ type Link struct {
 	// greeted is closed when the relay first carries connections over the link.
 	greeted chan struct{}
 	greet   sync.Once
-	// connections are the goroutines of connections.
+	// connections are the goroutines that carry connections.
 	connections sync.WaitGroup
 }
 
-// Open opens a link to a relay, and connects what the relay accepts from now on to the target. A link that breaks is
-// opened again, until Close.
+// Open opens a link to a relay. From then on, it connects each connection that the relay accepts to the target. If the
+// link breaks, it is opened again, until Close.
 func Open(ctx context.Context, endpoint Endpoint, target string) (*Link, error) {
 	first, err := endpoint.dial(ctx)
 	if err != nil {
@@ -79,7 +80,7 @@ func (l *Link) keep(ctx context.Context, s *stream) {
 		err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 			var err error
 			s, err = l.endpoint.dial(ctx)
-			return err == nil, nil //nolint:nilerr // the relay may be back later
+			return err == nil, nil //nolint:nilerr // the relay may answer a later try
 		})
 		if err != nil {
 			return
@@ -87,7 +88,7 @@ func (l *Link) keep(ctx context.Context, s *stream) {
 	}
 }
 
-// serve connects what the relay accepts until the stream ends.
+// serve connects each connection that the relay accepts to the target, until the stream ends.
 func (l *Link) serve(ctx context.Context, s *stream) {
 	server := &http.Server{
 		Handler: l.handler(), Protocols: unencryptedHTTP2(), ErrorLog: log.New(io.Discard, "", 0),
@@ -101,7 +102,7 @@ func (l *Link) serve(ctx context.Context, s *stream) {
 	_ = server.Serve(&single{stream: s})
 }
 
-// handler answers the relay: a GET is its greeting, and a POST a connection.
+// handler answers the requests of the relay. A GET is the relay's greeting, and a POST carries a connection.
 func (l *Link) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", func(http.ResponseWriter, *http.Request) { l.greet.Do(func() { close(l.greeted) }) })
@@ -109,7 +110,7 @@ func (l *Link) handler() http.Handler {
 	return mux
 }
 
-// connect connects one connection to the target. It returns when the target closes it.
+// connect connects one connection of the relay to the target. It returns when the target closes the connection.
 func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
 	l.connections.Add(1)
 	defer l.connections.Done()
@@ -129,13 +130,13 @@ func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l.connections.Go(func() {
-		_, _ = io.Copy(conn, r.Body) // either side may break off
+		_, _ = io.Copy(conn, r.Body) // either side may end the connection
 		_ = conn.CloseWrite()
 	})
 	_, _ = io.Copy(answer, conn)
 }
 
-// dial upgrades a request to a stream.
+// dial sends a request that is upgraded to a stream.
 func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, e.URL, nil)
 	if err != nil {
@@ -144,7 +145,7 @@ func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", Protocol)
 	request.Header.Set(TokenHeader, e.Token)
-	// The stream outlives ctx, which bounds the request alone.
+	// The stream outlives ctx, which limits only the request.
 	until, cancel := context.WithCancel(request.Context())
 	stop := context.AfterFunc(ctx, cancel)
 	response, err := e.Transport.RoundTrip(request.WithContext(until))
@@ -156,13 +157,13 @@ func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 	if response.StatusCode != http.StatusSwitchingProtocols || !upgraded || !stop() {
 		defer cancel()
 		defer response.Body.Close()
-		said, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // the beginning is enough for an error
+		said, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // the first 500 bytes are enough for an error message
 		return nil, fmt.Errorf("link to the relay: want an upgrade to %s, got %s: %s", Protocol, response.Status, said)
 	}
 	return &stream{ReadWriteCloser: conn, ended: make(chan struct{}), cancel: cancel}, nil
 }
 
-// flushed sends each piece of an answer at once.
+// flushed is a response that sends each write at once.
 type flushed struct {
 	to      io.Writer
 	control *http.ResponseController
@@ -173,7 +174,8 @@ func (f *flushed) Write(p []byte) (int, error) {
 	return n, errors.Join(err, f.control.Flush())
 }
 
-// stream is the upgraded connection of a request. It has no deadlines: pings end a silent one.
+// stream is the upgraded connection of a request. It has no deadlines, because pings end a stream whose other end
+// doesn't answer.
 type stream struct {
 	io.ReadWriteCloser
 
@@ -205,7 +207,7 @@ type streamAddr struct{}
 func (streamAddr) Network() string { return Protocol }
 func (streamAddr) String() string  { return "relay" }
 
-// single is a listener that accepts one stream, and ends with it.
+// single is a listener that accepts one stream. It ends when the stream ends.
 type single struct {
 	stream   *stream
 	accepted sync.Once

@@ -27,8 +27,8 @@ import (
 	"time"
 )
 
-// The control port of a relay: a link upgrades a request for LinkPath to Protocol, with the token in TokenHeader. ReadyPath
-// answers 200 as soon as the relay accepts connections.
+// These are the paths and headers of a relay's control port. To open a link, a suite upgrades a request for LinkPath to
+// Protocol, with the token in TokenHeader. ReadyPath answers 200 as soon as the relay accepts connections.
 const (
 	LinkPath    = "/link"
 	ReadyPath   = "/ready"
@@ -39,18 +39,18 @@ const (
 // TokenVariable is the environment variable that has the token of a relay that runs in a container.
 const TokenVariable = "CONFORMANCE_RELAY_TOKEN"
 
-// pingInterval is how long a link may be silent before either end checks that the other one is there.
+// pingInterval is the time without data after which one end of a link checks that the other end still answers.
 const pingInterval = 15 * time.Second
 
-// Options are those of a Relay.
+// Options are the options of a Relay.
 type Options struct {
-	// Address is where the relay accepts the connections that it carries, and ControlAddress where it accepts links.
+	// The relay accepts the connections that it carries at Address, and links at ControlAddress.
 	Address, ControlAddress string
-	// Token is the secret that links show. Without one, the relay doesn't start.
+	// Token is the secret that a suite sends to open a link. Without a token, the relay doesn't start.
 	Token string
 }
 
-// Relay carries connections until Close.
+// Relay carries connections until Close is called.
 type Relay struct {
 	token    string
 	carried  net.Listener
@@ -87,18 +87,18 @@ func Start(ctx context.Context, o Options) (*Relay, error) {
 	mux.HandleFunc("GET "+LinkPath, r.accept)
 	r.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
-		// A link takes over a connection of HTTP/1.1.
+		// A link is an upgraded HTTP/1.1 connection. HTTP/2 connections can't be upgraded.
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12},
 	}
-	r.routines.Go(func() { _ = r.server.ServeTLS(control, "", "") }) // it ends by Close
+	r.routines.Go(func() { _ = r.server.ServeTLS(control, "", "") }) // ServeTLS returns after Close
 	r.routines.Go(r.carryAll)
 	return r, nil
 }
 
-// Address is where the relay accepts connections, and ControlAddress where it accepts links.
+// Address returns the address at which the relay accepts connections to carry.
 func (r *Relay) Address() net.Addr { return r.carried.Addr() }
 
-// ControlAddress is where the relay accepts links.
+// ControlAddress returns the address at which the relay accepts links.
 func (r *Relay) ControlAddress() net.Addr { return r.control.Addr() }
 
 // Close ends all connections.
@@ -112,7 +112,7 @@ func (r *Relay) Close() error {
 	return err
 }
 
-// accept makes the connection of a request the link.
+// accept makes the connection of a request the relay's link.
 func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	if subtle.ConstantTimeCompare([]byte(request.Header.Get(TokenHeader)), []byte(r.token)) != 1 {
 		http.Error(w, "the token in the header "+TokenHeader+" is another run's", http.StatusForbidden)
@@ -123,7 +123,7 @@ func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "the request must be upgraded to "+Protocol, http.StatusUpgradeRequired)
 		return
 	}
-	conn, _, err := http.NewResponseController(w).Hijack() // the suite is silent until it has the answer
+	conn, _, err := http.NewResponseController(w).Hijack() // the suite sends nothing before it has the answer
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -146,7 +146,7 @@ func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	r.greet(link)
 }
 
-// greet tells the suite that connections are carried over its link from now on.
+// greet tells the suite that from now on the relay uses this link.
 func (r *Relay) greet(link *http.ClientConn) {
 	request, err := http.NewRequest(http.MethodGet, "http://suite/", nil)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *Relay) greet(link *http.ClientConn) {
 	}
 }
 
-// replace makes another link the one that connections are carried over. The former one ends.
+// replace makes the relay use another link. The relay ends the former link.
 func (r *Relay) replace(link *http.ClientConn) {
 	r.mu.Lock()
 	former := r.link
@@ -181,7 +181,8 @@ func (r *Relay) carryAll() {
 	}
 }
 
-// carry passes a connection on over the link, and closes it when the suite does, or when there is no link.
+// carry carries a connection over the link. It closes the connection when the suite closes its end, or at once if there
+// is no link.
 func (r *Relay) carry(conn net.Conn) {
 	defer conn.Close()
 	r.mu.Lock()
@@ -200,7 +201,7 @@ func (r *Relay) carry(conn net.Conn) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK {
-		_, _ = io.Copy(conn, response.Body) // either side may break off
+		_, _ = io.Copy(conn, response.Body) // either side may end the connection
 	}
 }
 
@@ -210,7 +211,8 @@ func unencryptedHTTP2() *http.Protocols {
 	return protocols
 }
 
-// selfSigned returns a certificate of no authority: API servers that pass requests on to a pod verify none.
+// selfSigned returns a self-signed certificate. API servers that forward requests to a pod don't verify the pod's
+// certificate.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -37,7 +37,7 @@ func startRelay(t *testing.T) (*Relay, Endpoint) {
 	return r, Endpoint{URL: "https://" + r.ControlAddress().String() + LinkPath, Transport: transport, Token: token}
 }
 
-// open links a relay to a server.
+// open opens a link from a relay to a server.
 func open(t *testing.T, endpoint Endpoint, server *httptest.Server) *Link {
 	t.Helper()
 	link, err := Open(t.Context(), endpoint, server.Listener.Addr().String())
@@ -48,7 +48,7 @@ func open(t *testing.T, endpoint Endpoint, server *httptest.Server) *Link {
 	return link
 }
 
-// clientOf returns a client of a server whose connections arrive at a relay.
+// clientOf returns a client whose connections to a server go through a relay.
 func clientOf(t *testing.T, server *httptest.Server, r *Relay) *http.Client {
 	t.Helper()
 	transport := server.Client().Transport.(*http.Transport).Clone()
@@ -73,7 +73,7 @@ func do(ctx context.Context, client *http.Client, url string, body []byte) (stri
 	return string(answer), err
 }
 
-// Connections arrive as they were made: TLS is verified end to end, and many are carried at once.
+// The relay carries many connections at the same time, and TLS is verified between the two ends.
 func TestCarries(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
@@ -106,7 +106,7 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-// A connection ends on one side when it ends on the other.
+// If one side ends a connection, the connection also ends on the other side.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	begun, gone := make(chan struct{}), make(chan struct{})
@@ -141,7 +141,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Without a suite, connections are closed. A link that breaks is opened again.
+// If no suite has a link, the relay closes connections. If a link breaks, the suite opens it again.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "yes") }))
@@ -165,7 +165,7 @@ func TestLinks(t *testing.T) {
 	}
 	works()
 	client.CloseIdleConnections()
-	r.replace(nil) // the connection of the link breaks
+	r.replace(nil) // breaks the link
 	works()
 	link.Close()
 	client.CloseIdleConnections()
@@ -174,7 +174,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A link needs the token of the run.
+// The relay refuses a link without the token of the run.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	_, endpoint := startRelay(t)

@@ -138,7 +138,7 @@ func (a *application) applyTogether(ctx context.Context, objects []Object) error
 	var ended error
 	for i, object := range objects {
 		places <- struct{}{}
-		if ended = context.Cause(ctx); ended != nil { // one check is enough for all definitions that haven't begun
+		if ended = context.Cause(ctx); ended != nil { // after the end of ctx, the remaining definitions aren't applied
 			break
 		}
 		running.Add(1)

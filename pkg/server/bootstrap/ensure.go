@@ -176,7 +176,7 @@ func ensureEndpointSlice(ctx context.Context, client kubernetes.Interface, confi
 // asItIs is a merge function for objects that Ensure must not change.
 func asItIs[P any](P, P) error { return nil }
 
-// with returns a copy of a map of strings with the entries of more.
+// with returns a copy of the map labels. The entries of the map more are added to the copy.
 func with(labels, more map[string]string) map[string]string {
 	merged := maps.Clone(labels)
 	if merged == nil {

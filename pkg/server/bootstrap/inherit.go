@@ -23,8 +23,9 @@ var (
 	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
 )
 
-// inherit creates each object of from that the list lacks as a copy of an object of the list, and returns the copies.
-// The function successor makes the copy, or returns nil if no copy is needed.
+// inherit creates the missing objects that the keys of the map from name. Each object is a copy of the object that the
+// map's value names. The results are the copies. The function successor makes a copy, or returns nil if no copy is
+// needed.
 func inherit[T any, P interface {
 	*T
 	metav1.Object

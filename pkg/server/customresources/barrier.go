@@ -189,6 +189,6 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// deleted waits until the informer has seen the deletion of the definition of the resource version. The UID doesn't
-// identify the deletion, because a definition that Restore brings back has the UID of the deleted one.
+// deleted waits until the informer has seen a deletion. The resource version is the version of the deleted definition.
+// The UID can't identify the deletion, because a definition that Restore brings back has the same UID.
 func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

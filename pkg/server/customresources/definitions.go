@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// definitionStorage is the storage of definitions and of their status, for writes that aren't requests.
+// definitionStorage is the storage of definitions and of their status. The server's own writes use it without a
+// request.
 type definitionStorage struct {
 	definitions rest.Creater
 	status      rest.Updater
-	// fields manage the fields of definitions, and statusFields those of their status. They are made at the first need.
+	// fields manage the fields of definitions, and statusFields manage the fields of their status. Both are created at
+	// the first use.
 	fields, statusFields func() (*managedfields.FieldManager, error)
 }
 

@@ -10,21 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// mostSpecs is the number of specs that are remembered. A few definitions are written at the same time.
+// mostSpecs is the maximum number of remembered specs. Only a few definitions are written at the same time.
 const mostSpecs = 16
 
 // specs are the specs that a server has stored last. A new definition is stored three times and decoded after each write: for
 // the answer, for the informer and for the next write. The spec, which is most of the definition, is the same each time.
 // The zero value remembers nothing.
 type specs struct {
-	// decode decodes a definition without the specs that are remembered.
+	// decode decodes a definition whose spec isn't remembered.
 	decode func(data []byte) (*apiextensions.CustomResourceDefinition, error)
 
 	mu   sync.Mutex
-	last []*storedSpec // the latest comes last
+	last []*storedSpec // the most recent spec comes last
 }
 
-// storedSpec is a spec in its forms. All of them are for reading alone.
+// storedSpec is a spec in several forms. No caller may change them.
 type storedSpec struct {
 	data     []byte
 	internal func() (*apiextensions.CustomResourceDefinitionSpec, error)
@@ -49,8 +49,8 @@ func (s *specs) remember(data []byte) {
 	}
 }
 
-// of returns a stored definition without its spec, and the remembered spec. It returns nil for a definition whose spec isn't
-// remembered.
+// of returns a stored definition without its spec, and the remembered spec. If the spec isn't remembered, both results
+// are nil.
 func (s *specs) of(data []byte) (rest []byte, stored *storedSpec) {
 	s.mu.Lock()
 	none := len(s.last) == 0
@@ -96,8 +96,8 @@ func (s *specs) make(data []byte) *storedSpec {
 	return made
 }
 
-// decodeServed decodes a definition to v1, and shares its spec with earlier definitions. It returns nil for a definition
-// whose spec isn't remembered. The function decodes what is left without the spec.
+// decodeServed decodes a definition to v1. The result shares its spec with earlier definitions. If the spec isn't
+// remembered, the result is nil. The function decode decodes the part without the spec.
 func (s *specs) decodeServed(data []byte, decode func([]byte) (runtime.Object, error)) (*apiextensionsv1.CustomResourceDefinition, error) {
 	rest, stored := s.of(data)
 	if stored == nil {
@@ -122,12 +122,13 @@ func (s *specs) decodeServed(data []byte, decode func([]byte) (runtime.Object, e
 }
 
 const (
-	// beforeSpec is a definition up to its spec, in the version in which definitions are stored.
+	// beforeSpec is the beginning of a stored definition, up to its spec.
 	beforeSpec = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1","spec":`
 	emptySpec  = "{}"
 )
 
-// withoutSpec separates a definition that the server has encoded from its spec. An empty spec is in the spec's place.
+// withoutSpec separates the spec from a definition that the server has encoded. In rest, an empty spec replaces the
+// spec.
 func withoutSpec(data []byte) (rest, spec []byte, ok bool) {
 	from, depth := 0, 0
 	for i := 0; i < len(data); i++ {
@@ -152,7 +153,7 @@ func withoutSpec(data []byte) (rest, spec []byte, ok bool) {
 	return nil, nil, false
 }
 
-// endOfString returns the place of the quote that ends a JSON string, or the end of the data.
+// endOfString returns the index of the quote that ends a JSON string, or the length of the data.
 func endOfString(data []byte, begin int) int {
 	for i := begin + 1; ; i++ {
 		quote := bytes.IndexByte(data[i:], '"')

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// codecOf returns the codec that stores definitions, and what the codec remembers.
+// codecOf returns the codec with which definitions are stored, and the specs that the codec remembers.
 func codecOf() (runtime.Codec, *specs) {
 	stored := &specs{}
 	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
@@ -53,11 +53,12 @@ func storedGears(t *testing.T, description string) *apiextensions.CustomResource
 	return internal
 }
 
-// A definition whose spec is remembered is decoded as any other, and what a caller changes in it is the caller's own.
+// A definition with a remembered spec is decoded to the same result as any other definition. A caller may change the
+// result without an effect on later results.
 func TestRememberedSpecIsDecoded(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()
-	fresh, _ := codecOf() // it decodes everything
+	fresh, _ := codecOf() // a new codec remembers no spec, so it decodes everything
 	data, err := runtime.Encode(codec, storedGears(t, `a quote " and }`))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestRememberedSpecIsDecoded(t *testing.T) {
 	}
 }
 
-// The informer's definitions of the same spec share it, in the form that a conversion would give.
+// The informer's definitions with the same spec share the spec. Its form equals the form that a conversion gives.
 func TestRememberedSpecIsShared(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()
@@ -142,7 +143,7 @@ func TestRememberedSpecIsShared(t *testing.T) {
 	}
 }
 
-// The specs of the last writes are remembered, and no more.
+// Only the specs of the last writes are remembered.
 func TestRememberedSpecsAreBounded(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()
@@ -153,7 +154,7 @@ func TestRememberedSpecsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		written = append(written, data)
-		stored.remember(written[0]) // the one that is written again and again stays
+		stored.remember(written[0]) // this spec stays, because it is written again and again
 	}
 	if len(stored.last) != mostSpecs {
 		t.Errorf("%d specs are remembered, want %d", len(stored.last), mostSpecs)

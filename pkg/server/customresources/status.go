@@ -20,26 +20,28 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// statusClient is the client of the controllers of definitions. It writes the status of a definition as a request does,
-// through admission and to the storage, but encodes the definition neither for the request nor for the answer, and compares
-// no spec. For a definition of some kB, each request would take a quarter of the time of the definition's creation.
+// statusClient is the client of the controllers of definitions. It writes the status of a definition without a request,
+// through admission and directly to the storage. So the definition isn't encoded for a request and an answer, and its
+// spec isn't compared. For a definition of some kB, requests would take a quarter of the time of the definition's
+// creation.
 type statusClient struct {
 	crdclient.CustomResourceDefinitionsGetter
 	storage rest.Updater
-	// fields manage those that the controllers set, as manager.
+	// fields manage the fields that the controllers set. Their field manager is manager.
 	fields  func() (*managedfields.FieldManager, error)
 	manager string
-	// admission admits the writes, and interfaces are those of its objects.
+	// admission admits the writes. interfaces are the object interfaces that admission gets.
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
-	// seen tells whether something other than admission sees requests of the controllers: then these are made.
+	// seen tells whether something other than admission, such as an audit log, sees requests of the controllers. If so,
+	// statusClient makes requests.
 	seen func() bool
-	// timeout limits the time of a write, with the webhooks that are called for it.
+	// timeout limits the time of a write, including calls of webhooks.
 	timeout time.Duration
 }
 
-// newStatusClient returns the controllers' client, which makes requests by another client if definitions aren't stored by
-// this server.
+// newStatusClient returns the controllers' client. If this server doesn't store definitions, the result makes requests
+// by another client.
 func newStatusClient(c Config, config *genericapiserver.RecommendedConfig, stored *definitionStorage, requests crdclient.CustomResourceDefinitionsGetter) crdclient.CustomResourceDefinitionsGetter {
 	if stored == nil {
 		return requests
@@ -64,7 +66,7 @@ func (c *statusClient) CustomResourceDefinitions() crdclient.CustomResourceDefin
 	return statusWriter{c.CustomResourceDefinitionsGetter.CustomResourceDefinitions(), c}
 }
 
-// statusWriter makes requests, except for updates of the status.
+// statusWriter makes requests, but writes the status without a request.
 type statusWriter struct {
 	crdclient.CustomResourceDefinitionInterface
 	client *statusClient
@@ -76,7 +78,7 @@ func (w statusWriter) UpdateStatus(ctx context.Context, crd *apiextensionsv1.Cus
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	updated, err := w.client.update(ctx, crd, &options)
-	if apierrors.IsRequestEntityTooLargeError(err) { // the handler of requests tries it without managed fields
+	if apierrors.IsRequestEntityTooLargeError(err) { // the handler of requests also tries again without managed fields
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	return updated, err
@@ -108,12 +110,12 @@ func (c *statusClient) update(ctx context.Context, crd *apiextensionsv1.CustomRe
 	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(specless(answer), result, nil); err != nil {
 		return nil, err
 	}
-	result.Spec = crd.Spec // no write of a status changes the spec
+	result.Spec = crd.Spec // a write of the status never changes the spec
 	return result, nil
 }
 
-// managing sets the managed fields of a definition without a spec, and then the spec of the live definition. A write of the
-// status neither sets nor takes fields of the spec.
+// managing sets the managed fields of a definition without its spec, and then adds the spec of the live definition. A
+// write of the status changes no field of the spec, so the managed fields don't depend on the spec.
 func (c *statusClient) managing(fields *managedfields.FieldManager) rest.TransformFunc {
 	return func(_ context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		crd, ok := live.(*apiextensions.CustomResourceDefinition)
@@ -146,8 +148,8 @@ func (c *statusClient) mutating(admitting admission.Interface, options *metav1.U
 	}
 }
 
-// validating calls the admission plugins that validate objects. The storage would call them after its own validation, which is
-// of no use for what controllers write, and would copy both definitions for them.
+// validating calls the admission plugins that validate objects. The storage could call them too, but would first
+// validate the objects, which isn't needed for the controllers' writes, and would copy both definitions.
 func (c *statusClient) validating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
 	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		if was, ok := live.(*apiextensions.CustomResourceDefinition); ok {
@@ -161,14 +163,14 @@ func (c *statusClient) validating(admitting admission.Interface, options *metav1
 	}
 }
 
-// attributes are those of a write of a definition's status.
+// attributes returns the admission attributes of a write of a definition's status.
 func attributes(ctx context.Context, updated, live runtime.Object, name string, options *metav1.UpdateOptions) admission.Attributes {
 	writer, _ := request.UserFrom(ctx)
 	options.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("UpdateOptions"))
 	return admission.NewAttributesRecord(updated, live, definitionKind, "", name, Definitions, "status", admission.Update, options, false, writer)
 }
 
-// asServer returns the context of a write of a definition's status by the server itself.
+// asServer returns a context in which the server itself writes a definition's status.
 func asServer(ctx context.Context, name string) context.Context {
 	ctx = request.WithNamespace(ctx, "")
 	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})

@@ -70,7 +70,8 @@ func (d *Decisions) validatingBindings(ctx context.Context, policy string) ([]st
 	}), nil
 }
 
-// namesOf returns the names of the items that belong to a configuration or a policy. The result isn't nil: it exists.
+// namesOf returns the names of the items that belong to a configuration or a policy. The result isn't nil, because nil
+// stands for a configuration or policy that doesn't exist.
 func namesOf[T any](items []T, belongs func(T) (string, bool)) []string {
 	names := []string{}
 	for _, item := range items {

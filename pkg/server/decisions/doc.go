@@ -47,7 +47,7 @@ type Decisions struct {
 	Config
 	// api is the handler of requests for resources. Evaluations send requests to it.
 	api atomic.Pointer[http.Handler]
-	// links are the sign-in links that nobody has opened yet, and browsers are the signed-in browsers.
+	// links are the sign-in links that haven't been opened, and browsers are the signed-in browsers.
 	links, browsers sessions
 }
 

@@ -229,7 +229,7 @@ func targetOf(text string) (trace.Reference, error) {
 	name, part, _ := strings.Cut(rest, "/")
 	target := trace.Reference{Kind: kind, Name: name, Part: part}
 	if trace.PluginOf(kind) == "" || name == "" {
-		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, and may name a webhook of it after another slash; or %s/NAME or %s/NAME, and may name a binding",
+		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, with /WEBHOOK behind it for a single webhook, or %s/NAME or %s/NAME, with /BINDING behind it for a single binding",
 			text, trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy))
 	}
 	return target, nil

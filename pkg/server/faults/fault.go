@@ -76,7 +76,7 @@ type Fault struct {
 	Refuse bool `json:"refuse,omitempty"`
 	// WrongUID puts a wrong uid into the response of a webhook.
 	WrongUID bool `json:"wrongUID,omitempty"`
-	// BadPatch puts a patch into the response of a webhook that can't be applied to any object.
+	// BadPatch replaces the patch in the response of a webhook by a patch that fails for every object.
 	BadPatch bool `json:"badPatch,omitempty"`
 	// Executed serves the request, or calls the webhook, before the fault replaces the response. So a write takes
 	// effect although the client gets an error.

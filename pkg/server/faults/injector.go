@@ -72,7 +72,7 @@ func (i *Injector) replace(ctx context.Context, faults []Fault, from source) err
 	return err
 }
 
-// change drops the rules that keep rejects, and adds faults.
+// change drops the rules for which the function keep returns false, and adds faults.
 func (i *Injector) change(ctx context.Context, faults []Fault, from source, keep func(*rule) bool) ([]State, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	groupdiscovery "github.com/miniapi-dev/miniapi/pkg/server/discovery"
 )
 
-// Groups are the groups of a table that a server serves.
+// Groups serves the API groups of a registry.Table.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
 	// legacy serves /api. services are the discovery services, for the OpenAPI documents.
@@ -66,7 +66,7 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 }
 
 // Filling returns a function that wraps handlers of aggregated discovery. Before the first request to any wrapped
-// handler, the built-in versions of the groups that of selects are added to resources.
+// handler, the built-in versions are added to resources. The function of selects the groups.
 func (i *Groups) Filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
 	fill := sync.OnceValue(func() error {
 		for gv, routes := range i.versions {

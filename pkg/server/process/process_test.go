@@ -71,7 +71,7 @@ func TestSharedProcess(t *testing.T) {
 		{name: "default, set or not", reason: "a gate that is set to its default equals a gate that isn't set", second: off, shapes: true},
 		{name: "the process's", reason: "a program may have set gates", process: map[string]bool{"Colours": true}, first: on, second: on, colours: true, shapes: true},
 		{name: "other than the process's", reason: "a server may want it otherwise", process: map[string]bool{"Colours": true}, first: off, second: off, shapes: true},
-		{name: "second differs", reason: "the second server would change the gates of the first", second: on, shapes: true, err: "servers that run in it have Colours=false, and this one wants Colours=true"},
+		{name: "second differs", reason: "the second server would change the gates of the first", second: on, shapes: true, err: "running servers have Colours=false, and this one wants Colours=true"},
 		{name: "second has none", reason: "the second server would run with a gate that it doesn't want", first: on, colours: true, shapes: true, err: "have Colours=true, and this one wants Colours=false"},
 		{name: "a stage", reason: "a gate is on by whatever name", first: wants{gates: map[string]bool{"AllAlpha": true}}, second: on, colours: true, shapes: true},
 		{name: "all but one", reason: "a gate that is set by name takes precedence over AllAlpha", first: wants{gates: map[string]bool{"AllAlpha": true, "Colours": false}}, second: off, shapes: true},

@@ -1,9 +1,9 @@
-// Package node stands in for the parts of a cluster that run a Deployment: the controllers that make its pod and the
-// endpoints of its services, the scheduler, and the kubelet. A pod is a process of this machine, on an address of loopback
-// of its own.
+// Package node replaces the parts of a cluster that run a Deployment: the controllers that create its pod and the
+// endpoints of its Services, the scheduler, and the kubelet. A pod is a process on this machine. Each pod has its own
+// loopback address.
 //
-// It knows what the relay of the conformance suite needs: one replica, one container, environment variables from fields
-// and Secrets, and a readiness probe by HTTPS. Don't use it for other Deployments.
+// The package supports only the features that the relay of the conformance suite needs: one replica, one container,
+// environment variables from fields and Secrets, and a readiness probe by HTTPS. Don't use it for other Deployments.
 package node
 
 import (
@@ -33,22 +33,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Name is that of the node.
+// Name is the name of the node.
 const Name = "loopback"
 
 // probeInterval is the time between two probes of a container.
 const probeInterval = 20 * time.Millisecond
 
-// Options are those of a node.
+// Options are the options of a node.
 type Options struct {
 	Client kubernetes.Interface
-	// Selector is a label that the Deployments have which the node runs.
+	// Selector is a label. The node runs only Deployments with this label.
 	Selector string
-	// Command returns the process of a container with these arguments, which adds its own variables.
+	// Command returns the process of a container with these arguments. The node adds the container's environment
+	// variables.
 	Command func(args []string) *exec.Cmd
-	// Publish returns the address that the API has of a process on an address of loopback. The default is the same one.
+	// Publish returns the address that the API has for a process on a loopback address. By default, both are the same.
 	Publish func(loopback string) string
-	// PullError is the error of each pull of an image; without one, pulls succeed.
+	// PullError is the error of each pull of an image. If it is empty, pulls succeed.
 	PullError string
 }
 
@@ -69,7 +70,7 @@ type process struct {
 	ended  chan struct{}
 }
 
-// Start begins to run Deployments.
+// Start starts a node, which runs the Deployments of the server.
 func Start(t testing.TB, o Options) *Node {
 	t.Helper()
 	if o.Publish == nil {
@@ -131,7 +132,7 @@ func (n *Node) kill(key string) {
 	}
 }
 
-// run makes the pod of a Deployment, and reports it ready when its process is.
+// run creates the pod of a Deployment. It reports the pod ready when the pod's process is ready.
 func (n *Node) run(deployment *appsv1.Deployment) error {
 	pods := n.options.Client.CoreV1().Pods(deployment.Namespace)
 	template := deployment.Spec.Template
@@ -178,7 +179,7 @@ func (n *Node) run(deployment *appsv1.Deployment) error {
 	return err
 }
 
-// start starts the process of a pod, whose address it has.
+// start starts the process of a pod. The pod has the address.
 func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 	container := &pod.Spec.Containers[0]
 	variables := map[string]string{}
@@ -214,7 +215,7 @@ func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // kill ends it
+		_ = p.cmd.Wait() // Wait returns after kill
 		close(p.ended)
 	}()
 	n.mu.Lock()
@@ -239,13 +240,13 @@ func (p *process) waitReady(ctx context.Context, probe *corev1.HTTPGetAction, ad
 		}
 		response, err := transport.RoundTrip(request)
 		if err != nil {
-			return false, nil //nolint:nilerr // the next probe tells
+			return false, nil //nolint:nilerr // the next probe may succeed
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})
 }
 
-// publish makes the endpoints of each service that selects the pod.
+// publish creates the endpoints of each Service that selects the pod.
 func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error {
 	services, err := n.options.Client.CoreV1().Services(namespace).List(n.ctx, metav1.ListOptions{})
 	if err != nil {
@@ -267,7 +268,8 @@ func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error 
 			subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: port.TargetPort.IntVal})
 		}
 		// The service proxy of kube-apiserver reads Endpoints.
-		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}} //nolint:staticcheck // deprecated, but read
+		// Endpoints are deprecated, but kube-apiserver reads them.
+		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}} //nolint:staticcheck
 		if _, err := n.options.Client.CoreV1().Endpoints(namespace).Create(n.ctx, endpoints, metav1.CreateOptions{}); err != nil {
 			return err
 		}
@@ -278,7 +280,7 @@ func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error 
 	return nil
 }
 
-// freeAddress returns an address of loopback on which the ports of a container are free.
+// freeAddress returns a loopback address at which all ports of the container are free.
 func freeAddress(ports []corev1.ContainerPort) (string, error) {
 	var errs []error
 	for range 20 {

@@ -11,16 +11,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Options are those of the request, as a client gives them.
+// Options are the options of the Kubernetes API for a request.
 type Options struct {
 	DryRun bool
-	// FieldManager and FieldValidation are for writes.
+	// FieldManager and FieldValidation are options of writes.
 	FieldManager, FieldValidation string
 	// Replace sends an update without the metadata that the server has set, such as the resource version.
 	Replace bool
-	// Force is for an apply configuration.
+	// Force is an option of an apply configuration.
 	Force bool
-	// GracePeriod, if it isn't negative, and PropagationPolicy are for deletions.
+	// GracePeriod and PropagationPolicy are options of deletions. A negative GracePeriod stands for none.
 	GracePeriod       int64
 	PropagationPolicy string
 	// Preconditions adds the object's uid and resource version to a deletion.
@@ -100,7 +100,7 @@ func (o Options) query() url.Values {
 	return query
 }
 
-// deletion returns the options of a deletion, of an object with a uid and a resource version.
+// deletion returns the options for the deletion of an object with this uid and resource version.
 func (o Options) deletion(uid types.UID, resourceVersion string) *metav1.DeleteOptions {
 	options := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	if o.DryRun {

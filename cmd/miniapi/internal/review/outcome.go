@@ -14,11 +14,12 @@ import (
 
 // Outcome is the result of the request.
 type Outcome struct {
-	// Exchanges are the reviews of the request, with the responses: one, or one for each object of a collection.
+	// Exchanges are the reviews of the request, with their responses. There is one exchange, or, for a collection, one
+	// for each object.
 	Exchanges []Exchange
 	// Err is the error of the request, or nil.
 	Err error
-	// Warnings are those of the server's response, also the webhook's.
+	// Warnings are the warnings in the server's response. They include the warnings of the webhook.
 	Warnings []string
 }
 
@@ -34,8 +35,8 @@ type Exchange struct {
 	Took time.Duration
 }
 
-// Judge returns a sentence about the effect of the webhook's responses. The error says that a response is wrong, or that
-// the webhook can't be called. timeout is that of the webhook.
+// Judge returns a sentence about the effect of the webhook's responses. It returns an error if a response is wrong or
+// the webhook can't be called. The argument timeout is the timeout of the webhook.
 func (o *Outcome) Judge(timeout time.Duration) (verdict string, err error) {
 	patched, took, code := false, time.Duration(0), http.StatusOK
 	for _, e := range o.Exchanges {

@@ -61,8 +61,8 @@ func (m *maker) delete(ctx context.Context) error {
 	return m.send(ctx, request, nil)
 }
 
-// connect makes a CONNECT request for the object. If the request's object has the options of the connection, such as
-// PodExecOptions, they become parameters of the request.
+// connect makes a CONNECT request for the object. If the request's object has options of the connection, such as
+// PodExecOptions, the options become parameters of the request.
 func (m *maker) connect(ctx context.Context) error {
 	options := map[string]map[string]any{"exec": {"stdout": true, "command": "true"}, "attach": {"stdout": true}}[m.subresource]
 	if len(m.Objects) > 0 && m.Objects[0].GetKind() == m.kind.Kind {
@@ -88,12 +88,12 @@ func (m *maker) connect(ctx context.Context) error {
 	return m.send(ctx, request, nil)
 }
 
-// updated returns the body of an update request. It has the stored object's metadata that a client must keep, unless the
-// options say that it replaces the object. If the subresource has a kind of its own, as scale has, the body also gets the
-// number of replicas from the object.
+// updated returns the body of an update. Unless the request replaces the object, the body has the metadata of the
+// stored object. If the kind of the subresource differs from the kind of the object, as for scale, the body has the
+// object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, at := &unstructured.Unstructured{}, m.object()
-	if !slices.Contains(m.verbs, "get") { // the subresource can't be read, as finalize of a namespace
+	if !slices.Contains(m.verbs, "get") { // such as the subresource finalize of a namespace
 		at = m.path(m.served, m.name)
 	}
 	if err := m.send(ctx, call{client: m.admin, verb: "GET", path: at}, live); err != nil {
@@ -124,7 +124,7 @@ type call struct {
 	client     kubernetes.Interface
 	verb, path string
 	query      url.Values
-	// body, or else encoded, is the body of the call, of the content type.
+	// body, or else encoded, is the body of the call. Its media type is contentType.
 	body    *unstructured.Unstructured
 	encoded []byte
 	content string
@@ -151,7 +151,7 @@ func (m *maker) send(ctx context.Context, c call, into *unstructured.Unstructure
 		request.SetHeader("Content-Type", c.content).Body(c.encoded)
 	}
 	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+	if err := result.Error(); err != nil { // Error has the server's message, unlike the error of Raw
 		return err
 	}
 	answer, err := result.Raw()

@@ -16,13 +16,13 @@ import (
 type served struct {
 	schema.GroupVersionResource
 	subresource string
-	// kind is that of the body of a request.
+	// kind is the kind of the body of a request.
 	kind       schema.GroupVersionKind
 	namespaced bool
 	verbs      []string
 }
 
-// String returns the resource with its subresource, as a rule of a webhook names it.
+// String returns the name of the resource or subresource in the form of a webhook's rule, such as pods/exec.
 func (s served) String() string {
 	if s.subresource == "" {
 		return s.GroupResource().String()
@@ -62,7 +62,7 @@ func newCatalog(lists []*metav1.APIResourceList) catalog {
 	for _, list := range lists {
 		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // discovery has no such version
+			continue // this version isn't in discovery
 		}
 		for _, listed := range list.APIResources {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
@@ -88,7 +88,7 @@ func (c catalog) resource(kind schema.GroupVersionKind) (served, bool) {
 	return c[i], true
 }
 
-// subresources returns those of a resource, or of all resources if there is none.
+// subresources returns the subresources of a resource, or of all resources if the argument is nil.
 func (c catalog) subresources(of *served, fit func(served) bool) []served {
 	var found []served
 	for _, s := range c {
@@ -115,12 +115,12 @@ func (r Request) target(c catalog) (target, error) {
 	if !found {
 		return target{}, unknownKind("--old", r.Old)
 	}
-	if len(r.Objects) == 0 { // a patch has no kind
+	if len(r.Objects) == 0 { // a patch doesn't name its kind
 		return r.within(c, stored, &stored)
 	}
 	body := r.Objects[0]
 	if asked, found := c.resource(body.GroupVersionKind()); found && asked.GroupResource() == stored.GroupResource() || found && body.GetKind() == r.Old.GetKind() {
-		return r.within(c, asked, &stored) // in another version, perhaps
+		return r.within(c, asked, &stored) // the resource may be served in another version
 	}
 	fitting := c.subresources(&stored, func(s served) bool {
 		return s.kind.Kind == body.GetKind() && (r.Subresource == "" || r.Subresource == s.subresource)
@@ -158,7 +158,7 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 
 func (r Request) named(s served) bool { return s.subresource == r.Subresource }
 
-// within returns the target of a request for a resource, or for its subresource that the request names.
+// within returns the target of a request for a resource, or for the subresource that the request names.
 func (r Request) within(c catalog, resource served, stored *served) (target, error) {
 	if r.Subresource == "" {
 		return target{resource, stored}, nil
@@ -169,7 +169,8 @@ func (r Request) within(c catalog, resource served, stored *served) (target, err
 	return target{}, unfit("--subresource %q: %s has %s", r.Subresource, resource, c.namesOf(resource))
 }
 
-// versions returns the groups and versions in which the server has a resource, or a subresource, of this name and kind.
+// versions returns the groups and versions in which the server has a resource or subresource with the same name and
+// kind.
 func (c catalog) versions(of served) []string {
 	var all []string
 	for _, s := range c {
@@ -180,7 +181,7 @@ func (c catalog) versions(of served) []string {
 	return all
 }
 
-// namesOf lists the subresources of a resource.
+// namesOf returns the names of the subresources of a resource, as a list in a text.
 func (c catalog) namesOf(resource served) string {
 	var names []string
 	for _, s := range c.subresources(&resource, func(served) bool { return true }) {
@@ -194,7 +195,8 @@ func unknownKind(flag string, object *unstructured.Unstructured) error {
 	return unfit("%s: the server has no kind %s in %s: --apply has the definitions of custom resources", flag, object.GetKind(), object.GetAPIVersion())
 }
 
-// decide sets the operation of the request, if it isn't given, and checks it.
+// decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target
+// doesn't support the operation.
 func (r *Request) decide(t target) error {
 	possible := t.operations()
 	has := func(operation admissionv1.Operation) bool { return oneOf(string(operation), possible) }

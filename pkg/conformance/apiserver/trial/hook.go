@@ -265,7 +265,7 @@ func (t *T) Settle(name string) {
 	t.settled(name, func(a *Answer) bool { return strings.Contains(a.Object.Text("message"), readyMessage(name)) })
 }
 
-// settled tries to create an object, by dry runs in a namespace for this purpose, until the function shows accepts the
+// settled tries to create an object in a separate namespace, by dry runs, until the function shows returns true for the
 // answer.
 func (t *T) settled(name string, shows func(*Answer) bool) {
 	sent := t.last()

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// Listen makes the webhooks of cases reachable for the server: by url, or in the cluster.
+// Listen makes the webhooks of cases reachable for the server: at a URL, or through a Service in the cluster.
 func (s *Server) Listen(ctx context.Context) error {
 	if s.options.WebhookImage != "" && s.options.WebhookAddress != "" {
 		return fmt.Errorf("webhook image %q and webhook address %q: give one of them: with an image, the webhooks are called in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
@@ -33,7 +33,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	return err
 }
 
-// stopListening ends what Listen has begun in this process.
+// stopListening stops the listener, and closes the link to the cluster if Listen has opened one.
 func (s *Server) stopListening() error {
 	if s.inCluster != nil {
 		s.inCluster.Close()
@@ -47,10 +47,10 @@ func (s *Server) stopListening() error {
 	return nil
 }
 
-// clusterNamespace is that of the webhooks in the cluster.
+// clusterNamespace returns the namespace of the objects that Listen creates in the cluster.
 func (s *Server) clusterNamespace() string { return Prefix + s.run + "-webhooks" }
 
-// clientConfig is how the server calls a path of the listener.
+// clientConfig returns a client configuration with which the server calls a path of the listener.
 func (s *Server) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	client := admissionregistrationv1.WebhookClientConfig{CABundle: s.hooks.CABundle()}
 	if s.inCluster != nil {

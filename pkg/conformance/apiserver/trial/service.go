@@ -13,35 +13,35 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
 )
 
-// Ports of a Service.
+// These are ports of Services.
 const (
-	// DefaultPort is the port of a reference that names none.
+	// DefaultPort is the port of a service reference without a port.
 	DefaultPort int32 = 443
-	// OtherPort is any other port.
+	// OtherPort is a port that isn't the default port.
 	OtherPort int32 = 8444
 )
 
-// Service is a Service of a case by which the server calls hooks.
+// Service is a Service of a case. The server calls the webhooks of the case through it.
 type Service struct {
 	t    *T
 	name string
-	// Port is the port of the service. For OtherPort, it may be another one.
+	// Port is the port of the Service. If a case asks for OtherPort, Port may differ from it.
 	Port int32
 }
 
-// serviceWay is how a Service leads to the webhooks of a suite.
+// serviceWay describes the Service and the endpoints through which a server reaches the webhooks of the suite.
 type serviceWay struct {
-	// addresses and port are the endpoints of the service; without addresses, the service is an external name.
+	// addresses and port are the endpoints of the Service. Without addresses, the Service has type ExternalName.
 	kind      discoveryv1.AddressType
 	addresses []string
 	port      int32
 	external  string
-	// missing says why there is no way.
+	// missing is the reason why the server can't reach the suite through a Service, or "".
 	missing string
 }
 
-// Service creates a Service of one port that leads to the suite's webhooks, with a certificate for it. A server that
-// can't reach the suite by a Service skips the case.
+// Service creates a Service with one port that leads to the suite's webhooks, and a certificate for the Service. If the
+// server can't reach the suite through a Service, the case is skipped.
 func (t *T) Service(name string, port int32) *Service {
 	s := t.UncertifiedService(name, port)
 	if err := t.Server.hooks.Certify(s.Host()); err != nil {
@@ -50,7 +50,7 @@ func (t *T) Service(name string, port int32) *Service {
 	return s
 }
 
-// UncertifiedService is Service without the certificate.
+// UncertifiedService creates a Service like the method Service, but without a certificate.
 func (t *T) UncertifiedService(name string, port int32) *Service {
 	server := t.Server
 	server.findWay.Do(func() {
@@ -66,7 +66,8 @@ func (t *T) UncertifiedService(name string, port int32) *Service {
 // Host is the name that the certificate of the webhook must have.
 func (s *Service) Host() string { return incluster.HostOf(s.t.name, s.name) }
 
-// Calls makes the server call a hook by the service, at a path. Without one, the reference has none.
+// Calls makes the server call a hook through the Service, at a path. If path is empty, the service reference has no
+// path.
 func (s *Service) Calls(h *Hook, path string) {
 	reference := &admissionregistrationv1.ServiceReference{Namespace: s.t.name, Name: s.name}
 	if path != "" {
@@ -82,7 +83,7 @@ func (s *Service) Calls(h *Hook, path string) {
 	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: reference, CABundle: s.t.Server.hooks.CABundle()}
 }
 
-// Refer makes the server call a hook by a service that needn't exist.
+// Refer makes the server call a hook through a Service with this name. The Service may be missing.
 func (t *T) Refer(h *Hook, name string, port int32) {
 	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{CABundle: t.Server.hooks.CABundle(),
 		Service: &admissionregistrationv1.ServiceReference{Namespace: t.Namespace(), Name: name, Port: &port}}
@@ -122,8 +123,8 @@ func (t *T) endpointSlice(way *serviceWay, service string) Object {
 	return o.Copy()
 }
 
-// wayByService finds out how a Service leads to the webhooks. A server outside of a cluster has no service network, so the
-// way is tried.
+// wayByService finds out how a Service can lead to the webhooks. It tries each way, because a server outside of a
+// cluster has no service network.
 func (t *T) wayByService() serviceWay {
 	if cluster := t.Server.inCluster; cluster != nil {
 		kind, addresses, err := cluster.Addresses(t.Context())
@@ -147,7 +148,7 @@ func (t *T) wayByService() serviceWay {
 			way.kind = discoveryv1.AddressTypeIPv4
 		}
 		way.addresses = []string{host}
-		// Not every server takes a loopback address.
+		// Some servers refuse endpoints with a loopback address.
 		if t.Create(EndpointSlices, t.endpointSlice(&way, "way"), "dryRun=All").Succeeded() {
 			way.external = ""
 		}
@@ -156,7 +157,7 @@ func (t *T) wayByService() serviceWay {
 	return way
 }
 
-// tryWay returns why a hook isn't called by a Service, or "".
+// tryWay returns the reason why a hook can't be called through a Service, or "".
 func (t *T) tryWay(way *serviceWay) string {
 	service := t.serviceBy(way, "way", OtherPort)
 	if err := t.Server.hooks.Certify(service.Host()); err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// dialTimeout bounds a connection of Reach.
+// dialTimeout limits each connection of Reach.
 const dialTimeout = 10 * time.Second
 
-// Reach connects to the address of each webhook, and returns an error for each address where no process listens. A run
-// of the cases would report the same cause once for each case. Webhooks that have a Transport aren't tried.
+// Reach connects to the address of each webhook, and returns an error for each address where no process listens.
+// Without Reach, each case would report the same cause. Webhooks that have a Transport aren't tried.
 func (s *Suite) Reach(ctx context.Context) error {
 	var errs []error
 	tried := map[string]bool{}

@@ -141,8 +141,8 @@ func (s *Suite) good(ctx context.Context, in *Input) bool {
 	return s.asked(ctx, in).unreadable() == ""
 }
 
-// each calls try for the inputs that keep selects. It returns the first finding, with the number of further inputs that
-// have one.
+// each calls try for the inputs for which the function keep returns true. It returns the first finding, with the number
+// of further inputs that have a finding.
 func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	var found *Finding
 	tried, failed := 0, 0
@@ -176,7 +176,7 @@ func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Findi
 	return []Finding{*found}, nil
 }
 
-// perHook calls try for one input of each webhook: the first one that keep selects and that is good.
+// perHook calls try for one input of each webhook: the first good input for which the function keep returns true.
 func (s *Suite) perHook(ctx context.Context, keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	tried := map[int]bool{}
 	return s.each(func(in *Input) bool {

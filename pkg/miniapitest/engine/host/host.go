@@ -1,5 +1,5 @@
-// Package host is the other end of package process: it runs servers for one test process. The hidden command "miniapi
-// host" calls it, with the requests of package process on standard input. Don't use it anywhere else.
+// Package host runs servers for one test process. The hidden command "miniapi host" calls it, with the requests of
+// package process on standard input. Don't use it anywhere else.
 package host
 
 import (
