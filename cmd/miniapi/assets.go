@@ -32,8 +32,8 @@ the one on the PATH. Projects that are tested with envtest then run unchanged:
 	}
 }
 
-// oneFolder requires one path as the argument. It refuses an empty path, such as that of an unset variable in a script,
-// because that would mean the current folder.
+// oneFolder requires one path as the argument. It refuses an empty path, which would mean the current folder: an unset
+// variable in a script gives an empty path.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return fmt.Errorf("arguments %q: %s takes one argument, the folder to make, as in %[2]s bin/assets", args, cmd.CommandPath())

@@ -135,8 +135,8 @@ func certNames(args []string) (pki.Names, error) {
 	return names, nil
 }
 
-// issue returns a certificate for the request. The authority is that of the data folder, or of the running server,
-// which the flags name. The chain ends with the certificate of the authority.
+// issue returns a certificate for the request. The flags select the authority: the data folder's, or the running
+// server's. The chain ends with the certificate of the authority.
 func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, err error) {
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)
@@ -174,7 +174,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 }
 
 // checkReplaceable returns an error if the folder has a certificate or key that miniapi hasn't made. A certificate is
-// miniapi's if its issuer has the same name as that of the new certificate.
+// from miniapi if it has the same issuer name as the new certificate.
 func (o *certOptions) checkReplaceable(issued *x509.Certificate) error {
 	text, err := os.ReadFile(filepath.Join(o.dir, webhookCert))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

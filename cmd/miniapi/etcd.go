@@ -33,7 +33,7 @@ var ownPace = []string{
 // needs most of a second to elect itself.
 func electAtOnce(args []string, getenv func(string) string) []string {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args // the arguments are those of another command of etcd
+		return args // other commands of etcd parse their own arguments
 	}
 	given := func(name string) bool {
 		return getenv("ETCD_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))) != "" ||

@@ -219,7 +219,8 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	for i := range services.Items {
 		addresses.Insert(services.Items[i].Spec.ClusterIP)
 	}
-	if want := all + 1; len(services.Items) != want || len(addresses) != want { // one more service is that of the API
+	// One more service is the Service kubernetes.
+	if want := all + 1; len(services.Items) != want || len(addresses) != want {
 		t.Errorf("want %d services with an address each, got %d with %d addresses", want, len(services.Items), len(addresses))
 	}
 

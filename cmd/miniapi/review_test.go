@@ -348,7 +348,7 @@ func TestReviewJudges(t *testing.T) {
 	}
 }
 
-// A webhook that gives no AdmissionReview is judged by what is wrong with the call.
+// If a webhook returns no AdmissionReview, the verdict says what is wrong with the call.
 func TestReviewJudgesCalls(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)

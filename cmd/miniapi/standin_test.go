@@ -124,7 +124,7 @@ func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 		t.Fatal(err)
 	}
 	host, err := utilnet.ResolveBindAddress(net.ParseIP(bound))
-	if err == nil && !host.IsLoopback() && host.To4() != nil { // without a network, the host has no address of its own
+	if err == nil && !host.IsLoopback() && host.To4() != nil { // without a network, the host has only loopback addresses
 		want = []string{host.String()}
 		if conn, err := net.Dial("tcp", net.JoinHostPort(host.String(), port)); err == nil {
 			_ = conn.Close()

@@ -31,7 +31,7 @@ func (w *EarlierWebsite) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// Hub marks v1 as the version through which controller-runtime converts all others.
+// Hub marks v1 as the hub version: controller-runtime converts between other versions through v1.
 func (*Website) Hub() {}
 
 // ConvertTo implements conversion.Convertible.

@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// table has the figures of miniapi, and those of kube-apiserver for comparison.
+// table has the figures of miniapi, and the figures of kube-apiserver for comparison.
 type table struct{ miniapi, reference column }
 
 // column has the figures of one of the two.

@@ -12,8 +12,8 @@ import (
 // cleanupTimeout limits the removal of a case's objects. The removal also runs after an interrupted case.
 const cleanupTimeout = 2 * time.Minute
 
-// T has the methods by which a running case reports, like *testing.T for a test. They may be called concurrently, but
-// only the goroutine of Run may call those that end the case.
+// T has the methods by which a running case reports, like *testing.T for a test. The methods may be called
+// concurrently. Only the goroutine of Run may call the methods that end the case.
 type T struct {
 	ctx context.Context
 

@@ -98,8 +98,8 @@ func converting(object manifests.Object) ([]engine.Webhook, error) {
 	return []engine.Webhook{webhook}, nil
 }
 
-// read decodes an object into a struct with some of the object's fields. Its errors name the field; those of the
-// converter in k8s.io/apimachinery don't.
+// read decodes an object into a struct with some of the object's fields. Its errors name the field. The errors of the
+// converter in k8s.io/apimachinery don't name the field.
 func read(object manifests.Object, into any) error {
 	data, err := object.MarshalJSON()
 	if err != nil {

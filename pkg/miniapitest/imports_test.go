@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The fixture imports client-go and the packages that client-go imports, and no others. If it imported an API server,
-// each test would take seconds to link, and would have to use the server's versions.
+// The fixture imports only client-go and the packages that client-go imports. If it imported an API server, each test
+// would take seconds to link, and would have to use the server's versions.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const ours = "github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -22,7 +22,8 @@ func TestImports(t *testing.T) {
 		ours + "/reviews":        true,
 		ours + "/trace":          true,
 
-		ours + "/internal/tree": true,
+		ours + "/internal/filelock": true,
+		ours + "/internal/tree":     true,
 	}
 	for _, name := range dependencies(t, "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/restmapper",
 		"k8s.io/client-go/discovery/cached/memory", "k8s.io/client-go/tools/clientcmd") {
@@ -37,8 +38,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The go.mod of the fixture requires only modules that client-go requires. That includes the requirements of the
-// fixture's tests.
+// The go.mod of the fixture requires only modules that client-go requires, even for the fixture's tests.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(context.Background(), "go", "mod", "edit", "-print").Output()

@@ -56,7 +56,8 @@ type Fault struct {
 // InjectedFault is a fault that the server injects, with counts.
 type InjectedFault struct {
 	Fault `json:",inline"`
-	// Matched is the number of requests that the fault has selected. Injected is the number of requests that met it.
+	// Matched is the number of requests that the fault has selected. Injected is the number of requests into which the
+	// fault was injected.
 	Matched  uint64 `json:"matched"`
 	Injected uint64 `json:"injected"`
 }

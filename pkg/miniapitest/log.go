@@ -16,7 +16,7 @@ const logLines = 100
 type serverLog struct {
 	mu    sync.Mutex
 	lines []string
-	// before is the number of lines before the kept ones.
+	// before is the number of lines that came before the kept lines and were dropped.
 	before int
 	// warnings are the warnings about options that don't have the expected effect.
 	warnings []string

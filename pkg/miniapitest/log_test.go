@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The error of a failed start has the end of its own server's log, and no lines of other servers.
+// The error of a failed start has the last log lines of that server, and no lines of other servers.
 func TestServerLog(t *testing.T) {
 	t.Parallel()
 	errFailed := errors.New("failed")

@@ -85,9 +85,8 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	return add(&o.objects, objects)
 }
 
-// WithObjects applies objects. It keeps the order of all options WithObjects and WithManifests. The types of the
-// objects are those of k8s.io/api and apiextensions/v1, or any type whose apiVersion and kind are set. A list stands
-// for its items.
+// WithObjects applies objects. It keeps the order of all options WithObjects and WithManifests. An object has a type of
+// k8s.io/api or apiextensions/v1, or any other type if its apiVersion and kind are set. A list stands for its items.
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {

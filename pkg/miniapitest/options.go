@@ -202,8 +202,7 @@ func WithDataDir(dir string) Option {
 	}
 }
 
-// ownFlags are the flags that WithFlags refuses, because options of the fixture set them. The values say what to use
-// instead.
+// ownFlags are the flags that WithFlags refuses, because options of the fixture set them. The values name the options.
 var ownFlags = map[string]string{
 	"data-dir":                  "WithDataDir sets it",
 	"controllers":               "WithControllers sets it",

@@ -15,7 +15,7 @@ import (
 )
 
 // Fifty servers run at the same time, and each calls the webhook of its own test. Run the test with the race detector,
-// too: with the fixture, that doesn't have to link an API server.
+// too: the build is fast, because the fixture links no API server.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	const n = 50

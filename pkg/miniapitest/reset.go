@@ -38,7 +38,8 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 	return &Snapshot{stored}, nil
 }
 
-// Restore restores the objects of a snapshot of this server, as Reset does with those of the start.
+// Restore restores the objects of a snapshot of this server. Reset does the same with the snapshot of the server's
+// start.
 func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
 		return errors.New("there is nothing to restore: the snapshot isn't from Server.Snapshot, or the server has an external etcd")

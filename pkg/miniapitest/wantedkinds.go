@@ -15,7 +15,7 @@ import (
 type wantedKinds struct {
 	group string
 	kinds []string
-	// others are further kinds of the group. The option skips them, although nearly is true for them.
+	// others are further kinds of the group. The option skips these kinds, even if nearly returns true for them.
 	others []string
 }
 

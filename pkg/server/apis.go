@@ -141,8 +141,8 @@ func buildCustomResources(c *Config) error {
 	})
 }
 
-// seesItself tells whether something other than admission sees the server's requests to itself: an audit, traces, the record
-// of what admission did, or faults.
+// seesItself tells whether something other than admission sees the server's requests to itself: an audit, traces, the
+// record of admission decisions, or faults.
 func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
 }
@@ -320,8 +320,8 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	return nil
 }
 
-// excludeFromPeers keeps requests for custom resources and for APIs of other servers from peers, because every
-// server has the same ones.
+// excludeFromPeers serves requests for custom resources and for APIs of other servers here, instead of passing them on
+// to peers, because every peer has the same definitions and APIServices.
 func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	if c.apis.peers == nil {
 		return nil

@@ -37,7 +37,7 @@ type completedOptions struct {
 	warnings      []string
 }
 
-// Complete checks all options at once, and sets those that are missing. The error names the flags.
+// Complete checks all options at once, and sets missing options. The error names the flags.
 func (o *Options) Complete() (_ CompletedOptions, err error) {
 	// this must come before the first use of a feature gate
 	if err := o.globals.Choose(o.FeatureGates); err != nil {

@@ -52,8 +52,8 @@ func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []b
 	return pair.Cert, pair.Key, err
 }
 
-// AuditTo sends audit events to a further backend, in addition to those of the options. A policy given as rules
-// replaces that of the options. Without any policy, the backend gets all events with requests and responses.
+// AuditTo sends audit events to a further backend, in addition to the backends of the options. A policy given as rules
+// replaces the policy of the options. Without any policy, the backend gets all events with requests and responses.
 func (c *Config) AuditTo(backend auditbackend.Backend, rules *auditinternal.Policy) {
 	audit.Add(c.generic, backend, rules)
 }

@@ -17,7 +17,8 @@ import (
 // docs/architecture.md lists the state of k8s.io/apiserver, etcd and klog.
 var shared = struct {
 	// process guards the feature gates and versions, because k8s.io/apiserver reads those of the process in most
-	// places. Servers that run at the same time must have the same ones. A later server with others gets an error.
+	// places. Servers that run at the same time must have the same gates and versions. A later server with other gates
+	// or versions gets an error.
 	process *process.Process
 	// schemas are the OpenAPI definitions of the table's types. All of them take 25 MB and 140 ms. They depend only on
 	// the types, and no server changes them.

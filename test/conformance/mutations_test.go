@@ -369,7 +369,8 @@ func onValidations(name string) func(*http.Request) {
 	})
 }
 
-// onServices changes the references of webhooks to services, but for the one by which the suite looks for a way.
+// onServices changes the service references of webhooks, except for the Service "way", by which the suite finds out
+// whether the server can reach its webhooks.
 func onServices(change func(service object)) func(*http.Request) {
 	return onWebhooks(func(w object) {
 		if service, is := at(w, "clientConfig")["service"].(object); is && service["name"] != "way" {

@@ -20,7 +20,7 @@ import (
 
 // mutation changes requests, responses or reviews so that a promise is broken. Each of its functions may be nil.
 type mutation struct {
-	// name says what the server does wrong. caughtBy is the identifier of the case that must fail.
+	// name describes the wrong behaviour of the server. caughtBy is the identifier of the case that must fail.
 	name, caughtBy string
 	// request changes a client's request to the server. response changes the server's response to the client.
 	request  func(*http.Request)

@@ -107,7 +107,7 @@ func expectVersions(t *testing.T, srv *miniapitest.Server, reason string, want .
 	})
 }
 
-// stale returns a version as it is listed before its server has answered.
+// stale returns the entry of a version in discovery, before the version's server has answered.
 func stale(version string) apidiscoveryv2.APIVersionDiscovery {
 	return apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessStale}
 }

@@ -166,8 +166,8 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 	}
 }
 
-// The plugins for mutating and for validating webhooks have separate kubeconfigs. A webhook without credentials of its
-// own gets those of the current context, if there is one.
+// The plugins for mutating and for validating webhooks have separate kubeconfigs. A webhook without its own credentials
+// gets the credentials of the kubeconfig's current context, if there is one.
 func TestAuthenticatingByPlugin(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

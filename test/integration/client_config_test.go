@@ -77,7 +77,7 @@ func TestClientConfig(t *testing.T) {
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "my-service"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{}))(t)
-	// This service has endpoints, and the others have an externalName.
+	// This Service has endpoints. The Services of the other cases have an externalName.
 	must(core.Services("my-namespace").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "with-endpoints"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 8443}}},
 	}, metav1.CreateOptions{}))(t)

@@ -56,8 +56,8 @@ func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
 	return webhooks
 }
 
-// Each version of configurations has its own defaults. With those of v1, webhooks are called for more requests, and
-// failures refuse the request.
+// Each version of configurations has its own defaults. With the defaults of v1, webhooks are called for more requests,
+// and failures refuse the request.
 func TestConfigurationDefaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

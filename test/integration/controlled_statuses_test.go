@@ -173,7 +173,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 	has := func(want bool) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {
-			// Admin aggregates the rules of edit, and edit those of view.
+			// The role admin aggregates the rules of edit, and edit aggregates the rules of view.
 			for _, name := range []string{"view", "edit", "admin"} {
 				role, err := roles.Get(ctx, name, metav1.GetOptions{})
 				if err != nil {

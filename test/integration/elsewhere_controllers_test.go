@@ -30,7 +30,7 @@ func startElsewhere(t *testing.T, selection ...string) (srv, elsewhere *miniapit
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for name := range req.Header {
 			if len(name) > 9 && name[:9] == "X-Remote-" {
-				req.Header.Del(name) // the request to the second server has the proxy's own credentials, those of the admin
+				req.Header.Del(name) // the proxy sends its own credentials, the admin's, to the second server
 			}
 		}
 		proxy.ServeHTTP(w, req)

@@ -129,7 +129,7 @@ func TestStartWithABrokenWebhook(t *testing.T) {
 	})
 }
 
-// If a webhook refuses one of the objects that the server creates at its start, the others are created.
+// If a webhook refuses one of the objects that the server creates at its start, the server creates the other objects.
 func TestStartWithAWebhookThatRefuses(t *testing.T) {
 	t.Parallel()
 	data := miniapitest.WithDataDir(t.TempDir())

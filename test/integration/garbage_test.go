@@ -92,7 +92,7 @@ func TestGarbageCollection(t *testing.T) {
 	const held = "example.com/hold"
 	for i, test := range []struct {
 		name, reason string
-		members      [][]string // the name of a ConfigMap, followed by those of its owners
+		members      [][]string // the name of a ConfigMap, followed by the names of its owners
 		policy       metav1.DeletionPropagation
 		want         map[string]string
 	}{

@@ -242,7 +242,7 @@ MutatingAdmissionPolicy/b-sized matches
 	}
 }
 
-// For a Secret, the record of a request has only those values of expressions that are true or false.
+// For a Secret, the record of a request has the values of expressions only if they are true or false.
 func TestRecordedExpressionsHideSecrets(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))

@@ -37,7 +37,8 @@ func (c *collected) Export(_ context.Context, request *collector.ExportTraceServ
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// lines returns the spans as text: names with those of their parents, and events with their attributes why and outcome.
+// lines returns the spans as text: the name with the names of the parents, and events with their attributes why and
+// outcome.
 func (c *collected) lines() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +64,7 @@ func (c *collected) lines() map[string]bool {
 }
 
 // With --tracing-config-file, a sampled request has spans for the rounds and plugins of admission. Spans for calls of
-// webhooks are below those of the plugins. The server needs no recorded requests for that.
+// webhooks are children of the plugins' spans. The spans don't need the record of requests.
 func TestSpansOfAdmission(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

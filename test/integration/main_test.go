@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// trusted is an authority that this process trusts like those of the operating system.
+// trusted is an authority that this process trusts in addition to the authorities of the operating system.
 var trusted *authority
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func runTrusting(m *testing.M) (code int, err error) {
 	if err := os.WriteFile(file, trusted.pem, 0o600); err != nil {
 		return 1, err
 	}
-	// Go has no other way to set the system's authorities.
+	// In Go, only this variable sets the system's authorities.
 	if err := os.Setenv("SSL_CERT_FILE", file); err != nil { //nolint:forbidigo
 		return 1, err
 	}

@@ -448,8 +448,8 @@ func TestMatchPolicyCustomResources(t *testing.T) {
 	}
 }
 
-// If webhooks have rules for two versions by turns, each gets the changes of the earlier ones, even if a webhook in
-// between changes nothing.
+// If webhooks have rules for two versions by turns, each webhook gets the changes of the earlier webhooks, even if a
+// webhook between them changes nothing.
 func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

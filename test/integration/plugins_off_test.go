@@ -255,7 +255,7 @@ func TestAlwaysAdmit(t *testing.T) {
 	}
 }
 
-// AlwaysDeny refuses every write, including those of the server at its start. The server starts nevertheless.
+// AlwaysDeny refuses every write, even the writes of the server at its start. The server starts nevertheless.
 func TestAlwaysDeny(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysDeny")).Client()

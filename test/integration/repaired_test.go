@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If a webhook makes metadata invalid, the server repairs it and warns the client. It removes a duplicate owner, and
-// replaces unreadable managedFields by the earlier ones.
+// If a webhook makes metadata invalid, the server repairs the metadata and warns the client. The server removes a
+// duplicate owner, and replaces unreadable managedFields by the earlier managedFields.
 func TestMetadataIsRepaired(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each call of a webhook has a uid of its own: no other webhook, no repeated call, and no other request has the same.
+// The uid of each call of a webhook is unique: no other webhook, no repeated call, and no other request has the same
+// uid.
 func TestEachCallHasAUID(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

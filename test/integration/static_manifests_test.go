@@ -123,8 +123,8 @@ const (
 	onConfiguration = `{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}`
 )
 
-// Webhooks and policies in files apply to the first request, also to requests of the server itself. They run before
-// those in the API.
+// Webhooks and policies in files apply to the first request, also to requests of the server itself. They run before the
+// webhooks and policies in the API.
 func TestStaticManifests(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -204,8 +204,8 @@ var configurable = []struct {
 	{"MutatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", true)},
 }
 
-// Webhooks and policies in files also apply to webhook configurations and policies in the API. The API can't change
-// those in files.
+// Webhooks and policies in files also apply to webhook configurations and policies in the API. The API can't change the
+// webhooks and policies in files.
 func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

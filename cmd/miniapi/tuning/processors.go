@@ -75,7 +75,7 @@ func (p *processors) crowd() {
 	}
 }
 
-// handler returns a handler that counts the requests for next, except for those of the server itself.
+// handler returns a handler that counts the requests for next. It doesn't count the server's own requests.
 func (p *processors) handler(next http.Handler) http.Handler {
 	if p == nil {
 		return next

@@ -1,5 +1,5 @@
 // Package project writes custom resource definitions like those of a large project, for benchmarks. Don't use it in
-// tests of definitions, which need small ones.
+// tests of definitions, because such tests need small definitions.
 package project
 
 import (

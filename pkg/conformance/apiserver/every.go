@@ -17,7 +17,8 @@ const EveryPattern = "every.GROUP.VERSION.RESOURCE"
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
 	"in each version and subresource; reads aren't reviewed"
 
-// risky are resources whose objects concern more than the case: a server that others use shouldn't have them.
+// risky are resources whose objects affect more than the case, so the cases don't create such objects on a server with
+// other users.
 var risky = []string{
 	"apiservices", "devicetaintrules", "flowschemas", "ipaddresses", "nodes", "prioritylevelconfigurations", "resourcepoolstatusrequests",
 	"resourceslices", "servicecidrs", "storageversionmigrations", "storageversions", "volumeattachments",

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// failing is a way in which the calls of a webhook fail.
+// failing is a cause for failing calls of a webhook.
 type failing struct {
 	name, because string
 	// hook returns a change of the webhook that makes its calls fail.
@@ -95,7 +95,7 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 	},
 })
 
-// failureTests returns a case for each way of failing, with each failure policy and both kinds of webhooks.
+// failureTests returns a case for each cause of failing calls, with each failure policy and both kinds of webhooks.
 func failureTests() []trial.Test {
 	var tests []trial.Test
 	for _, way := range failingWays {

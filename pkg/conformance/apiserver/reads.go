@@ -13,7 +13,7 @@ import (
 // eventTimeout limits the time until a watch sends an event.
 const eventTimeout = 15 * time.Second
 
-// until returns the events of a watch before the one that is given in words.
+// until returns the events of a watch before the event last. The argument last has the form of the function event.
 func until(w *trial.Watch, last string) []trial.Object {
 	var events []trial.Object
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// responses has the cases about the responses of webhooks, and about what the client gets.
+// responses has the cases about the responses of webhooks, and about the answers that clients then get.
 var responses = []trial.Test{
 	{
 		ID: "response.allowed", Source: dynamic + "Response", Promise: "A response with uid and allowed true allows the request.",

@@ -45,7 +45,8 @@ type Listener struct {
 
 	mu    sync.Mutex
 	paths map[string]*Path
-	// certificates are those for further hosts, by host; other connections get the fallback.
+	// certificates has the certificates for further hosts, by host. Connections for other hosts get the certificate
+	// fallback.
 	certificates map[string]*tls.Certificate
 	fallback     *tls.Certificate
 }
@@ -189,7 +190,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	path.handler(w, r, call)
 }
 
-// find returns the path for a host, or else the one for all hosts.
+// find returns the path for a host, or, if there is none, the path for all hosts.
 func (l *Listener) find(host, path string) *Path {
 	l.mu.Lock()
 	defer l.mu.Unlock()

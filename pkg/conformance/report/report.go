@@ -17,7 +17,7 @@ import (
 
 // Run has the results of a run, and facts about it.
 type Run struct {
-	// Suite says what was checked, such as "API server https://127.0.0.1:6443, Kubernetes 1.37".
+	// Suite names the suite and the target, such as "API server https://127.0.0.1:6443, Kubernetes 1.37".
 	Suite   string
 	Results conformance.Results
 	Took    time.Duration

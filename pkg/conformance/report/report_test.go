@@ -69,7 +69,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// The counts in a JUnit report are those of its elements.
+// The counts in a JUnit report equal the numbers of its elements.
 func TestJUnit(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}

@@ -93,8 +93,8 @@ func checkControllers(names []string) error {
 	return nil
 }
 
-// setGates sets the feature gates of a server. The library's gates are those of the process; all others belong to this
-// server.
+// setGates sets the feature gates of a server. The gates of the library are shared by the whole process. All other
+// gates belong to this server.
 func setGates(o *server.Options, gates map[string]bool) error {
 	o.FeatureGates = map[string]bool{}
 	known := o.KnownFeatureGates()

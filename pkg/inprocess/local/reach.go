@@ -20,9 +20,9 @@ import (
 // reachPeriod is the pause between two attempts to reach a webhook.
 const reachPeriod = 10 * time.Millisecond
 
-// Reach implements engine.Server. It calls a webhook's address as the server does. Any HTTP status means that the
-// webhook listens and that its certificate is trusted. If the path has no handler, only the fixture's own webhook
-// server reports it.
+// Reach implements engine.Server. Like the server, it sends a request to the webhook's address. Any HTTP status means
+// that the webhook listens and that its certificate is trusted. If the path has no handler, only the fixture's own
+// webhook server reports it.
 func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
 	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {

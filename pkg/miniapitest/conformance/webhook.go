@@ -102,8 +102,8 @@ func Skip(glob, reason string) Option {
 }
 
 // Webhook checks the handler of admission webhooks, by a subtest for each case. A subtest fails for findings of the
-// level error, and logs the others. A server of miniapitest makes the requests, and checks the objects that the
-// webhooks patch. The cases about certificates need "miniapi conformance webhook", because a handler has no
+// level error, and logs findings of other levels. A server of miniapitest makes the requests, and checks the objects
+// that the webhooks patch. The cases about certificates need "miniapi conformance webhook", because a handler has no
 // certificate.
 func Webhook(t *testing.T, handler http.Handler, opts ...Option) {
 	t.Helper()

@@ -28,7 +28,7 @@ type Description struct {
 	// Flags are flags of "miniapi serve", as --name or --name=value.
 	Flags []string `json:",omitempty"`
 	// Definitions are CustomResourceDefinitions that the server stores at its start, as if the fixture had applied
-	// them. Info.Installed lists those that the server has stored. The JSON of a Description doesn't have the
+	// them. Info.Installed lists the definitions that the server has stored. The JSON of a Description doesn't have the
 	// definitions: package wire sends them separately, so that Content with Kept is sent only once to a process.
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager of the definitions.

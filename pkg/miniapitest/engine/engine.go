@@ -71,7 +71,7 @@ type Info struct {
 	// Places has the addresses of all services for which the options have one.
 	Places []Place
 	// Installed are the definitions of the description that the server has stored at its start. The fixture applies the
-	// others.
+	// remaining definitions.
 	Installed []Installed `json:",omitempty"`
 	// Snapshots is false if the server can't make snapshots, as with an external etcd.
 	Snapshots bool

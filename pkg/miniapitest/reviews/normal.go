@@ -75,7 +75,7 @@ func decodePatch(response any) error {
 	return nil
 }
 
-// withoutNulls removes the fields of an object that are null: some programs write them and others leave them out.
+// withoutNulls removes the fields of an object that are null, because only some programs write them.
 func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -115,7 +115,7 @@ var (
 // credential is the key of a user's extra field that has another value for each certificate and token.
 const credential = "authentication.kubernetes.io/credential-id"
 
-// collectNames finds the names that a server has generated: those from metadata.generateName, and those of IPAddresses,
+// collectNames finds the names that a server has generated: names from metadata.generateName, and names of IPAddresses,
 // which are the cluster IPs of Services.
 func (n *normaliser) collectNames(value any) {
 	switch v := value.(type) {

@@ -94,7 +94,7 @@ type Fault struct {
 	// Effect is the effect, such as conflict or status 503. It is "" for a fault with a latency only.
 	Effect  string   `json:"effect"`
 	Latency Duration `json:"latency"`
-	// Number is the number of the request or call among those that the fault selects, counted from 1.
+	// Number is the number of the request or call, among the requests and calls that the fault selects. The first is 1.
 	Number uint64 `json:"number"`
 }
 
@@ -251,7 +251,7 @@ type Times struct {
 type Policy struct {
 	Reference
 	Verdict Verdict `json:"verdict"`
-	// Bindings are those that were compared with the request: none if the policy itself doesn't match.
+	// Bindings are the bindings that were compared with the request. There are none if the policy itself doesn't match.
 	Bindings []*Binding `json:"bindings"`
 }
 
@@ -259,7 +259,7 @@ type Policy struct {
 type Binding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	// Actions are those of a validating policy's binding: Deny, Warn, Audit.
+	// Actions are the validationActions of the binding: Deny, Warn, Audit. The binding of a mutating policy has none.
 	Actions []string `json:"actions"`
 	// Evaluations has an evaluation for each parameter object, or one without parameters.
 	Evaluations []*Evaluation `json:"evaluations"`
@@ -325,7 +325,7 @@ type Answer struct {
 // Duration is a time.Duration. Its JSON is text such as "1.5ms".
 type Duration time.Duration
 
-// String returns the duration as time.Duration does.
+// String returns the duration in the form of time.Duration.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

@@ -25,8 +25,8 @@ const (
 	managedAlways  = "true"
 )
 
-// The priorities of custom resources are those of kube-apiserver. Clients order group versions by their priorities.
-// Built-in groups have far higher ones.
+// The priorities of custom resources are the same as in kube-apiserver. Clients order group versions by their
+// priorities. Built-in groups have far higher priorities.
 const (
 	customGroupPriority   = 1000
 	customVersionPriority = 100
@@ -146,8 +146,8 @@ func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)
 }
 
-// write makes the stored APIServices equal the wanted ones. After an error, the next request for APIServices tries
-// again.
+// write changes the stored APIServices to the wanted APIServices. After an error, the next request for APIServices
+// tries again.
 func (l *local) write(ctx context.Context) {
 	changes, atStart := l.changes.Load(), l.keptAt.Load() < 0
 	want := map[string]*apiregistrationv1.APIService{}

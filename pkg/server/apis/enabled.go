@@ -65,7 +65,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	apis.EnableVersions(apiextensionsv1.SchemeGroupVersion)
 	apis, err := resourceconfig.MergeAPIResourceConfigs(apis, config, o.Table.Scheme())
 	if err == nil {
-		// The group of custom resource definitions isn't in the table: it has a scheme of its own.
+		// The group of custom resource definitions isn't in the table, because it uses another scheme.
 		apis, err = resourceconfig.MergeAPIResourceConfigs(apis, ofGroup(config, apiextensionsv1.GroupName), crdserver.Scheme)
 	}
 	if err == nil && o.ForwardCompatible {

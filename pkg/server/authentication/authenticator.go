@@ -36,8 +36,8 @@ type Environment struct {
 	// Client reads the objects that tokens are bound to. Only the authentication of requests uses the client, so it may
 	// be a client of the server that is being built.
 	Client corev1client.CoreV1Interface
-	// ClientCA has authorities for client certificates in addition to those of --client-ca-file, such as the
-	// server's own authority, which signs the admin's certificate. May be nil.
+	// ClientCA has authorities for client certificates in addition to --client-ca-file. One is the server's own
+	// authority, which signs the admin's certificate. ClientCA may be nil.
 	ClientCA dynamiccertificates.CAContentProvider
 	// SigningKey signs service account tokens, unless a flag names a file with the key. If SigningKey is nil, a key is
 	// generated.
@@ -168,8 +168,8 @@ func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	return token
 }
 
-// agnostic wraps an authenticator that doesn't check the audiences of tokens. The audiences of the result are those of
-// the API server.
+// agnostic wraps an authenticator that doesn't check the audiences of tokens. The result has the audiences of the API
+// server.
 func agnostic(o *Options, token authenticator.Token) authenticator.Token {
 	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
 }
@@ -228,7 +228,7 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 	return authorities, nil
 }
 
-// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys are those of the key files.
+// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys come from the key files.
 // Without key files, the only key is the signer's.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {

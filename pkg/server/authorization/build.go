@@ -45,9 +45,9 @@ type ruledAuthorizer interface {
 }
 
 // Build makes the authorizer. It takes the informers that the modes need from shared: roles and bindings for RBAC;
-// pods, volumes and others for Node. The caller starts the informers after Build, and serves requests only after they
-// have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics name the server
-// by apiServerID.
+// pods, volumes and further resources for Node. The caller starts the informers after Build, and serves requests only
+// after they have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics name
+// the server by apiServerID.
 func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFactory, apiServerID string) (*Authorization, error) {
 	config, data, err := o.configuration()
 	if err != nil {

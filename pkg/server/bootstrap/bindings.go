@@ -80,7 +80,7 @@ func RoleBindings() []*rbacv1.RoleBinding {
 	}
 }
 
-// bindCluster returns a cluster role binding. Its name is that of the role.
+// bindCluster returns a cluster role binding with the name of the role.
 func bindCluster(role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: defaultMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: subjects}
 }

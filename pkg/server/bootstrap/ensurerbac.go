@@ -14,7 +14,8 @@ import (
 )
 
 // ensureRBAC creates missing default roles and bindings. It also restores rules and subjects that a user has removed
-// from existing ones, unless an annotation forbids the change. Rules and subjects that a user has added stay.
+// from default roles and bindings, unless an annotation forbids the change. Rules and subjects that a user has added
+// stay.
 func ensureRBAC(ctx context.Context, client kubernetes.Interface) error {
 	rbac, namespaces := client.RbacV1(), client.CoreV1().Namespaces()
 	var tasks []func() error

@@ -16,7 +16,7 @@ import (
 	typedv1 "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
 )
 
-// PriorityLevelConfigurations returns the default priority levels: the mandatory and the suggested ones. Clients may
+// PriorityLevelConfigurations returns the default priority levels: the mandatory and the suggested levels. Clients may
 // expect to find them in a list. This server doesn't queue requests by priority levels.
 func PriorityLevelConfigurations() []*flowcontrolv1.PriorityLevelConfiguration {
 	return updatedByServer(bootstrap.MandatoryPriorityLevelConfigurations, bootstrap.SuggestedPriorityLevelConfigurations)

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// In earlier versions of Kubernetes, some default roles and bindings were parts of others. In a cluster that was made
-// by such a version, the new object begins as a copy of the old one. So an administrator's changes of the old object
-// also apply to the new one.
+// In earlier versions of Kubernetes, some default roles and bindings were parts of other roles and bindings. In a
+// cluster of such a version, the new object begins as a copy of the old object. So an administrator's changes of the
+// old object also apply to the new one.
 var (
 	// aggregatedFrom maps an aggregated role to the role that had its rules until Kubernetes 1.9.
 	aggregatedFrom = map[string]string{

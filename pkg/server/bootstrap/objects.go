@@ -84,8 +84,8 @@ func resourcesOf(gv schema.GroupVersion, names ...string) []schema.GroupVersionR
 	return resources
 }
 
-// rbacObjects returns the default roles and bindings, which are most of the objects. Every server has the same ones, so
-// they are made once in a process.
+// rbacObjects returns the default roles and bindings, which are most of the objects. They are the same in every server,
+// so they are made once in a process.
 var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	objects := appendAll(nil, ClusterRoles())
 	objects = appendAll(objects, ClusterRoleBindings())

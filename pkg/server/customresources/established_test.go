@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The only server of a cluster sees a new definition as an old one. A server beside others sees the true time.
+// If a server is the only one of its cluster, it sees a new definition as an old one. A server with peers sees the true
+// creation time.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)

@@ -32,7 +32,7 @@ func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return true // no controller will establish it
 }
 
-// hasItsNames reports whether the accepted names of a definition are the requested ones.
+// hasItsNames reports whether the accepted names of a definition equal the requested names.
 func hasItsNames(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames)
 }

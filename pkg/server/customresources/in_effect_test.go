@@ -23,7 +23,7 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		}
 	}
 	named := func(d *definition) { d.Status.AcceptedNames = d.Spec.Names }
-	// rest gives the definition the requested names except for the refused ones.
+	// rest gives the definition all requested names that aren't refused.
 	rest := func(d *definition) {
 		d.Status.AcceptedNames = d.Spec.Names
 		d.Status.AcceptedNames.ShortNames = nil

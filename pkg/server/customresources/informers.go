@@ -69,7 +69,7 @@ type inOrder struct {
 	mu       sync.Mutex
 	started  bool
 	handlers []cache.ResourceEventHandler
-	all      cache.ResourceEventHandlerRegistration // the registration of the handler that calls all others
+	all      cache.ResourceEventHandlerRegistration // the registration of the handler that calls all other handlers
 }
 
 var errInOrder = errors.New("handlers of the informer of definitions can't be removed")

@@ -25,8 +25,8 @@ const preparing = 4
 type Installation struct {
 	// Definitions are in JSON, one in each element.
 	Definitions [][]byte
-	// Prepared has prepared definitions, and other servers of the process share it. A server uses those of servers with
-	// the same Settings.
+	// Prepared has prepared definitions. It is shared with other servers of the process. A server uses the definitions
+	// of servers with the same Settings.
 	Prepared *Prepared
 	Settings string
 	// FieldManager is the manager of the fields of the definitions.

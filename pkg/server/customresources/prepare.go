@@ -28,7 +28,8 @@ type preparer struct {
 	fields, statusFields *managedfields.FieldManager
 }
 
-// newPreparer returns a preparer for the storage of definitions, and for the feed that encodes them as they are stored.
+// newPreparer returns a preparer for the storage of definitions. The feed encodes definitions in the form in which they
+// are stored.
 func newPreparer(stored *definitionStorage, feed *storage.Feed) (*preparer, error) {
 	fields, err := stored.fields()
 	if err != nil {

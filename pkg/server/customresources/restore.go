@@ -15,7 +15,7 @@ const deletionTimeout = 500 * time.Millisecond
 
 // EndDeletions waits until definitions that are being deleted are gone. Otherwise the controllers would go on with the
 // deletion after the restore; cleanup would stop them, but they would log errors. EndDeletions doesn't wait if
-// finalizers keep custom resources, because the controllers check those only every five seconds.
+// finalizers keep custom resources, because the controllers check such a definition only every five seconds.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
 	b.settle()

@@ -32,8 +32,8 @@ type Config struct {
 	Mapper      meta.RESTMapper
 	// Configurations reads the configurations of webhooks with the permissions of the server.
 	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
-	// Discovery lists the resources. Equivalents maps a resource to those that have the same objects. Hides tells which
-	// of these the server hides from webhooks.
+	// Discovery lists the resources. Equivalents maps a resource to the resources with the same objects. Hides tells
+	// which of these resources the server hides from webhooks.
 	Discovery   discovery.ServerResourcesInterface
 	Equivalents func() runtime.EquivalentResourceMapper
 	Hides       func(schema.GroupResource) bool

@@ -79,7 +79,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The error for another path or method names the ones that are served.
+// The error for an unknown path or method names the paths and methods that are served.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{})

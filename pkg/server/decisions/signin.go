@@ -25,8 +25,8 @@ const (
 	// in.
 	linkLife    = time.Minute
 	sessionLife = 8 * time.Hour
-	// maxSessions is the largest number of links, and of signed-in browsers. At the limit, a new one replaces the one
-	// that would expire first.
+	// maxSessions is the largest number of links, and of signed-in browsers. At the limit, a new session replaces the
+	// session that would expire first.
 	maxSessions = 100
 
 	cookieName     = "miniapi-admission"

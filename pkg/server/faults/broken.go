@@ -15,7 +15,7 @@ const (
 
 // abort breaks the response of a request off: over HTTP/2 the stream is reset, over HTTP/1.1 the connection is closed.
 func abort() {
-	// net/http has no other way to break a response off, and recovers from this value.
+	// This panic makes net/http break the response off. net/http recovers from the panic.
 	panic(http.ErrAbortHandler) //nolint:forbidigo
 }
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	// Path serves the faults. Users need permission for this nonResourceURL. GET returns the faults in force as a
-	// [List] in JSON. POST of a [File] in JSON or YAML adds faults, and returns the added ones. DELETE removes all
+	// [List] in JSON. POST of a [File] in JSON or YAML adds faults, and returns the added faults. DELETE removes all
 	// faults, and DELETE of Path/NAME removes the fault with the name.
 	Path = "/miniapi/v1/faults"
 

@@ -31,7 +31,8 @@ type Event struct {
 	Number uint64
 	// Delay is the latency that the fault added.
 	Delay time.Duration
-	// Webhook and Configuration name the webhook whose call met the fault. Both are empty if the request itself met it.
+	// Webhook and Configuration name the webhook if the fault was injected into a call. Both are empty if it was
+	// injected into the request itself.
 	Webhook, Configuration string
 }
 

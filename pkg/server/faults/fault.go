@@ -23,8 +23,8 @@ type Fault struct {
 	// Resources are plural names with or without group and subresource: pods, deployments.apps, pods/status, pods/*. A
 	// name without a subresource doesn't select subresources.
 	Resources []string `json:"resources,omitempty"`
-	// Namespaces and Names are those of the requests' objects. For a create request, the name is that of the object in
-	// the request's body.
+	// Namespaces and Names are the namespaces and names of the requests' objects. For a create request, the name is the
+	// name in the request's body.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Names      []string `json:"names,omitempty"`
 	// Users are names of users. A request with impersonation counts for the impersonated user. UserAgents are values of

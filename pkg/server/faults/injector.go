@@ -17,7 +17,7 @@ import (
 
 // Config has the parts of the server that an Injector needs.
 type Config struct {
-	// Seed decides which requests meet a fault with Share, and how long random latencies are.
+	// Seed is the seed of the random choices: the requests that faults with Share select, and the random latencies.
 	Seed uint64
 	// Serializer encodes responses.
 	Serializer runtime.NegotiatedSerializer
@@ -156,7 +156,7 @@ func (i *Injector) remove(name string) bool {
 	return removed
 }
 
-// force puts the rules in force in place of the present ones.
+// force replaces the rules in force.
 func (i *Injector) force(all rules) {
 	i.all = all
 	if len(all) == 0 {

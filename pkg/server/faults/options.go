@@ -17,7 +17,7 @@ type Options struct {
 	Faults []string
 	// File is the path of a File in YAML or JSON. The server reads the file again when it changes.
 	File string
-	// Seed decides which requests meet a fault with Share, and how long random latencies are.
+	// Seed is the seed of the random choices: the requests that faults with Share select, and the random latencies.
 	Seed uint64
 }
 

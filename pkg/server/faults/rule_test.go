@@ -34,8 +34,8 @@ func TestSelects(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		fault        Fault
-		// want names the selected ones of four: a request for the subresource scale, one for the resource itself
-		// (main), one for /version, and a call of a webhook.
+		// want names the selected requests. There are four: a request for the subresource scale, a request for the
+		// resource itself (main), a request for /version, and a call of a webhook.
 		want string
 	}{
 		{"all", "an empty field selects all requests for resources", Fault{Status: 500}, "scale main"},
@@ -131,7 +131,7 @@ func TestRequests(t *testing.T) {
 }
 
 // The random choice depends on the seed, the fault's name and the request's number. The same seed gives the same
-// requests in each run, and another seed gives others.
+// requests in each run, and another seed gives other requests.
 func TestShareIsReproducible(t *testing.T) {
 	t.Parallel()
 	const requests = 10_000

@@ -23,8 +23,8 @@ type subject struct {
 	created *http.Request
 }
 
-// subjectOf returns the subject of a request. It returns false for requests that meet no faults: those of the server
-// itself and of its controllers, and those to [Path], so that faults can be removed.
+// subjectOf returns the subject of a request. It returns false for requests without faults: requests of the server
+// itself and of its controllers, and requests to [Path], so that faults can be removed.
 func subjectOf(req *http.Request) (*subject, bool) {
 	ctx := req.Context()
 	info, ok := request.RequestInfoFrom(ctx)

@@ -63,7 +63,7 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// open adds a watch to the open ones, and returns the rules in force at this moment. A rule that is added later ends
+// open adds a watch to the open watches, and returns the rules in force at this moment. A rule that is added later ends
 // the watch by endWatches.
 func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
 	i.mu.Lock()

@@ -23,7 +23,7 @@ type versionRoutes struct {
 	root      string
 	version   *genericapi.APIGroupVersion
 	resources map[string]func() (http.Handler, error)
-	// document serves the paths of the version that aren't those of a resource.
+	// document serves the paths of the version that aren't resources.
 	document func() (http.Handler, error)
 }
 

@@ -32,7 +32,7 @@ func TestListenerStop(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason string
-		// before has the requests that are made before the stop, and after those that are made after it.
+		// before has the requests before the stop, and after has the requests after it.
 		before, after []string
 		want          bool
 	}{

@@ -41,8 +41,8 @@ func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *
 	return d, err
 }
 
-// changed updates the documents of the versions that a definition had before an event, and of those that it has now.
-// One of the two states may be nil.
+// changed updates the documents of the versions that a definition had before an event, and of the versions that it has
+// after the event. One of the two states may be nil.
 func (d *Documents) changed(old, obj any) {
 	if gone, ok := old.(cache.DeletedFinalStateUnknown); ok {
 		old = gone.Obj

@@ -140,9 +140,9 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Exclude keeps requests for custom resources and for APIs of other servers from peers: every server of the etcd has
-// the same ones. A change of them reaches this server earlier than the discovery of its peers. The argument apiServices
-// may be nil.
+// Exclude makes this server answer requests for custom resources and for APIs of other servers itself, because every
+// server of the etcd has the same definitions and APIServices. A change of them reaches this server earlier than the
+// discovery of its peers. The argument apiServices may be nil.
 func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
 	if p.proxy == nil {
 		return nil

@@ -29,9 +29,9 @@ func NewRequest(names Names) (request, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateRequestBlockType, Bytes: der}), key, err
 }
 
-// ClientFor issues a certificate for a request. The subject, the names and the key are those of the request; the usages
-// and the times are those of the template. The certificate isn't valid longer than that of the authority. The result is
-// the certificate alone, in PEM.
+// ClientFor issues a certificate for a request. The subject, the names and the key come from the request. The usages
+// and the times come from the template. The certificate expires no later than the certificate of the authority. The
+// result is the certificate alone, in PEM.
 func (a *Authority) ClientFor(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error) {
 	if err := request.CheckSignature(); err != nil {
 		return nil, fmt.Errorf("unable to verify certificate request signature: %w", err)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// The files of a Store. The names are those of kubeadm and of kube-apiserver's --cert-dir.
+// These are the files of a Store. kubeadm and kube-apiserver's --cert-dir use the same names.
 const (
 	AuthorityCert      = "ca.crt"
 	AuthorityKey       = "ca.key"
@@ -95,8 +95,8 @@ func (s *Store) Authority(name string) (*Authority, error) {
 
 // Serving returns the stored serving certificate, or makes one. It issues a stored certificate again if the certificate
 // expires soon, lacks some of the names, or is from an earlier authority of the store. The new certificate keeps the
-// names of the old one: they may be those of another server that shares the store. A certificate from any other
-// authority stays unchanged.
+// names of the old one: another server that shares the store may need them. A certificate from any other authority
+// stays unchanged.
 func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	if s == nil {
 		return a.Serving(names)
@@ -255,7 +255,7 @@ func (n Names) coveredBy(c *x509.Certificate) bool {
 	return true
 }
 
-// with returns the names together with those of a certificate.
+// with returns the names together with the names in a certificate.
 func (n Names) with(c *x509.Certificate) Names {
 	all := Names{DNS: slices.Clone(n.DNS), IPs: slices.Clone(n.IPs)}
 	for _, name := range c.DNSNames {

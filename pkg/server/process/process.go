@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Process guards the feature gates and versions of the libraries. It changes them for servers that want others, and
-// restores them after the last server has stopped.
+// Process guards the feature gates and versions of the libraries. It changes both for servers with other settings, and
+// restores both after the last server has stopped.
 type Process struct {
 	gates    featuregate.MutableVersionedFeatureGate
 	versions func() basecompatibility.MutableEffectiveVersion
@@ -81,7 +81,7 @@ func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecomp
 	return s
 }
 
-// newGates returns the gates of one server: those that the libraries have without servers, with miniapi's defaults.
+// newGates returns the gates of one server: the gates that the libraries have without servers, with miniapi's defaults.
 func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,8 +53,8 @@ func (w wants) enter(p *Process) (leave func() error, err error) {
 	return g.Enter()
 }
 
-// Servers that run at the same time must have the same gates and versions. A later server with others gets an error.
-// After the last server has stopped, the libraries have their own settings again.
+// Servers that run at the same time must have the same gates and versions. A later server with other gates or versions
+// gets an error. After the last server has stopped, the libraries have their own settings again.
 func TestSharedProcess(t *testing.T) {
 	t.Parallel()
 	on, off := wants{gates: map[string]bool{"Colours": true}}, wants{gates: map[string]bool{"Colours": false}}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Dial returns a function that makes network connections. At the end of open, it closes them, including idle ones and
-// those that are being made.
+// Dial returns a function that makes network connections. When the context open ends, all connections are closed,
+// including idle connections and connections that aren't complete.
 func Dial(open context.Context) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		// On loopback, a connection may be complete before AfterFunc runs, so look at open first.

@@ -195,7 +195,7 @@ func TestFollowFailures(t *testing.T) {
 	path := plain(t, t.TempDir())
 	f := follow(t, path, refuseWrong)
 	steps := []struct {
-		change func() error // the change has one step, so that the file has no state in between
+		change func() error // the change is one step, so the file is never half changed
 		want   string
 	}{
 		{func() error { return replace(path, "wrong") }, "failure"},

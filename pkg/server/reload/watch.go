@@ -48,8 +48,8 @@ func (w *watch) close() {
 	}
 }
 
-// renew watches the folders of the path as they are now. It returns the time after which the caller must read the file
-// and call renew again if no change is reported.
+// renew watches the folders that the path leads through at the moment. It returns the time after which the caller must
+// read the file and call renew again if no change is reported.
 func (w *watch) renew() time.Duration {
 	if w.watcher == nil {
 		return unwatched

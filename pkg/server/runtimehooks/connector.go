@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// connector makes the connections to extensions, in the same way as those to admission webhooks: by the library's
-// manager of webhook clients, with the server's resolver of services and its trusted authorities.
+// connector makes the connections to extensions in the same way as the connections to admission webhooks: by the
+// library's manager of webhook clients, with the server's resolver of services and its trusted authorities.
 type connector struct {
 	config      Config
 	certificate *client.Certificate // the client certificate for extensions, or nil without one

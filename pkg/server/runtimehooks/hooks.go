@@ -107,7 +107,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
 // requests for ExtensionConfigs are served and the stored ones are known. Calls of hooks wait until the extensions of
-// those have been discovered, but not for ExtensionConfigs that are created later.
+// the stored ExtensionConfigs have been discovered. They don't wait for ExtensionConfigs that are created later.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)

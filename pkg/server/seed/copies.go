@@ -41,8 +41,8 @@ type seeded struct{ given, stored runtime.Object }
 // equal compares objects, but not the times in them.
 var equal = conversion.EqualitiesOrDie(func(metav1.Time, metav1.Time) bool { return true })
 
-// add stores a copy of an object. The creation of the object must not create others, as a Service does with its
-// address.
+// add stores a copy of an object. It must not be called for an object whose creation also creates other objects: a
+// Service, for example, also gets an IPAddress.
 func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// storedPod returns a pod with all fields that an objects.Object needs, and many others.
+// storedPod returns a pod with all fields that an objects.Object needs, and with many further fields.
 func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 	blocks, isController := true, true
 	pod := &corev1.Pod{

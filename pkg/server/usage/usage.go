@@ -53,7 +53,7 @@ func NewMeter(config *rest.Config, mapper meta.RESTMapper) (*Meter, error) {
 }
 
 // Measure returns how much of a quota its namespace uses. If some resources can't be measured, it returns an error and
-// the use of the others.
+// the use of the other resources.
 func (m *Meter) Measure(ctx context.Context, q *corev1.ResourceQuota) (corev1.ResourceList, error) {
 	lister := func(resource schema.GroupVersionResource) (cache.GenericLister, error) {
 		return lister{ctx: ctx, meter: m, resource: resource}, nil

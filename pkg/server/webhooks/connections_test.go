@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// When a server stops, its connections to webhooks end, and no new ones can be made.
+// When a server stops, its connections to webhooks end, and it can't open new connections.
 func TestWebhookConnections(t *testing.T) {
 	t.Parallel()
 	webhook, err := net.Listen("tcp", "127.0.0.1:0")

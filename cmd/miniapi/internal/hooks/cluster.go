@@ -29,7 +29,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// Catalog returns the hooks that the commands know, which are those of Cluster API.
+// Catalog returns the hooks that the commands know. They are the hooks of Cluster API.
 func Catalog() (*catalog.Catalog, error) {
 	c := catalog.New()
 	return c, clusterapi.AddToCatalog(c)
@@ -96,9 +96,9 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	return result, true, json.Unmarshal(data, result)
 }
 
-// NewClient returns a client that calls handlers of extensions from this process. The handlers are those in the
-// statuses of the ExtensionConfigs. The address of a service is the one in addresses, or that of the service's
-// endpoints, which this machine must reach. The caller must call stop at the end.
+// NewClient returns a client that calls handlers of extensions from this process. It knows the handlers in the statuses
+// of the ExtensionConfigs. The address of a service is taken from the argument addresses, or else from the service's
+// endpoints, which this machine must be able to reach. The caller must call stop at the end.
 func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses admission.ServiceAddresses) (_ *client.Client, stop func(), err error) {
 	c, err := Catalog()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package launch has what "miniapi serve" and "miniapi kube-apiserver" share: the flags, the log, signals, the metrics
-// of the process, and the run of one server from flags to exit. Don't use the package to run a server in a Go program:
-// pkg/server is for that.
+// Package launch has the common parts of "miniapi serve" and "miniapi kube-apiserver": the flags, the log, signals, the
+// metrics of the process, and the run of one server from flags to exit. Don't use the package to run a server in a Go
+// program: pkg/server is for that.
 package launch
 
 import (

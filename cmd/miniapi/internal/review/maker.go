@@ -34,7 +34,7 @@ type maker struct {
 	// main is the object of the resource. It differs from the request's object if that is of a subresource, and is nil if
 	// no such object is known.
 	main *unstructured.Unstructured
-	// namespace and name are those in the path of the request.
+	// namespace and name are the namespace and the name in the path of the request.
 	namespace, name string
 }
 
@@ -154,7 +154,7 @@ func (m *maker) prepare(ctx context.Context) error {
 	return nil
 }
 
-// store creates an object as it is before the request, and returns its name.
+// store creates the object in the state before the request, and returns the object's name.
 func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (string, error) {
 	before, created := given.DeepCopy(), &unstructured.Unstructured{}
 	before.SetResourceVersion("")
@@ -182,7 +182,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 		return err
 	}
 	if finalizers := given.GetFinalizers(); len(finalizers) > 0 && !slices.Equal(finalizers, created.GetFinalizers()) {
-		// A plugin has added others to the new object.
+		// An admission plugin has added finalizers to the new object.
 		if err := change(itself, func() { created.SetFinalizers(finalizers) }); err != nil {
 			return "", err
 		}
@@ -260,7 +260,7 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 	return err
 }
 
-// warnings keeps those of the server's responses.
+// warnings keeps the warnings in the server's responses.
 type warnings struct {
 	mu   sync.Mutex
 	kept []string

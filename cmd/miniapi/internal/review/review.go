@@ -1,6 +1,7 @@
 // Package review makes one request to a server that calls a webhook, returns the AdmissionReview of that call, and
 // tells whether the server accepts the webhook's response. The command "miniapi review" runs a server for that purpose,
-// because the package creates everything that the request needs. Don't use the package with a server that others use.
+// because the package creates everything that the request needs. Don't use the package with a server that has other
+// users.
 package review
 
 import (
@@ -24,7 +25,8 @@ type Request struct {
 	// than an apply configuration has none.
 	Objects []*unstructured.Unstructured
 	// Old is the object before an update; by default, it is equal to the object of the request. If the object of the
-	// request is that of a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the resource.
+	// request belongs to a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the parent
+	// resource.
 	Old *unstructured.Unstructured
 	// Collection deletes the objects by one request, which has a review for each of them.
 	Collection bool
@@ -59,8 +61,8 @@ type Webhook struct {
 	Version schema.GroupVersion
 	// Timeout is the webhook's timeoutSeconds.
 	Timeout time.Duration
-	// Answer returns the response to a review. query is that of the server's call, such as timeout=10s. If Answer is nil, the webhook allows
-	// the request.
+	// Answer returns the response to a review. The argument query is the URL query of the server's call, such as
+	// timeout=10s. If Answer is nil, the webhook allows the request.
 	Answer func(ctx context.Context, query string, review []byte) (code int, body []byte, err error)
 }
 

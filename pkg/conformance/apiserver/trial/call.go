@@ -74,7 +74,7 @@ func (t *T) Hang() Reply {
 	return func(_ http.ResponseWriter, r *http.Request, _ *Call) { listener.Hang(t.Context(), r) }
 }
 
-// After returns a reply that waits for a time, and then answers as reply does.
+// After returns a reply that waits, and then answers like the given reply.
 func (t *T) After(wait time.Duration, reply Reply) Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *Call) {
 		timer := time.NewTimer(wait)
@@ -90,7 +90,7 @@ func (t *T) After(wait time.Duration, reply Reply) Reply {
 
 // Abort closes the connection of the call without an answer.
 func Abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http has no other way to do that
+	panic(http.ErrAbortHandler) //nolint:forbidigo // this panic makes net/http break the connection off
 }
 
 // Raw returns a reply with a status code and a body.

@@ -54,7 +54,7 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 }
 
 // ranks is the order in which kinds of objects are removed: webhook configurations and policies first, because they
-// would affect the removal of the others, and namespaces last.
+// would affect the removal of other objects, and namespaces last.
 var ranks = []func(path string) bool{
 	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
 	func(path string) bool { return !isNamespace(path) },

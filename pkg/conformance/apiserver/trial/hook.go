@@ -232,7 +232,7 @@ func (t *T) concerns(call *Call) bool {
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
 }
 
-// readyHook returns the fields of a webhook that refuses one object: the one that settled creates with the same name.
+// readyHook returns the fields of a webhook that refuses only the object that settled creates under the same name.
 func (t *T) readyHook(name string, validates bool) map[string]any {
 	path := "/" + name + ReadyPath
 	if validates {

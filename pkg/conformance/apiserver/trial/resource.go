@@ -8,8 +8,8 @@ type Resource struct {
 	// Subresource is "" for the resource itself.
 	Subresource string
 	Namespaced  bool
-	// KindGroup and KindVersion are the group and the version of the kind, if they differ from those of the resource. A
-	// scale has autoscaling/v1.
+	// KindGroup and KindVersion are the group and the version of the kind, if they differ from the group and the
+	// version of the resource. The kind of a scale is in autoscaling/v1, for example.
 	KindGroup, KindVersion string
 	Verbs                  []string
 

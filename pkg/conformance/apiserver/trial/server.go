@@ -77,7 +77,7 @@ type Server struct {
 	ready     sync.Once
 	metrics   sync.Once
 	noMetrics string
-	// findWay finds the way by a Service.
+	// findWay calls wayByService once, and way has the result.
 	findWay sync.Once
 	way     serviceWay
 }

@@ -29,7 +29,7 @@ type requests struct {
 	refused []string
 }
 
-// isCommon tells whether a resource is one of those that are tested for a rule with an asterisk.
+// isCommon tells whether a resource is one of the resources with which a rule with an asterisk is tested.
 func (r *resource) isCommon() bool {
 	switch r.Group + "/" + r.Resource {
 	case "/pods", "/configmaps", "/services", "/serviceaccounts", "/namespaces", "apps/deployments", "networking.k8s.io/ingresses", "rbac.authorization.k8s.io/clusterroles":
@@ -106,8 +106,8 @@ type named struct {
 	origin string
 }
 
-// bases returns the objects for the requests of a resource: the given ones. Without given ones, it is the sample or,
-// without a sample, a random object.
+// bases returns the objects for the requests of a resource: the given objects, or else the sample, or else a random
+// object.
 func (q *requests) bases(r *resource) ([]named, error) {
 	var bases []named
 	for _, object := range q.options.Objects {
@@ -229,7 +229,7 @@ func (q *requests) subresource(ctx context.Context, r *resource, object *unstruc
 	}
 }
 
-// fuzzed creates a random object. It tries others if the server refuses the object.
+// fuzzed creates a random object. If the server refuses the object, fuzzed tries further random objects.
 func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.Unstructured, n int) error {
 	schema, err := q.schema(r)
 	if err != nil || schema == nil {

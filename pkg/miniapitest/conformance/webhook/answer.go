@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// aspect is a part of an answer that may be wrong while the others are right.
+// aspect is a part of an answer. The cases judge each part separately.
 type aspect string
 
 // The aspects, in the order in which an API server looks at them.
@@ -38,7 +38,7 @@ func aspects() []aspect {
 	return []aspect{inCall, inCode, inContentType, inBody, inKind, inVersion, inResponse, inUID, inAllowed, inPatchType, inPatch, inValidating}
 }
 
-// answer is the answer of a webhook to a review, in the way an API server reads it.
+// answer is the answer of a webhook to a review, in the form in which an API server decodes it.
 type answer struct {
 	reply
 	sent   *review

@@ -28,7 +28,7 @@ type Finding struct {
 	Sent string
 	// Seen is the behaviour that contradicts the promise.
 	Seen string
-	// Advice says what to change.
+	// Advice names the change that a failing webhook needs.
 	Advice string
 }
 

@@ -274,7 +274,7 @@ func (h *Hook) unbuffered() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
 }
 
-// tryKeepAlive makes several calls. The later ones must use the connection of the first.
+// tryKeepAlive makes several calls. All calls must use the connection of the first call.
 func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 	if reason := s.noConnections(); reason != "" {
 		return nil, Skipped(reason)

@@ -130,7 +130,7 @@ func untouched(id, promise, source, advice string, keep func(*Input) bool, field
 	}
 }
 
-// isEmpty tells whether a value says no more than an absent field does. The encoding of a typed Go object has such values:
+// isEmpty tells whether a value means the same as an absent field. The encoding of a typed Go object has such values:
 // controller-runtime's defaulters add a status of counts that are 0, which the API server drops.
 func isEmpty(value any) bool {
 	switch value := value.(type) {

@@ -108,8 +108,8 @@ func addLabel(e *exchange) {
 	}
 }
 
-// addOp returns a decision that makes one more operation than a good webhook. For subresources, the decision is that of
-// a good webhook.
+// addOp returns a decision that adds one operation to the patch of a good webhook. For subresources, the decision
+// equals the decision of a good webhook.
 func addOp(op func(*exchange) map[string]any) func(*exchange) {
 	return func(e *exchange) {
 		addLabel(e)

@@ -273,8 +273,8 @@ func TestFailedStart(t *testing.T) {
 	start(t, e, engine.Description{})
 }
 
-// Two servers need the same new process. The second one waits for the start by the first one, but no longer than its
-// own context lasts.
+// Two servers need the same new process, and the first server starts it. The second server waits for the process, but
+// only until its own context ends.
 func TestWaitForStart(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}, 2), make(chan error)

@@ -30,7 +30,7 @@ const (
 
 // build has the settings of a build of the program.
 type build struct {
-	// what describes the program in messages. path is the file of the built program.
+	// what names the program in messages, for example with its version. path is the file of the built program.
 	what, path string
 	// workspace is the value of GOWORK for the build.
 	workspace string
@@ -146,9 +146,9 @@ func goEnv(ctx context.Context, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// shared returns the flags of GOFLAGS that the build should use: those with which the packages of the program and the
-// user's packages can share the build cache. It leaves out flags that are meant for the user's module, such as -mod and
-// -tags, and flags that make the program slower, such as -race.
+// shared returns the flags of GOFLAGS that the build should use, so that the packages of the program and the user's
+// packages share the build cache. It leaves out flags that are meant for the user's module, such as -mod and -tags, and
+// flags that make the program slower, such as -race.
 func shared(flags []string) []string {
 	var kept []string
 	for _, flag := range flags {

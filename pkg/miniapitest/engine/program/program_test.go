@@ -79,8 +79,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program in PATH is used only if it has the exact version of the fixture. Otherwise the error says why not, and what
-// to do.
+// A program in PATH is used only if it has the exact version of the fixture. Otherwise the error has the reason and a
+// remedy.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
@@ -345,7 +345,7 @@ func TestOfCheckout(t *testing.T) {
 	}
 }
 
-// checkFiles compares the names of the files in a folder with the wanted ones.
+// checkFiles compares the names of the files in a folder with the names in want.
 func checkFiles(t *testing.T, folder, want string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -82,8 +82,7 @@ func ToHandler(handler http.Handler) Target {
 	}
 }
 
-// ToURL returns the target of a webhook at a URL. If the URL has no path, the path of a request is that of its
-// recording.
+// ToURL returns the target of a webhook at a URL. If the URL has no path, each request has the path of its recording.
 func ToURL(client *http.Client, base string) (Target, error) {
 	parsed, err := url.Parse(base)
 	if err != nil {

@@ -33,7 +33,7 @@ type TokenGenerator struct {
 	Issuer string
 	// Signer signs the tokens.
 	Signer *Signer
-	// Audiences are those of the API server. They apply to requests without audiences.
+	// Audiences are the audiences of the API server. Tokens that are requested without audiences get them.
 	Audiences []string
 	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration

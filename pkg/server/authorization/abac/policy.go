@@ -27,8 +27,8 @@ type policy struct {
 	APIGroup  string `json:"apiGroup"`
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace"`
-	// NonResourcePath is the URL path, other than those of resources, that the policy allows; "*" at the end matches
-	// any rest.
+	// NonResourcePath is the URL path that the policy allows. It applies only to paths that aren't resources. "*" at
+	// the end matches any rest.
 	NonResourcePath string `json:"nonResourcePath"`
 }
 

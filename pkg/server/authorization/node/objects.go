@@ -39,8 +39,8 @@ type objects struct {
 }
 
 // New makes an Authorizer. It reads pods, volumes, attachments, resource slices and certificate requests of pods from
-// shared informers, which the caller starts. The argument rules are the permissions that every node has: those of the
-// cluster role system:node.
+// shared informers, which the caller starts. The argument rules are the rules of the cluster role system:node, which
+// every node has.
 func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
 	a := &Authorizer{rules: rules, objects: &objects{
 		pods:        informers.Core().V1().Pods().Lister(),

@@ -194,7 +194,7 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 }
 
 // onlyForGarbageCollection tells whether an update changes only owner references and finalizers. The garbage collector
-// may change those of a role without the permissions of the role.
+// may change both fields of a role without having the permissions of the role.
 func onlyForGarbageCollection(object, old runtime.Object) bool {
 	updated := object.DeepCopyObject()
 	to, err := meta.Accessor(updated)
