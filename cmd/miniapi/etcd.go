@@ -22,8 +22,8 @@ func newEtcdCommand() *cobra.Command {
 	}
 }
 
-// ownPace are flags of etcd. With one of them, electAtOnce changes nothing: the flag sets the pace (the interval of
-// heartbeats and the timeout of elections), or gives the member peers, which need etcd's default pace.
+// ownPace are flags of etcd that set the pace (the interval of heartbeats and the timeout of elections), or that give
+// the member peers, which need etcd's default pace. If one of the flags is set, electAtOnce changes nothing.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",

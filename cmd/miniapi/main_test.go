@@ -206,8 +206,8 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 	}
 }
 
-// Only the owner can read the kubeconfig, because it has the admin's key. That is so even if the file existed with
-// another mode.
+// Only the owner can read the kubeconfig, because it has the admin's key. If the file exists with another mode, the
+// mode is changed.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

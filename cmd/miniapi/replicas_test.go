@@ -152,7 +152,8 @@ func TestReplicasServeTheSame(t *testing.T) {
 // exceeded.
 func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	t.Parallel()
-	// The range has 126 addresses, and the test uses most of them. So the servers often try to allocate the same one.
+	// The range has 126 addresses, and the test uses most of them. So the servers often try to allocate the same
+	// address.
 	configHere, configThere := replicas(t, "--service-cluster-ip-range=10.0.0.0/25")
 	clients := []kubernetes.Interface{client(t, configHere), client(t, configThere)}
 	core := clients[0].CoreV1()

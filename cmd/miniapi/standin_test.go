@@ -198,7 +198,7 @@ func (p *process) await(t *testing.T, condition func() error) {
 }
 
 // freeAddress returns a local address on which nothing listens. Its port is not in the range from which the system
-// chooses ports for other processes, so that none of them takes the port.
+// chooses ports for other processes, so that no other process takes the port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const from, to = 20000, 32768

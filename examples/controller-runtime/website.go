@@ -26,7 +26,7 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Website is a custom resource. The controller makes a Deployment with the same name for it.
+// Website is a custom resource. For each Website, the controller makes a Deployment with the same name.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -132,7 +132,7 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 }
 
 // NotCalled fails the test if the webhook was called for the last request for the object, or wasn't called for another
-// reason. If webhook names a configuration, that is so for all its webhooks. docs/insight.md lists the reasons; ""
+// reason. If webhook names a configuration, NotCalled checks all its webhooks. docs/insight.md lists the reasons; ""
 // stands for any reason.
 func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
 	t.Helper()

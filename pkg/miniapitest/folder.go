@@ -26,7 +26,7 @@ const (
 // folder is in use.
 type folder struct {
 	path string
-	lock *os.File // nil if the system has no such locks
+	lock *os.File // nil if the system has no file locks
 }
 
 // removeOnce makes a process remove abandoned folders once. A folder is abandoned if its process has ended.
@@ -88,7 +88,7 @@ func (f *folder) remove() error {
 }
 
 // removeAbandoned removes the folders of processes that have ended without Stop. It skips a folder without a
-// kubeconfig, because another process is just making it.
+// kubeconfig, because another process is still creating it.
 func removeAbandoned() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {

@@ -20,7 +20,7 @@ type serverLog struct {
 	before int
 	// warnings are the warnings about options that don't have the expected effect.
 	warnings []string
-	// to gets each line at once. It is nil without WithLog.
+	// to is the writer of WithLog, which gets each line at once. Without WithLog, it is nil.
 	to io.Writer
 }
 

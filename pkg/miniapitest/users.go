@@ -56,8 +56,8 @@ func (s *Server) User(name string) *rest.Config {
 	return failing(fmt.Errorf("there is no user %q: make one by AddUser or WithUser", name))
 }
 
-// failing returns a client configuration whose requests fail with an error. Functions use it that can't return the
-// error.
+// failing returns a client configuration whose requests fail with an error. Functions that can't return an error return
+// such a configuration.
 func failing(err error) *rest.Config {
 	return &rest.Config{Transport: failedTransport{err}}
 }

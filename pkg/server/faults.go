@@ -21,8 +21,8 @@ func buildFaults(c *Config) *faults.Injector {
 	})
 }
 
-// revision returns the resource version of the last write of any object. A consistent list has it, whatever the list's
-// resource is.
+// revision returns the resource version of the last write of any object. It comes from a consistent list: the resource
+// version of such a list doesn't depend on the list's resource.
 func (c *Config) revision(ctx context.Context) (uint64, error) {
 	list, err := c.clients.typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {

@@ -48,7 +48,7 @@ type Options struct {
 	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, for command lines
 	// of kube-apiserver, which makes neither. Serving.ServerCert.CertDirectory then has only the serving certificate.
 	TransientKeys bool
-	// ServiceClusterIPRange is the range of cluster IPs in CIDR notation, or two of them separated by a comma.
+	// ServiceClusterIPRange is the range of cluster IPs in CIDR notation, or two ranges separated by a comma.
 	ServiceClusterIPRange string
 	// ServiceNodePortRange is the range of node ports.
 	ServiceNodePortRange utilnet.PortRange
@@ -62,8 +62,8 @@ type Options struct {
 	// AdvertiseHost puts the host's own address into the endpoints of the service "kubernetes" if the server listens on
 	// the loopback address. Otherwise such a server has no endpoints.
 	AdvertiseHost bool
-	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate and its key. By the certificate, the servers
-	// of aggregated APIs know that they can trust this server's requests to name the user.
+	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate and its key. The certificate proves to the
+	// servers of aggregated APIs that a request comes from this server, so they trust the user name in the request.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Controllers selects the controllers that run in the server: none by default.
 	Controllers controllers.Selection

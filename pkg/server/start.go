@@ -33,7 +33,7 @@ const (
 	startGrace = 10 * time.Second
 )
 
-// graceful returns a context that ends a given time after ctx. It is for work that must not be interrupted.
+// graceful returns a context for work that must not be interrupted. The context ends the time grace after ctx.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
@@ -65,7 +65,7 @@ func (s *Server) syncInformers(starting context.Context) error {
 }
 
 // orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To learn the reason, it sends
-// a list request itself, unless starting ends before.
+// a list request itself. The request ends with the context starting.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -153,8 +153,8 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	return err
 }
 
-// canInstall reports whether definitions may be stored without requests. They may not if audit, a log of requests or
-// the plugin AlwaysDeny has to see a request for each of them.
+// canInstall reports whether definitions may be stored without requests. It returns false if audit, a log of requests
+// or the plugin AlwaysDeny must see a request for each definition.
 func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }

@@ -110,8 +110,8 @@ func TestAggregatedWebhook(t *testing.T) {
 	}
 }
 
-// After a restore, other servers learn of the new certificate before they get a request with it. That is so even if one
-// of them is a webhook for the write by which they learn of it.
+// After a restore, other servers learn of the new certificate before they get a request with it. The order holds even
+// if another server is a webhook for the write that announces the certificate.
 func TestAggregatedWebhookAfterRestart(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// requests has a request for each operation of admission, for the ConfigMap "thing" with the label app=thing. All of
-// them but the create need the ConfigMap to exist.
+// requests has a request for each operation of admission, for the ConfigMap "thing" with the label app=thing. Except
+// for the create, all requests need an existing ConfigMap.
 var requests = []struct {
 	name, reason string
 	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
@@ -348,8 +348,8 @@ func TestPreparationIsBetweenThePhases(t *testing.T) {
 	}
 }
 
-// The same is so for an update: a change of the spec increases the generation, and the status stays the same. Mutating
-// webhooks can't change either.
+// A change of the spec increases the generation, and an update doesn't change the status. Mutating webhooks can't
+// change either field.
 func TestPreparationOfChanges(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -452,7 +452,7 @@ func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	const hooks = 3
 	var working sync.WaitGroup
 	working.Add(hooks)
-	// Each webhook answers when all of them have been called.
+	// Each webhook answers when all webhooks have been called.
 	meet := answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()
@@ -463,7 +463,7 @@ func TestValidatingWebhooksAreCalledInParallel(t *testing.T) {
 	must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 }
 
-// If several validating webhooks refuse a request, the client gets the message of one of them.
+// If several validating webhooks refuse a request, the client gets the message of one webhook.
 func TestSeveralRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -185,7 +185,7 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
 	var working sync.WaitGroup
 	working.Add(n)
-	// Each webhook answers when all of them have been called.
+	// Each webhook answers when all webhooks have been called.
 	install(t, srv, validating("validate", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()

@@ -134,8 +134,8 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
-// An apply configuration of a policy is merged like server-side apply: lists by their keys. That is so for built-in
-// types and for custom resources that were defined after the start.
+// An apply configuration of a policy is merged by the rules of server-side apply: items of lists by their keys, for
+// example. The rules apply to built-in types and to custom resources that were defined after the start.
 func TestMutatingPoliciesMerge(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

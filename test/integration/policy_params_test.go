@@ -121,8 +121,8 @@ func TestPolicyParams(t *testing.T) {
 	}
 }
 
-// Parameters can be custom resources, whose definition may be created after the policy. When a change of a parameter is
-// answered, policies use it.
+// Parameters can be custom resources, whose definition may be created after the policy. When a request that changes a
+// parameter is answered, policies use the new parameter.
 func TestPolicyParamsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -236,7 +236,8 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}
 }
 
-// When a change of a definition is answered, expressions of policies see parameters with the fields of the new schema.
+// When a request that changes a definition is answered, expressions of policies see parameters with the fields of the
+// new schema.
 func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

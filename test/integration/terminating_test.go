@@ -234,8 +234,8 @@ func TestNamespacePropagation(t *testing.T) {
 	}
 }
 
-// A pod on a node that is being deleted stays until its grace period is over, whatever is written to it, because its
-// kubelet ends it.
+// A deleted pod that is bound to a node stays until its grace period is over, whatever is written to the pod, because
+// the kubelet ends the pod.
 func TestTerminatingPod(t *testing.T) {
 	t.Parallel()
 	pods := miniapitest.Start(t).Client().CoreV1().Pods("default")

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// patience is the duration after which a request counts as two requests, so that the process uses all processors
-	// for it.
+	// patience is the duration after which a request counts as two requests. With two requests, the process uses all
+	// processors.
 	patience = 20 * time.Millisecond
 	// lull is a time without simultaneous requests. After it, the process uses one processor.
 	lull = 50 * time.Millisecond

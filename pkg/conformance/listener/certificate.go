@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// validity is the time for which a certificate is valid. It is longer than any run, but short, in case the key gets
-// into wrong hands.
+// validity is the time for which a certificate is valid. The time is longer than any run, but short enough that a
+// stolen key is soon useless.
 const validity = 24 * time.Hour
 
 // authority signs the certificates of a listener.

@@ -31,7 +31,7 @@ type Options struct {
 	// Address is the HOST:PORT that the listener listens on. API servers call URLs with the same address. The default
 	// is DefaultAddress.
 	Address string
-	// Wrap, if set, wraps the handler of all paths. Tests of suites use it to change calls.
+	// Wrap, if set, wraps the handler of all paths. Tests of suites change calls in the wrapper.
 	Wrap func(http.Handler) http.Handler
 }
 

@@ -75,7 +75,7 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 }
 
 var (
-	// serving are the packages of which a server consists. Clients use some of them, too.
+	// serving are the packages of which a server consists. Clients also use some of the packages.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/inprocess/", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",

@@ -188,7 +188,7 @@ func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, e
 // metadataAlone asks for the metadata of an applied object: the server needn't encode the rest, nor the client decode it.
 const metadataAlone = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// apply applies an object, as a dry run if dryRun says so.
+// apply applies an object. The argument dryRun is empty, or has the value of the query parameter dryRun.
 func (a *application) apply(ctx context.Context, object Object, dryRun ...string) error {
 	gvk := object.GroupVersionKind()
 	mapping, err := a.mapping(gvk)

@@ -20,7 +20,7 @@ const (
 	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers count them in the
 	// order in which they appear.
 	normalIPv4, normalIPv6, normalPort = "10.0.0.%d", "fd00::%x", "3%04d"
-	// normalVersion replaces resource versions. It is a number that counts them.
+	// normalVersion replaces a resource version by its number in the order of appearance.
 	normalVersion = "%d"
 	// normalSuffix replaces the random end of a name.
 	normalSuffix = "xxxxx"

@@ -111,8 +111,9 @@ func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefiniti
 	return crd
 }
 
-// created waits until a definition is in effect, or until the controllers can't bring it into effect. A definition of
-// the same name may still be being deleted; its UID differs. An empty uid stands for any definition of the name.
+// created waits until a definition is in effect, or until the controllers can't bring it into effect. The uid
+// distinguishes the definition from a definition of the same name whose deletion is still in progress. An empty uid
+// stands for any definition of the name.
 func (b *barrier) created(name string, uid types.UID) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]

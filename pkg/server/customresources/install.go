@@ -151,7 +151,7 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 }
 
 // decoding returns the feed of definitions in version v1. A definition that Install has stored is neither read nor
-// decoded, because installed has it. Nor is a spec decoded that is remembered.
+// decoded, because the decoded definition is in r.installed. A remembered spec is used without decoding it again.
 func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil

@@ -220,8 +220,8 @@ func parametersOf(operation string) url.Values {
 	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
 
-// do serves a request in process. The user of the context makes the request, so the client of the endpoint needs no
-// permission for it.
+// do serves a request in this process, without a connection. The request is made as the user of the context, so the
+// client of the endpoint doesn't need the user's permissions.
 func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
 	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
 	// them.

@@ -22,8 +22,8 @@ import (
 const maxError = 64 << 10
 
 // Handler returns a handler that records the requests for next, while the recorder is on or an OpenTelemetry trace
-// follows the request. The requests have been authenticated and authorized. At its end, a request that reaches no
-// admission and meets no fault, as most reads, is forgotten.
+// follows the request. The requests have been authenticated and authorized. The record of a request without admission
+// and faults is dropped when the request ends. Most reads are such requests.
 func (d *Decisions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 )
 
-// Manager has the content of aggregated discovery at /apis. It gets the built-in groups before the first request for
-// them, because making their documents takes time.
+// Manager has the content of aggregated discovery at /apis. The built-in groups are added at the first request for
+// aggregated discovery, because making their documents takes time.
 type Manager struct {
 	aggregated.ResourceManager
 	handler http.Handler

@@ -44,8 +44,8 @@ type Config struct {
 // Etcd is the etcd of one server.
 type Etcd struct {
 	Config
-	// start waits until the embedded etcd serves requests, and returns it. It is nil with an external etcd. ApplyTo
-	// calls start and sets member.
+	// start waits until the embedded etcd serves requests, and returns the member. With an external etcd, start is nil.
+	// ApplyTo calls start and sets member.
 	start  func() (*storage.Member, error)
 	member *storage.Member
 	// presence is a key in the external etcd by which servers count one another. It is nil if the key could not be

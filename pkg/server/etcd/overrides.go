@@ -46,8 +46,8 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
 		}
 	}
-	// Some groups have the same resource, as extensions and apps have deployments. The storage factory asks for the
-	// etcd servers of any of them.
+	// Some groups have the same resource, as extensions and apps have deployments. The storage factory may ask for the
+	// etcd servers of any of these groups.
 	for borrowed, owner := range owners {
 		if servers, ok := locations[owner]; ok {
 			locations[borrowed] = servers

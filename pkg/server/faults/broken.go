@@ -24,7 +24,8 @@ func (v *visit) truncate(w http.ResponseWriter, req *http.Request, bytes int) {
 	ctx, end := context.WithCancel(req.Context())
 	defer end()
 	cut := &cutting{ResponseWriter: w, left: bytes, end: end}
-	// The handler must not see the cut: the library would answer a panic in it, and log an error of a write.
+	// The handler must not notice that the response is cut off: the library would answer a panic of the handler, and
+	// log an error of a write.
 	v.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(cut), req.WithContext(ctx))
 	if cut.cut {
 		abort()

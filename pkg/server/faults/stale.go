@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// staleness says how old the state in a stale list is: it has a resource version, or the number of writes before the
+// staleness says how old the state in a stale list is, by a resource version or by the number of writes before the
 // request. The zero value stands for the moment at which the fault was added.
 type staleness struct{ version, behind uint64 }
 

@@ -24,7 +24,7 @@ type openWatch struct {
 	end     context.CancelCauseFunc
 }
 
-// ended is the error that says by which fault a watch was ended. It is the cause of the end of the watch's context.
+// ended is the error of a watch that a fault has ended. It is the cause of the end of the watch's context.
 type ended struct{ *injection }
 
 func (e ended) Error() string { return fmt.Sprintf("fault %s: %s", e.fault.Name, e.effect) }

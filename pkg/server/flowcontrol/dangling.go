@@ -71,7 +71,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass makes passes until one of them has begun after the last write and has succeeded.
+// pass repeats passes until a pass has succeeded that began after the last write.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:

@@ -15,8 +15,8 @@ import (
 )
 
 // Transport is a RoundTripper that calls the handler of the server itself, with all filters but without a connection.
-// The server's own clients and informers use it. It needs no certificate, and all its requests end when the server
-// stops.
+// The server's own clients and informers use the Transport. No certificate is needed, and all requests end when the
+// server stops.
 type Transport struct {
 	handler atomic.Pointer[http.Handler]
 	// life ends when the server stops.

@@ -19,8 +19,8 @@ import (
 )
 
 // Documents are the documents of /openapi/v3. The documents of custom resources are built at the first request for
-// them, from the present definitions. Another server's document can replace one of them; after its removal, the
-// document is again that of the definitions.
+// them, from the present definitions. The document of an aggregated server can replace the document of a version. When
+// it is removed, the document of the definitions is used again.
 type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister

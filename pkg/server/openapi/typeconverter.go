@@ -78,7 +78,7 @@ func (c *TypeConverter) ObjectToTyped(obj runtime.Object, options ...typed.Valid
 	return kind.ObjectToTyped(obj, options...)
 }
 
-// TypedToObject implements managedfields.TypeConverter. It is the same for all kinds.
+// TypedToObject implements managedfields.TypeConverter. It doesn't depend on the kind.
 func (*TypeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	return managedfields.NewDeducedTypeConverter().TypedToObject(value)
 }

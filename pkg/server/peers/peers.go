@@ -83,7 +83,7 @@ type Peers struct {
 	announced atomic.Bool
 }
 
-// New returns Peers. They do nothing before Start, and Close ends them.
+// New returns Peers. They are inactive before Start. Close ends their connections.
 func New(o *Options, config Config) (*Peers, error) {
 	p := &Peers{config: config}
 	var err error
@@ -141,8 +141,8 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 }
 
 // Exclude makes this server answer requests for custom resources and for APIs of other servers itself, because every
-// server of the etcd has the same definitions and APIServices. A change of them reaches this server earlier than the
-// discovery of its peers. The argument apiServices may be nil.
+// server of the etcd has the same definitions and APIServices. A change of these objects reaches this server earlier
+// than the discovery of its peers. The argument apiServices may be nil.
 func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
 	if p.proxy == nil {
 		return nil

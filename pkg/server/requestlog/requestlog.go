@@ -24,7 +24,7 @@ type Request struct {
 	// until the end of a watch.
 	Received time.Time
 	Took     time.Duration
-	// Verb is the verb of the API, such as list. For a path that isn't a resource's, it is the HTTP method.
+	// Verb is the verb of the API, such as list. If the path doesn't belong to a resource, Verb is the HTTP method.
 	Verb string
 	// URI is the path and the query.
 	URI string

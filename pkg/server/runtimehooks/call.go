@@ -42,7 +42,7 @@ func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// refuse answers with a Status, as the API does for errors.
+// refuse writes the error as a Status, like the API.
 func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	status := err.Status()
 	status.APIVersion, status.Kind = "v1", "Status"

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A copy is used in place of an object only if the server would store the same.
+// A copy is used in place of an object only if the server would store an equal object.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	namespace := func(label string) *corev1.Namespace {

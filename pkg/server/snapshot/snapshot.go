@@ -124,7 +124,7 @@ func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
-// await waits until the changes are in effect, as the answer to a request does.
+// await waits until the changes are in effect. A request with such a change is answered only after the same wait.
 func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {

@@ -53,8 +53,8 @@ var requestErrors = [][]byte{
 	[]byte("http2.StreamError{"),
 }
 
-// conversion is the beginning of the errors of conversion webhooks. They have one of the types of requestErrors, but
-// they are errors of the server.
+// conversion is the beginning of the errors of conversion webhooks. Such an error has one of the types in
+// requestErrors, but is an error of the server.
 var conversion = []byte("conversion webhook for ")
 
 func isClientError(entry []byte) bool {

@@ -31,8 +31,8 @@ type maker struct {
 	// username is the name of the user that makes the request.
 	username string
 	warnings warnings
-	// main is the object of the resource. It differs from the request's object if that is of a subresource, and is nil if
-	// no such object is known.
+	// main is the object of the resource. If the request's object is the object of a subresource, main is the parent
+	// resource's object, or nil if there is none.
 	main *unstructured.Unstructured
 	// namespace and name are the namespace and the name in the path of the request.
 	namespace, name string
@@ -203,7 +203,7 @@ func (m *maker) missing(err error) string {
 	return ""
 }
 
-// concerns tells whether a review is of the request. The server's controllers make requests, too.
+// concerns tells whether a review is for the request. Reviews for requests of the server's controllers aren't.
 func (m *maker) concerns(request *admissionv1.AdmissionRequest) bool {
 	if request.UserInfo.Username != m.username {
 		return false
@@ -211,7 +211,7 @@ func (m *maker) concerns(request *admissionv1.AdmissionRequest) bool {
 	return !m.Collection || slices.ContainsFunc(m.Objects, func(o *unstructured.Unstructured) bool { return o.GetName() == nameOf(request) })
 }
 
-// nameOf returns the name of the object of a review. A deletion of a collection has it in the object alone.
+// nameOf returns the name of the object of a review. In the deletion of a collection, only the object has the name.
 func nameOf(request *admissionv1.AdmissionRequest) string {
 	if request.Name != "" {
 		return request.Name

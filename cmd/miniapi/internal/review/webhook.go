@@ -30,7 +30,7 @@ type listening struct {
 	server  *http.Server
 	served  chan struct{}
 
-	// concerns selects the reviews that are kept.
+	// concerns tells whether a review belongs to the request. Only such reviews are kept.
 	concerns func(*admissionv1.AdmissionRequest) bool
 
 	exchanges *condition.Variable[exchanges]

@@ -143,8 +143,8 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	t.Settle(o.Name())
 }
 
-// Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The first
-// webhook in the configuration isn't one of them: it shows when the configuration is in effect.
+// Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The
+// configuration has one more webhook, the first, which shows when the configuration is in effect.
 func (t *T) Configuration(short string, hooks ...*Hook) (Resource, Object) {
 	r := MutatingConfigurations
 	if hooks[0].validates {
@@ -225,8 +225,8 @@ func (t *T) program(path string, h *Hook) {
 	t.mu.Unlock()
 }
 
-// concerns tells whether a call belongs to the case. Calls for writes of the server's controllers don't, and calls for
-// objects that show whether a configuration is in effect don't either.
+// concerns tells whether a call belongs to the case. It returns false for writes of the server's controllers, and for
+// objects that show whether a configuration is in effect.
 func (t *T) concerns(call *Call) bool {
 	user := call.Review.At("request.userInfo.username")
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
@@ -272,7 +272,7 @@ func (t *T) settled(name string, shows func(*Answer) bool) {
 	t.Server.ready.Do(func() {
 		o := t.Object(Namespaces, t.Server.readyNamespace()).WithLabel(LabelReady, t.Server.run)
 		delete(o.Sub("metadata.labels"), LabelCase)
-		// Close removes the namespace at the end of the run, because other cases use it, too.
+		// The namespace is removed at the end of the run, not of the case, because other cases use the namespace, too.
 		if a, err := t.Server.do(t.Context(), Request{Verb: http.MethodPost, Path: "/api/v1/namespaces", Body: o}); err != nil || !a.Succeeded() {
 			t.FailNow("the namespace "+o.Name()+" can be created", fmt.Sprint(err))
 		}

@@ -76,11 +76,12 @@ func (t *T) catchUp(r Request) {
 	path := objectPath(r.Path)
 	version := t.versions[path]
 	if version == "" && r.Verb == http.MethodDelete {
-		version = t.versions[collection(path)] // a deletion of a collection needs the last write of any object in it
+		// A deletion of a collection must see the last write of any object in the collection.
+		version = t.versions[collection(path)]
 	}
 	t.mu.Unlock()
 	if version != "" {
-		// The following write reports any error.
+		// The error of this read is ignored. If the cause persists, the write also fails.
 		_, _ = t.Server.do(t.Context(), Request{Verb: http.MethodGet, Path: path, Query: []string{"resourceVersion=" + version}})
 	}
 }

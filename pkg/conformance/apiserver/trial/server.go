@@ -52,7 +52,7 @@ type Options struct {
 const DefaultPatience = 3 * time.Second
 
 // Server is the API server that the suite checks. It has many methods, because each kind of request, wait and removal
-// needs its connection.
+// needs the connection to the server.
 type Server struct {
 	// Major and Minor are the server's version of Kubernetes.
 	Major, Minor int

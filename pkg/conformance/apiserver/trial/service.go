@@ -13,7 +13,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/incluster"
 )
 
-// These are ports of Services.
 const (
 	// DefaultPort is the port of a service reference without a port.
 	DefaultPort int32 = 443
@@ -21,7 +20,7 @@ const (
 	OtherPort int32 = 8444
 )
 
-// Service is a Service of a case. The server calls the webhooks of the case through it.
+// Service is a Service of a case. The server calls the case's webhooks through the Service.
 type Service struct {
 	t    *T
 	name string

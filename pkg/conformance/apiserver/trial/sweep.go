@@ -66,7 +66,7 @@ func (s *Server) sweep(ctx context.Context, selector string, full func(namespace
 			paths = append(paths, c.path)
 			errs = append(errs, s.remove(ctx, c))
 			if namespace := path.Base(c.path); isNamespace(c.path) && full(namespace) {
-				errs = append(errs, s.empty(ctx, namespace)) // controllers create nothing more in it
+				errs = append(errs, s.empty(ctx, namespace)) // a deleted namespace gets no new objects
 			}
 		}
 	}

@@ -16,13 +16,13 @@ import (
 // pollInterval is the interval at which a case asks whether a change is in effect.
 const pollInterval = 20 * time.Millisecond
 
-// T has the methods by which a running case makes requests and reports findings. It has many methods, because each is a
-// step that cases are written with, and ends or fails the case by itself.
+// T has the methods by which a running case makes requests and reports findings. It has many methods, because each kind
+// of step of a case is one method.
 type T struct {
 	*conformance.T
 	Server *Server
 
-	name string // the name of the case's namespace; the names of its cluster-scoped objects begin with it
+	name string // the name of the case's namespace, and the beginning of the names of the case's cluster-scoped objects
 
 	mu sync.Mutex
 	// sent is the last request as text, for findings.

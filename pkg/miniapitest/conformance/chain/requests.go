@@ -38,9 +38,9 @@ func (r *resource) isCommon() bool {
 	return r.custom && r.preferred
 }
 
-// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. A resource
-// with a given object is. A common resource is, too, unless the webhook has no configuration and there are given
-// objects.
+// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. It returns
+// true for a resource with a given object, and for a common resource. If the webhook has no configuration and there are
+// given objects, it returns false for a common resource.
 func (q *requests) stands(r *resource) bool {
 	for _, object := range q.options.Objects {
 		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {

@@ -29,7 +29,7 @@ func (h *Hook) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// message is a request to a webhook. It may be one that no API server sends.
+// message is a request to a webhook. Some cases send a message that no API server sends.
 type message struct {
 	method      string        // POST if empty
 	contentType string        // application/json if empty
@@ -165,7 +165,8 @@ func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *re
 	return read(r, s.hook(in).Kind, got)
 }
 
-// percentiles returns durations. Each of the parts, such as 0.5, is the part of the calls that took at most that long.
+// percentiles returns a duration for each of the parts. For the part 0.5, for example, half of the calls took at most
+// the returned duration.
 func percentiles(took []time.Duration, parts ...float64) []time.Duration {
 	sorted := append([]time.Duration{}, took...)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })

@@ -36,13 +36,13 @@ type Finding struct {
 type Case struct {
 	// ID identifies the case, and never changes. Dots separate its parts, from the subject to the detail.
 	ID string
-	// Promise is a sentence of the specification, and Source the document and section that has it.
+	// Promise is a sentence of the specification. Source names the document and the section with the sentence.
 	Promise, Source string
 	// Level is the level of the case's findings. A single finding may have a lower one.
 	Level Level
 	// Advice says how to repair a webhook that breaks the promise.
 	Advice string
-	// Cost is the approximate duration of the case. The zero value stands for that of a few calls.
+	// Cost is the approximate duration of the case. The zero value stands for the duration of a few calls.
 	Cost time.Duration
 
 	try func(context.Context, *Suite) ([]Finding, error)

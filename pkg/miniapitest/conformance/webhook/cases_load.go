@@ -355,8 +355,8 @@ func (s *Suite) noConnections() string {
 	return ""
 }
 
-// latency makes many calls, one after the other. It passes judge the durations that 50, 90, 99 and 100 per cent of them
-// took at most.
+// latency makes many calls, one after the other. It calls judge with four durations: 50, 90, 99 and 100 per cent of the
+// calls took at most these durations.
 func (s *Suite) latency(ctx context.Context, judge func(h *Hook, at []time.Duration) *Finding) ([]Finding, error) {
 	return s.perHook(ctx, nil, func(in *Input) *Finding {
 		var took []time.Duration

@@ -16,8 +16,8 @@ import (
 // Kind is the kind of a webhook: mutating or validating.
 type Kind string
 
-// The kinds of webhooks. The kind is unknown if a webhook has no configuration; such a webhook may do what webhooks of
-// either kind may do.
+// The kinds of webhooks. The kind is unknown if a webhook has no configuration; such a webhook may behave like either
+// kind.
 const (
 	Unknown    Kind = ""
 	Mutating   Kind = "mutating"
@@ -118,8 +118,8 @@ func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	return f.answer
 }
 
-// Latency returns the number of calls with unchanged inputs, and the durations that the given parts of them took at
-// most. The part 0.5 stands for one half.
+// Latency returns the number of calls with unchanged inputs, and a duration for each of the parts. For the part 0.5,
+// half of the calls took at most the returned duration.
 func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	var all []time.Duration
 	s.mu.Lock()

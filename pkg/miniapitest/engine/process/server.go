@@ -145,7 +145,7 @@ func (s *server) forget(id int64) {
 	select {
 	case <-s.stopped:
 	default:
-		// An error means that the process has ended, and the snapshot with it.
+		// An error means that the process has ended. Then the snapshot doesn't exist any more.
 		_ = s.host.writer.Write(wire.Request{Server: s.id, Forget: id})
 	}
 }

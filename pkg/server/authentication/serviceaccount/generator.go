@@ -37,8 +37,8 @@ type TokenGenerator struct {
 	Audiences []string
 	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration
-	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. The use of such a token after the
-	// lifetime that the kubelet asked for has a warning in the audit log.
+	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. If such a token is used after the
+	// lifetime that the kubelet asked for, the audit log has a warning.
 	ExtendExpiration bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
