@@ -33,7 +33,7 @@ type kindOf struct {
 
 const customKinds = 24
 
-// kindsOfContent returns thirty kinds: a few built-in ones, and custom ones.
+// kindsOfContent returns thirty kinds: a few built-in kinds, and custom kinds.
 func kindsOfContent() []kindOf {
 	core := func(resource, kind string) kindOf {
 		return kindOf{corev1.SchemeGroupVersion.WithResource(resource), kind}

@@ -26,7 +26,8 @@ type Fault struct {
 	UserAgents []string `json:"userAgents,omitempty"`
 	Paths      []string `json:"paths,omitempty"`
 	Webhooks   []string `json:"webhooks,omitempty"`
-	// Requests are the numbers of the selected requests that meet the fault, counted from 1: "3", "2-5", "4-", "1,3".
+	// Requests are the numbers of the selected requests that the fault applies to, counted from 1: "3", "2-5", "4-",
+	// "1,3".
 	Requests string `json:"requests,omitempty"`
 	// Share is the part of these requests that meets the fault, such as 0.1.
 	Share float64 `json:"share,omitempty"`

@@ -188,8 +188,8 @@ func parseServiceRange(value string) ([]*net.IPNet, error) {
 	return ranges, nil
 }
 
-// validateFiles checks the files that flags name. The server reads the files again later, but the errors of that don't
-// name the flag.
+// validateFiles checks the files that flags name. The server reads the files again later, but the errors of the later
+// reads don't name the flag.
 func validateFiles(o *Options) []error {
 	serving, transport := o.Serving.ServerCert.CertKey, o.Etcd.StorageConfig.Transport
 	errs := []error{

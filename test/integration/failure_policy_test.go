@@ -80,7 +80,7 @@ func TestFailurePolicy(t *testing.T) {
 	}
 }
 
-// After a mutating webhook fails, the later ones aren't called.
+// After a mutating webhook fails, the server doesn't call the later webhooks.
 func TestFailureEndsTheMutatingPhase(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

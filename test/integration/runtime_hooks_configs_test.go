@@ -90,8 +90,7 @@ func TestExtensionConfigValidation(t *testing.T) {
 	}
 }
 
-// A clientConfig that is valid for an admission webhook is valid for an ExtensionConfig, and an invalid one is invalid
-// for both.
+// A clientConfig is valid for an ExtensionConfig if and only if it is valid for an admission webhook.
 func TestClientConfigsAreJudgedAsThoseOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())

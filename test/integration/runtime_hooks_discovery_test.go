@@ -28,8 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// awaitDiscovered waits until the condition Discovered of an ExtensionConfig is about its generation, and has the
-// status and a message that contains the text.
+// awaitDiscovered waits until the condition Discovered of an ExtensionConfig has the object's generation, the status,
+// and a message that contains the text.
 func awaitDiscovered(t testing.TB, srv *miniapitest.Server, name string, status metav1.ConditionStatus, message string) (config *runtimev1.ExtensionConfig) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) (err error) {

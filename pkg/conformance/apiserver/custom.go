@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// define creates a definition of a custom resource for the case. The resource has the versions v1, in which objects are
-// stored, and v2. It returns the resource in both versions when the server serves them.
+// define creates a definition of a custom resource for the case, with the versions v1 and v2. Objects are stored in v1.
+// define returns the resource in both versions, when the server serves both.
 func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Object) (v1, v2 trial.Resource) {
 	group := t.Namespace() + ".conformance.miniapi.dev"
 	kind := strings.ToUpper(plural[:1]) + plural[1:]

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// The documents that the promises are quoted from.
+// These are the documents that the promises quote.
 const (
 	dynamic     = "Dynamic Admission Control, "
 	kep492      = "KEP-492, "

@@ -112,7 +112,7 @@ func (r *Relay) Close() error {
 	return err
 }
 
-// accept makes the connection of a request the relay's link.
+// accept turns the connection of a request into the relay's link.
 func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	if subtle.ConstantTimeCompare([]byte(request.Header.Get(TokenHeader)), []byte(r.token)) != 1 {
 		http.Error(w, "the token in the header "+TokenHeader+" is another run's", http.StatusForbidden)

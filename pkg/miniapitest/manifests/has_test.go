@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// The content of a file is known without keeping the file in memory.
+// A reader compares a file with known content part by part, without reading the whole file into memory.
 func TestReaderHas(t *testing.T) {
 	t.Parallel()
 	long := bytes.Repeat([]byte("definition\n"), 2*compared/10)

@@ -134,7 +134,8 @@ func (r Reader) has(file string, content []byte) bool {
 	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
 		return false
 	}
-	part := make([]byte, min(compared, len(content)+1)) // the last read finds the end
+	// One more byte than the content, so that the read after the content reports the end of the file.
+	part := make([]byte, min(compared, len(content)+1))
 	for {
 		n, err := f.Read(part)
 		if n > len(content) || !bytes.Equal(part[:n], content[:n]) {

@@ -14,7 +14,7 @@ import (
 func openAPIName(gv schema.GroupVersion) string { return apiPath(gv)[1:] }
 
 // describe adds the other server's OpenAPI document of the API to /openapi/v3. If the server has no such document,
-// /openapi/v3 has none of the API.
+// /openapi/v3 doesn't list the API.
 func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host string) {
 	document, err := read(ctx, t, urlOf(host, path.Join("/openapi/v3", apiPath(r.gv))))
 	if err != nil {

@@ -73,7 +73,7 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// serve handles an event that the informer has called the library's handler with.
+// serve handles an event of the informer, after the library's handler has handled the event.
 func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if deleted {

@@ -51,7 +51,7 @@ func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	if rest, stored := c.stored.of(data); stored != nil {
 		if spec, err := stored.internal(); err == nil {
 			obj, kind, err := c.Codec.Decode(rest, defaults, into)
-			// Versions that aren't stored would have to be taken from the spec.
+			// If status.storedVersions is empty, the decoder must derive it from the spec, which isn't in rest.
 			if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil && len(crd.Status.StoredVersions) > 0 {
 				crd.Spec = *spec.DeepCopy()
 				return obj, kind, nil

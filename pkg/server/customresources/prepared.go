@@ -36,7 +36,8 @@ func (p *Prepared) of(settings, manager string, given []byte, prepare func() *pr
 func (p *Prepared) get(settings, manager string, given []byte, prepare func() *prepared) func() *prepared {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// The lookup doesn't copy what is given. To look it up takes a tenth of the time that a cryptographic hash of it takes.
+	// The lookup doesn't copy the given definition, and takes a tenth of the time that a cryptographic hash of the
+	// definition would take.
 	if found := p.byContent[content{settings, manager, string(given)}]; found != nil {
 		return found
 	}

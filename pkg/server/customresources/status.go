@@ -78,7 +78,7 @@ func (w statusWriter) UpdateStatus(ctx context.Context, crd *apiextensionsv1.Cus
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	updated, err := w.client.update(ctx, crd, &options)
-	if apierrors.IsRequestEntityTooLargeError(err) { // the handler of requests also tries again without managed fields
+	if apierrors.IsRequestEntityTooLargeError(err) { // an update request would also be tried again without managed fields
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	return updated, err

@@ -37,8 +37,8 @@ type Fault struct {
 	// Webhooks are names of admission webhooks, alone or after the name of their configuration: pods.example.com,
 	// my-configuration/pods.example.com.
 	Webhooks []string `json:"webhooks,omitempty"`
-	// Requests are the numbers of the selected requests that can meet the fault, counted from 1: 3, 2-5, 4-, 1,3,5. By
-	// default, all can.
+	// Requests are the numbers of the selected requests that the fault applies to, counted from 1: 3, 2-5, 4-, 1,3,5.
+	// By default, the fault applies to all selected requests.
 	Requests Numbers `json:"requests,omitempty"`
 	// Share is the part of these requests that meets the fault, more than 0 and at most 1. By default, it is 1.
 	Share float64 `json:"share,omitempty"`

@@ -40,8 +40,8 @@ const (
 	addressTTL     = 15 * time.Second
 	addressRenewal = 10 * time.Second
 
-	// leaveTimeout limits the time in which a stop tells the peers. After the time, the peers notice the stop when the
-	// server doesn't answer.
+	// leaveTimeout limits the time in which a stopping server tells its peers that it stops. Peers that aren't told in
+	// time notice the stop when the server doesn't answer.
 	leaveTimeout = time.Second
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	// Client and Loopback belong to this server itself: Client is a typed client, and Loopback its configuration.
 	Client   kubernetes.Interface
 	Loopback *rest.Config
-	// Addresses has the options for storing the addresses. They are stored as Endpoints.
+	// Addresses has the options for storing the addresses of peers, which are stored as Endpoints.
 	Addresses *storagebackend.ConfigForResource
 	// CertFile and KeyFile are a client certificate and its key. By the certificate, peers know that they can trust
 	// this server's requests to name the user.

@@ -17,9 +17,9 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// FlagsAlone refuses arguments, except for empty ones. As in kube-apiserver, empty ones are allowed, because scripts
-// leave them in place of an optional flag. The error explains the most frequent mistake: the value of a boolean flag as
-// a separate argument.
+// FlagsAlone refuses arguments, except for empty arguments. As in kube-apiserver, empty arguments are allowed, because
+// scripts leave them in place of an optional flag. The error explains the most frequent mistake: the value of a boolean
+// flag as a separate argument.
 func FlagsAlone(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if arg != "" {

@@ -29,7 +29,7 @@ type settings struct {
 }
 
 // key returns the same text for descriptions whose servers can run in one process. The result usual is true if the
-// description has no such settings.
+// description leaves all settings of the process at their defaults.
 func key(d engine.Description) (key string, usual bool) {
 	s := settings{d.FeatureGates, d.EmulatedVersion}
 	if len(s.FeatureGates) == 0 {
