@@ -51,7 +51,7 @@ func (t *T) Skip(reason string) {
 }
 
 // Cleanup adds a function that is called after the end of the case, however it ends. The function that was added last
-// is called first. The context of the functions doesn't end with an interrupted run.
+// is called first. If the run is interrupted, the context of the functions doesn't end.
 func (t *T) Cleanup(f func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -219,7 +219,7 @@ func TestNamespacePropagation(t *testing.T) {
 		{"background", "they go later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
 		// Old clients send this field.
 		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck
-		// Old clients send this field.
+		// Old clients send the field orphanDependents.
 		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck
 	} {
 		t.Run(test.name, func(t *testing.T) {

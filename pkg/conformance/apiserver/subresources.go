@@ -19,7 +19,7 @@ var methods = []struct{ verb, method string }{
 	{"create", http.MethodPost}, {"get", http.MethodGet}, {"update", http.MethodPut}, {"patch", http.MethodPatch}, {"delete", http.MethodDelete},
 }
 
-// subresource walks through the verbs of a subresource.
+// subresource makes a request for each verb of a subresource.
 func (w *walk) subresource() {
 	switch {
 	case connects(w.resource):

@@ -308,7 +308,8 @@ type Expression struct {
 type Answer struct {
 	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, it would be.
+	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, Called is true if
+	// the request would call the webhook or evaluate the policy.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if

@@ -133,7 +133,8 @@ func (b *barrier) definition(kind schema.GroupVersionKind) (found *apiextensions
 	return found
 }
 
-// updated waits until requests are served by the definition of the resource version, or by a later one.
+// updated waits until requests are served by the definition with the resource version, or with a later resource
+// version.
 func (b *barrier) updated(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }

@@ -108,7 +108,7 @@ func (m *maker) locate() error {
 	return nil
 }
 
-// nameless tells whether the server answers objects of the resource without storing them, as TokenReviews.
+// nameless tells whether the server answers objects of the resource, such as TokenReviews, without storing them.
 func (m *maker) nameless() bool { return !slices.Contains(m.verbs, "get") }
 
 // path returns the path of a resource. With elements, it is the path of an object or of a subresource.

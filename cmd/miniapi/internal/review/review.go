@@ -21,8 +21,8 @@ import (
 type Request struct {
 	// Operation is the operation of the request. If it is empty, the other fields decide.
 	Operation admissionv1.Operation
-	// Objects has the object of the request, of a deletion or of a connection. A Collection may have several. A Patch other
-	// than an apply configuration has none.
+	// Objects has the object of the request. The deletion of a Collection may have several objects. A Patch has no
+	// object, except for an apply configuration.
 	Objects []*unstructured.Unstructured
 	// Old is the object before an update; by default, it is equal to the object of the request. If the object of the
 	// request belongs to a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the parent

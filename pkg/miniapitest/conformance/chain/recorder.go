@@ -179,7 +179,8 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 }
 
 // configurations returns a mutating and a validating configuration with the rules of the webhooks. A webhook of unknown
-// kind is in the mutating one. The configurations have no selectors, because the objects are made for these webhooks.
+// kind is in the mutating configuration. The configurations have no selectors, because the objects are made for these
+// webhooks.
 func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}

@@ -18,7 +18,7 @@ type Configuration struct {
 	Name, APIVersion string
 	Kind             Kind
 	Annotations      map[string]string
-	// Hooks are the webhooks. Those of a validating configuration have no reinvocationPolicy.
+	// Hooks are the webhooks. The webhooks of a validating configuration have no reinvocationPolicy.
 	Hooks []admissionregistrationv1.MutatingWebhook
 	// Namespaces has the labels of the known namespaces, by name.
 	Namespaces map[string]map[string]string
