@@ -305,8 +305,7 @@ func readAll(from io.Reader) []byte {
 	return body
 }
 
-// withBody returns a request with another body.
-
+// withBody returns a copy of a request with another body.
 func withBody(r *http.Request, body []byte) *http.Request {
 	clone := r.Clone(r.Context())
 	clone.Body = io.NopCloser(bytes.NewReader(body))
