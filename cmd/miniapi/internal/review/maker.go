@@ -99,7 +99,7 @@ func (m *maker) locate() error {
 		}
 	}
 	created := m.Operation == admissionv1.Create && m.subresource == ""
-	if m.name == "" && named.GetGenerateName() == "" && !(created && m.nameless()) {
+	if m.name == "" && named.GetGenerateName() == "" && (!created || !m.nameless()) {
 		if m.connects() {
 			return unfit("--name: must name the object that is connected to, or --old must have it")
 		}
