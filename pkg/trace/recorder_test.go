@@ -221,7 +221,7 @@ func TestFilter(t *testing.T) {
 // However many requests end, and however large they are, the recorder's memory stays near its limit. The test isn't
 // parallel, because it measures the heap.
 func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
-	const limit, large = 4 << 20, 100 << 10
+	const limit, large, clientsAtOnce, each = 4 << 20, 100 << 10, 32, 320
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC() // the first collection runs finalizers, whose memory the second one frees
@@ -232,12 +232,13 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 	before := heap()
 	r := NewRecorder(Limits{Requests: 1 << 20, Bytes: limit})
 	var clients sync.WaitGroup
-	for range 32 {
+	for range clientsAtOnce {
 		clients.Go(func() {
-			for i := range 100 {
+			for i := range each {
 				recording := r.Begin(Request{})
 				recording.Update(func(request *Request) {
-					a := &Admission{Object: bytes.Repeat([]byte("x"), large*(i%2)), Admitted: bytes.Repeat([]byte("y"), large/100)}
+					a := &Admission{Admitted: bytes.Repeat([]byte("y"), large*(i%2))}
+					a.SetObjects(Encoding{Bytes: bytes.Repeat([]byte("x"), large)}, Encoding{})
 					for range stepsAtOnce {
 						a.Steps = append(a.Steps, &Step{Plugin: "plugin"})
 					}
@@ -252,7 +253,7 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 		t.Errorf("want at most twice the limit of %d bytes, got %d", limit, grown)
 	}
 	kept := r.Requests(Filter{})
-	if last := kept[len(kept)-1].ID; last != 3200 || kept[0].ID != last-int64(len(kept))+1 {
-		t.Errorf("want the last requests in order up to 3200, got %d to %d, %d in all", kept[0].ID, last, len(kept))
+	if last := kept[len(kept)-1].ID; last != clientsAtOnce*each || kept[0].ID != last-int64(len(kept))+1 {
+		t.Errorf("want the last requests in order up to 10240, got %d to %d, %d in all", kept[0].ID, last, len(kept))
 	}
 }

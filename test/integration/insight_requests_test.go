@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,4 +153,23 @@ func TestRequestsAreForAuthorizedUsers(t *testing.T) {
 			t.Errorf("%s: want alice to be forbidden, got %v", path, err)
 		}
 	}
+}
+
+// A call whose service doesn't exist has the review that would have been sent.
+func TestCallsWithoutAServiceHaveTheirReview(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	install(t, srv, validating("a", nil, failurePolicy(admissionregistrationv1.Ignore), func(h *hook) {
+		h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "none"}}
+	}))
+	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
+	for _, step := range recorded(t, srv, "configmaps")[0].Admissions[0].Steps {
+		for _, webhook := range step.Webhooks {
+			if webhook.Call == nil || webhook.Call.Outcome != trace.FailedOpen || !strings.Contains(string(webhook.Call.Request), webhook.Call.UID) || webhook.Call.UID == "" {
+				t.Errorf("want a call that failed, with its review, got %+v", webhook.Call)
+			}
+			return
+		}
+	}
+	t.Error("want the webhook in the trace")
 }

@@ -52,6 +52,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	if err != nil {
 		return failed(hook.GetName(), apierrors.NewBadRequest("error creating admission objects"), "could not create admission objects: %w", err)
 	}
+	record.sends(review)
 	client, err := hook.GetRESTClient(c.clients)
 	if err != nil {
 		return failed(hook.GetName(), apierrors.NewInternalError(err), "could not get REST client: %w", err)
@@ -67,7 +68,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 		attribute.String("UID", string(review.uid)))
 	defer span.End(slowCall)
 
-	err = c.exchange(record.sends(ctx, review), client, hook.GetTimeoutSeconds(), review)
+	err = c.exchange(record.measured(ctx), client, hook.GetTimeoutSeconds(), review)
 	record.received(review, err)
 	if err != nil {
 		// errors.As would also find the status of a service that the resolver couldn't find.

@@ -212,10 +212,10 @@ func (r *callRecord) intercepted(fault trace.Fault) {
 	}
 }
 
-// sends records the review that is sent. It returns a context that measures the times of the call.
-func (r *callRecord) sends(ctx context.Context, review *review) context.Context {
+// sends records the review. A call that ends before the review is sent, because its service isn't found, has it too.
+func (r *callRecord) sends(review *review) {
 	if r == nil {
-		return ctx
+		return
 	}
 	version := "v1"
 	if _, ok := review.response.(*admissionv1beta1.AdmissionReview); ok {
@@ -225,6 +225,13 @@ func (r *callRecord) sends(ctx context.Context, review *review) context.Context 
 	r.scope.Update(func(*trace.Request) {
 		r.call.ReviewVersion, r.call.UID, r.call.Request = version, string(review.uid), body
 	})
+}
+
+// measured returns a context that measures the call.
+func (r *callRecord) measured(ctx context.Context) context.Context {
+	if r == nil {
+		return ctx
+	}
 	return r.times.within(ctx)
 }
 
