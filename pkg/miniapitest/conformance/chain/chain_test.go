@@ -1,0 +1,284 @@
+package chain
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sort"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
+)
+
+// decoded returns a JSON text as Go values.
+func decoded(t *testing.T, text string) map[string]any {
+	t.Helper()
+	value := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// served returns a preferred resource of a kind.
+func served(group, version, name, kind string, namespaced bool) *resource {
+	return &resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: name},
+		kind:                 kind, namespaced: namespaced, preferred: true,
+	}
+}
+
+// A random value keeps to its schema, whatever the seed.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason, schema string
+		holds                func(any) bool
+	}{
+		{"enumeration", "other values are invalid", `{"type":"string","enum":["a","b"]}`, func(v any) bool { return v == "a" || v == "b" }},
+		{"default", "a default is always valid", `{"type":"string","default":"plain"}`, func(v any) bool { return v == "plain" }},
+		{"limits of numbers", "both are inclusive", `{"type":"integer","minimum":3,"maximum":4}`, func(v any) bool { return v == int64(3) || v == int64(4) }},
+		{"high minimum", "it may be above the usual numbers", `{"type":"integer","minimum":1000}`, func(v any) bool { return v.(int64) >= 1000 }},
+		{"lengths", "both limits count", `{"type":"string","minLength":7,"maxLength":8}`, func(v any) bool { n := len(v.(string)); return n == 7 || n == 8 }},
+		{"format", "a text of letters is no time", `{"type":"string","format":"date-time"}`, func(v any) bool { return v == "2026-01-01T00:00:00Z" }},
+		{"items", "the least number of items is made", `{"type":"array","minItems":2,"items":{"type":"boolean"}}`, func(v any) bool {
+			items := v.([]any)
+			_, is := items[0].(bool)
+			return len(items) >= 2 && is
+		}},
+		{"required", "an object without a required field is invalid", `{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`, func(v any) bool {
+			return v.(map[string]any)["a"] != nil
+		}},
+		{"number or text", "a number is valid", `{"x-kubernetes-int-or-string":true}`, func(v any) bool { return v == int64(1) }},
+		{"reference", "the schema stands elsewhere", `{"allOf":[{"$ref":"#/components/schemas/com.example.Color"}]}`, func(v any) bool { return v == "blue" }},
+		{"recursive", "a schema that refers to itself has an end", `{"$ref":"#/components/schemas/com.example.Node"}`, func(v any) bool { return v != nil }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(20) {
+				g := &generator{random: rand.New(rand.NewPCG(seed, 1)), odds: 1, schemas: decoded(t, `{
+					"com.example.Color": {"type":"string","enum":["blue"]},
+					"com.example.Node": {"type":"object","properties":{"next":{"$ref":"#/components/schemas/com.example.Node"}}}}`)}
+				if value := g.value(decoded(t, tc.schema), 1); !tc.holds(value) {
+					t.Fatalf("seed %d: %v: %s", seed, value, tc.reason)
+				}
+			}
+		})
+	}
+}
+
+// A run is repeated by its seed. Another resource, and the next object of a resource, differ.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	text := func(seed uint64, name string, n int) string {
+		q := &requests{Chain: &Chain{options: Options{Seed: seed}}}
+		value := q.generator(served("example.com", "v1", name, "Thing", true), n).value(map[string]any{"type": "string"}, 1)
+		return fmt.Sprint(value)
+	}
+	first := text(1, "things", 0)
+	if again := text(1, "things", 0); again != first {
+		t.Errorf("want the same text for one seed, got %s and %s", first, again)
+	}
+	for name, other := range map[string]string{"seed": text(2, "things", 0), "resource": text(1, "others", 0), "number": text(1, "things", 1)} {
+		if other == first {
+			t.Errorf("want another text for another %s, got %s twice", name, first)
+		}
+	}
+}
+
+// Random fields are added to an object. Its metadata, kind and status stay, and so do the values that it has.
+func TestVaried(t *testing.T) {
+	t.Parallel()
+	object := decoded(t, `{"kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red","parts":[{"name":"one"}]}}`)
+	g := &generator{random: rand.New(rand.NewPCG(1, 1)), odds: 1}
+	g.vary(object, decoded(t, `{"type":"object","properties":{
+		"kind":{"type":"string"},"metadata":{"type":"object","properties":{"labels":{"type":"string"}}},"status":{"type":"string"},
+		"spec":{"type":"object","properties":{"color":{"type":"string"},"size":{"type":"integer","minimum":2,"maximum":2},
+			"parts":{"type":"array","items":{"type":"object","properties":{"size":{"type":"integer","minimum":3,"maximum":3}}}}}}}}`))
+	want := decoded(t, `{"kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red","size":2,"parts":[{"name":"one","size":3}]}}`)
+	if got := decoded(t, string(must(t, object))); !reflect.DeepEqual(want, got) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+}
+
+func must(t *testing.T, value any) []byte {
+	t.Helper()
+	body, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// A sample can be changed: another request gets it as it was.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	all, err := readSamples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := served("", "v1", "configmaps", "ConfigMap", true)
+	if err := unstructured.SetNestedField(all.of(configMaps).Object, "changed", "data", "key"); err != nil {
+		t.Fatal(err)
+	}
+	if value, _, _ := unstructured.NestedString(all.of(configMaps).Object, "data", "key"); value != "value" {
+		t.Errorf("want the sample as it was, got %q", value)
+	}
+	if sample := all.of(served("example.com", "v1", "configmaps", "ConfigMap", true)); sample != nil {
+		t.Errorf("want no sample of another group, got %v", sample)
+	}
+}
+
+// rule returns a rule for all operations.
+func rule(group, version string, resources ...string) admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources},
+	}
+}
+
+// hookOf returns a hook with rules.
+func hookOf(kind webhook.Kind, rules ...admissionregistrationv1.RuleWithOperations) webhook.Hook {
+	h := webhook.Hook{Name: "hook", Kind: kind}
+	h.Entry.Rules = rules
+	return h
+}
+
+// Requests are made for the resources that a rule names, and for some that stand for all that an asterisk matches.
+func TestWanted(t *testing.T) {
+	t.Parallel()
+	clusterScope := rule("", "v1", "configmaps")
+	scope := admissionregistrationv1.ClusterScope
+	clusterScope.Scope = &scope
+	configMaps, limitRanges := served("", "v1", "configmaps", "ConfigMap", true), served("", "v1", "limitranges", "LimitRange", true)
+	things := served("example.com", "v1", "things", "Thing", true)
+	older := served("example.com", "v1beta1", "things", "Thing", true)
+	older.preferred = false
+	given := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "LimitRange"}}
+	for _, tc := range []struct {
+		name, reason string
+		rule         admissionregistrationv1.RuleWithOperations
+		of           *resource
+		objects      []*unstructured.Unstructured
+		want         bool
+	}{
+		{"named", "the rule names it", rule("", "v1", "limitranges"), limitRanges, nil, true},
+		{"other group", "the rule names another group", rule("apps", "v1", "configmaps"), configMaps, nil, false},
+		{"other version", "the rule names another version", rule("", "v2", "configmaps"), configMaps, nil, false},
+		{"other resource", "the rule names another resource", rule("", "v1", "secrets"), configMaps, nil, false},
+		{"subresource", "its requests need the resource", rule("", "v1", "limitranges/status"), limitRanges, nil, true},
+		{"scope", "the rule is about resources without a namespace", clusterScope, configMaps, nil, false},
+		{"common", "it stands for all others", rule("*", "*", "*"), configMaps, nil, true},
+		{"rare", "others stand for it", rule("*", "*", "*"), limitRanges, nil, false},
+		{"given", "there is an object of it", rule("*", "*", "*"), limitRanges, []*unstructured.Unstructured{given}, true},
+		{"any version", "one version is enough", rule("example.com", "*", "things"), things, nil, true},
+		{"older version", "the preferred version stands for it", rule("example.com", "*", "things"), older, nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			q := &requests{Chain: &Chain{options: Options{Objects: tc.objects}}, hooks: []webhook.Hook{hookOf(webhook.Mutating, tc.rule)}}
+			if got := q.wanted(tc.of); got != tc.want {
+				t.Errorf("want %v, got %v: %s", tc.want, got, tc.reason)
+			}
+		})
+	}
+}
+
+// An object gets a name, a namespace and the labels that the webhooks select, and loses what only a server sets.
+func TestDecorated(t *testing.T) {
+	t.Parallel()
+	h := hookOf(webhook.Validating, rule("", "v1", "configmaps"))
+	h.Entry.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}}
+	q := &requests{Chain: &Chain{namespace: "conformance"}, hooks: []webhook.Hook{h}}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7", "uid": "u"}}}
+	q.decorate(u, served("", "v1", "configmaps", "ConfigMap", true), "one")
+	want := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": "one", "namespace": "conformance", "labels": map[string]any{"team": "blue"},
+	}}
+	if !reflect.DeepEqual(want, u.Object) {
+		t.Errorf("want %v, got %v", want, u.Object)
+	}
+}
+
+// review returns a review of a ConfigMap.
+func review(name string) []byte {
+	return []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","name":"` + name + `",
+		"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"object":{}}}`)
+}
+
+// Reviews of refused requests say nothing of a webhook, and a few of each shape are enough.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	r := &recorder{counts: map[string]int{}}
+	record := func(good bool, from string) {
+		r.latest = append(r.latest, recorded{hook: 0, review: review(from)})
+		r.keep(good, origin{text: from, random: true})
+	}
+	record(false, "refused")
+	for n := range perShape + 2 {
+		record(true, fmt.Sprintf("taken-%d", n))
+	}
+	inputs, err := r.inputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inputs) != perShape {
+		t.Fatalf("want %d inputs, got %d", perShape, len(inputs))
+	}
+	for _, in := range inputs {
+		if !in.Random || !strings.Contains(in.String(), "taken-") {
+			t.Errorf("want an input of a taken random object, got %s", in)
+		}
+	}
+}
+
+// The recording webhooks have the rules of those that they stand for, and can't harm a request.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	r := &recorder{base: "https://127.0.0.1:1", hooks: []webhook.Hook{
+		hookOf(webhook.Validating, rule("", "v1", "pods")), hookOf(webhook.Unknown, rule("", "v1", "secrets")), hookOf(webhook.Mutating),
+	}}
+	mutating, validating := r.configurations()
+	var seen []string
+	for _, w := range mutating.Webhooks {
+		seen = append(seen, "mutating "+*w.ClientConfig.URL+" "+w.Rules[0].Resources[0])
+		if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.SideEffects != admissionregistrationv1.SideEffectClassNone {
+			t.Errorf("%s: want failures to be ignored and no side effects, got %s and %s", w.Name, *w.FailurePolicy, *w.SideEffects)
+		}
+	}
+	for _, w := range validating.Webhooks {
+		seen = append(seen, "validating "+*w.ClientConfig.URL+" "+w.Rules[0].Resources[0])
+	}
+	sort.Strings(seen)
+	want := []string{
+		"mutating https://127.0.0.1:1/1 secrets", "mutating https://127.0.0.1:1/mutating configmaps",
+		"validating https://127.0.0.1:1/0 pods", "validating https://127.0.0.1:1/validating configmaps",
+	}
+	if !reflect.DeepEqual(want, seen) {
+		t.Errorf("want the webhooks %q, got %q", want, seen)
+	}
+}
+
+// Rules without an input are named, with the server's reasons.
+func TestUncovered(t *testing.T) {
+	t.Parallel()
+	in, err := webhook.NewInput(0, "a sample", review("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &requests{Chain: &Chain{}, refused: []string{"secrets is forbidden"}, hooks: []webhook.Hook{
+		hookOf(webhook.Mutating, rule("", "v1", "configmaps", "secrets"), rule("*", "*", "*")), hookOf(webhook.Mutating, rule("*", "*", "*")),
+	}}
+	got := strings.Join(q.uncovered([]*webhook.Input{in}), "\n")
+	want := "hook: rule 1: no input for secrets\nhook: rule 1: no input for *\nsecrets is forbidden"
+	if got != want {
+		t.Errorf("want\n%s\ngot\n%s", want, got)
+	}
+}
