@@ -15,19 +15,22 @@ type Progress struct {
 	Left time.Duration
 }
 
-// meter estimates the time until the end of a run. It compares the time since the beginning with the costs of the cases
-// that have ended.
+// meter estimates the rest of a run. The costs of the cases left say how long they take on a usual target, and the cases
+// that have ended say how much slower this one is.
 type meter struct {
-	report func(Progress)
+	report   func(Progress)
+	parallel int
 
-	mu                 sync.Mutex
-	began              time.Time
-	ended, all         int
-	doneCost, leftCost time.Duration
+	mu                       sync.Mutex
+	ended, all               int
+	took, doneCost, leftCost time.Duration
 }
 
-func newMeter(cases []Case, report func(Progress)) *meter {
-	m := &meter{report: report, began: time.Now(), all: len(cases)}
+// trust is the cost of ended cases that counts as much as the expectation that the target is a usual one.
+const trust = 5 * time.Second
+
+func newMeter(cases []Case, parallel int, report func(Progress)) *meter {
+	m := &meter{report: report, parallel: parallel, all: len(cases)}
 	for i := range cases {
 		m.leftCost += cases[i].cost()
 	}
@@ -38,11 +41,15 @@ func (m *meter) done(c *Case, result Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended++
+	m.took += result.Took
 	m.doneCost += c.cost()
 	m.leftCost -= c.cost()
-	if m.report == nil {
-		return
+	if m.report != nil {
+		m.report(Progress{Done: m.ended, All: m.all, Last: result, Left: m.left()})
 	}
-	left := time.Duration(float64(time.Since(m.began)) * float64(m.leftCost) / float64(m.doneCost))
-	m.report(Progress{Done: m.ended, All: m.all, Last: result, Left: left})
+}
+
+func (m *meter) left() time.Duration {
+	slower := float64(trust+m.took) / float64(trust+m.doneCost)
+	return time.Duration(slower * float64(m.leftCost) / float64(m.parallel))
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
 		parallel = DefaultParallel
 	}
 	results := make(Results, len(selected))
-	meter := newMeter(selected, o.Progress)
+	meter := newMeter(selected, min(parallel, len(selected)), o.Progress)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(parallel, len(selected)) {

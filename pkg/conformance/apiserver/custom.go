@@ -72,7 +72,7 @@ func customTests() []trial.Test {
 			id += "." + sub
 		}
 		tests = append(tests, trial.Test{
-			ID: id, Source: dynamic + "Request", Cost: 2 * time.Second, Needs: []trial.Need{trial.Serves(trial.Definitions)},
+			ID: id, Source: dynamic + "Request", Needs: []trial.Need{trial.Serves(trial.Definitions)},
 			Promise: everyPromise + ": a custom resource, whose objects follow its schema" + map[bool]string{true: ", " + sub}[sub != ""] + ".",
 			Run: func(t *trial.T) {
 				whole, _ := define(t, "things", sized)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -37,7 +36,7 @@ func every(resources []trial.Resource) ([]trial.Test, error) {
 			part = "." + part
 		}
 		tests = append(tests, trial.Test{
-			ID: fmt.Sprintf("every.%s.%s.%s%s", groupOf(r), r.Version, r.Name, part), Source: dynamic + "Request", Cost: time.Second,
+			ID: fmt.Sprintf("every.%s.%s.%s%s", groupOf(r), r.Version, r.Name, part), Source: dynamic + "Request",
 			Promise: everyPromise + ": " + r.String() + ".", Needs: needs,
 			Run: func(t *trial.T) { run(newWalk(t, r, samples)) },
 		})

@@ -53,7 +53,7 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return trial.Cases(server, append(tests, walks...)), nil
+	return trial.Cases(server, estimated(append(tests, walks...))), nil
 }
 
 // Start connects to a server, and returns when the server can call the webhooks of the selected cases. It fails before it
