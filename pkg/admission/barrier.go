@@ -184,7 +184,7 @@ func (i *observedInformer) stored(w write, all observedHandlers) bool {
 	return err == nil && version >= w.version && all.idle()
 }
 
-// observedHandlers are the handlers of one informer.
+// observedHandlers are all handlers of one informer.
 type observedHandlers []*observedHandler
 
 // observed reports whether every handler has been called with the write.

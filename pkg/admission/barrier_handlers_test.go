@@ -118,7 +118,7 @@ func TestBarrierHandlers(t *testing.T) {
 	})
 }
 
-// A handler's record of writes after a series of calls.
+// This test calls a handler with a series of events. After each, it checks which writes count as observed.
 func TestObservedHandler(t *testing.T) {
 	t.Parallel()
 	h := &observedHandler{informer: &observedInformer{}}

@@ -156,7 +156,7 @@ func (c *chain) policyEnvironment() policy.Environment {
 	}
 }
 
-// initializerFunc is an admission.PluginInitializer.
+// initializerFunc makes a function an admission.PluginInitializer.
 type initializerFunc func(admission.Interface)
 
 // Initialize implements admission.PluginInitializer.

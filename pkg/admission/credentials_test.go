@@ -35,7 +35,7 @@ func TestCredentialsByHost(t *testing.T) {
 		name, reason string
 		url          string
 		users        []string
-		want         string // the names of the users
+		want         string // the user whose credentials the webhook gets; "*" stands for the default
 	}{
 		{"host", "443 is left out on both sides", "https://www.example.com", []string{"www.example.com"}, "www.example.com"},
 		{"host and path", "the path is no part of the name", "https://www.example.com/validate", []string{"www.example.com"}, "www.example.com"},

@@ -10,14 +10,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// protobuf is an object of a built-in type.
+// protobuf is the interface of the built-in types. They can be encoded as protobuf.
 type protobuf interface {
 	runtime.Object
 	Marshal() ([]byte, error)
 	Unmarshal(encoded []byte) error
 }
 
-// encode returns an object as a recording keeps it. Protobuf takes a fraction of the time and the memory of JSON.
+// encode returns an object in the form in which a recording keeps it. That is protobuf if the type supports it,
+// because protobuf takes a fraction of the time and the memory of JSON.
 func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding {
 	if object == nil {
 		return trace.Encoding{}
@@ -30,14 +31,14 @@ func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding 
 	return trace.Encoding{Bytes: encodeJSON(object, o.GetObjectTyper())}
 }
 
-// decoder returns the function that makes the JSON of a built-in type's protobuf. It keeps nothing of the object but the
-// type, and the kind, which protobuf lacks.
+// decoder returns a function that converts the protobuf of an object to JSON. The function doesn't refer to the
+// object. It knows only its Go type and its kind, because protobuf doesn't have the kind.
 func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.RawMessage {
 	kind, built, typer := object.GetObjectKind().GroupVersionKind(), reflect.TypeOf(object).Elem(), o.GetObjectTyper()
 	return func(encoded []byte) json.RawMessage {
 		decoded, ok := reflect.New(built).Interface().(protobuf)
 		if !ok || decoded.Unmarshal(encoded) != nil {
-			return nil // encode has made the protobuf
+			return nil // the error is impossible: encode has made this protobuf
 		}
 		decoded.GetObjectKind().SetGroupVersionKind(kind)
 		return encodeJSON(decoded, typer)
@@ -48,7 +49,7 @@ func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.Ra
 func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessage {
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil // such an object can't be stored either
+		return nil // such an object can't be stored, so this doesn't happen
 	}
 	if object.GetObjectKind().GroupVersionKind().Empty() {
 		encoded = withKind(encoded, object, typer)
@@ -56,7 +57,8 @@ func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessag
 	return encoded
 }
 
-// withKind adds the apiVersion and the kind that an internal object lacks: those of its Go type.
+// withKind adds apiVersion and kind to the JSON of an object that doesn't carry them. They follow from the object's
+// Go type.
 func withKind(encoded []byte, object runtime.Object, typer runtime.ObjectTyper) []byte {
 	kinds, _, err := typer.ObjectKinds(object)
 	if err != nil || len(encoded) < len("{}") {

@@ -27,7 +27,7 @@ func TestOptions(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		args         []string
-		// on and off are plugins that must run, or must not.
+		// on are plugins that must run. off are plugins that must not run.
 		on, off []string
 		// warning and err are parts of the only warning and the only error.
 		warning, err string

@@ -52,7 +52,7 @@ import (
 // plugin is one plugin of the chain.
 type plugin struct {
 	name string
-	// on is true for a plugin that runs unless it is disabled.
+	// on is true for a plugin that runs by default.
 	on bool
 	// new makes the plugin from its configuration, which is nil if there is none. If new is nil, miniapi doesn't
 	// have the plugin: the plugin's name is accepted with a warning.

@@ -76,11 +76,11 @@ type recordedAttributes struct {
 	steps *trace.Steps
 	// spans is nil unless an OpenTelemetry trace follows the request.
 	spans *spans
-	// object is the object as the last plugin left it; empty if a plugin may have changed it since.
+	// object is the object after the last comparison. It is empty if a plugin may have changed the object since.
 	object trace.Encoding
 }
 
-// close ends the phase.
+// close ends the recording of the mutating or validating phase.
 func (a *recordedAttributes) close() {
 	a.steps.Close()
 	a.spans.end()
@@ -167,7 +167,7 @@ type recordedPlugin struct {
 	admission.Interface
 	name               string
 	mutates, validates bool
-	changes            []string // the resources from changed
+	changes            []string // the resources that the variable changed lists for the plugin
 	// considers is true for a plugin with webhooks or policies, which adds them to its step.
 	considers bool
 }
@@ -214,19 +214,19 @@ func (p *recordedPlugin) Validate(ctx context.Context, a admission.Attributes, o
 	return err
 }
 
-// turn is the call of a plugin.
+// turn is one call of a plugin, while it is recorded.
 type turn struct {
 	*recordedAttributes
 	plugin *recordedPlugin
 	round  int
-	// step is nil until the plugin has something to tell.
+	// step is nil until the plugin has changed or refused something.
 	step *trace.Step
-	// objects are those of the request if the plugin may change the object, and else nil.
+	// objects has the types of the request's object. It is nil if the plugin can't change the object.
 	objects admission.ObjectInterfaces
 }
 
-// begin records that a plugin is called. Most requests meet dozens of plugins that have nothing to tell, so those get no
-// step of their own, and no context.
+// begin records that a plugin is called. Only plugins with webhooks or policies get a step and a context at once.
+// The dozens of others usually change nothing, and steps and contexts for them would cost time.
 func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase string, round int) (context.Context, turn) {
 	t := turn{recordedAttributes: a, plugin: p, round: round}
 	if !p.considers && a.spans == nil {
@@ -240,7 +240,7 @@ func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase
 	return ctx, t
 }
 
-// compares prepares for a mutating plugin, which may change the object.
+// compares prepares the comparison of the object before and after a mutating plugin.
 func (t *turn) compares(o admission.ObjectInterfaces) {
 	switch object := t.GetObject(); {
 	case t.plugin.considers:
@@ -253,7 +253,7 @@ func (t *turn) compares(o admission.ObjectInterfaces) {
 	}
 }
 
-// end records the end of the call.
+// end records the end of the call: the object if the plugin has changed it, and the error.
 func (t *turn) end(ctx context.Context, err error) {
 	before, changed := t.object, false
 	if t.objects != nil {
@@ -276,7 +276,7 @@ func (t *turn) end(ctx context.Context, err error) {
 	t.spans.ended(ctx, t.step)
 }
 
-// statusOf returns the code and the reason of an API error.
+// statusOf returns the HTTP code and the reason of an API error.
 func statusOf(err error) (code int, reason string) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -23,7 +23,7 @@ const slowStep = 10 * time.Second
 // each plugin a span below it, and each webhook or policy that the plugin considered an event. Calls of webhooks
 // are spans below the span of their plugin. A nil spans adds nothing.
 type spans struct {
-	number int // the number of the round
+	number int // the number of the round whose span is open
 	round  *tracing.Span
 	// around is the span of the round, in the form that a context carries.
 	around oteltrace.Span

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Variable is a state that goroutines wait for. The zero value holds the zero state. A Variable must not be copied after
-// its first use.
+// Variable holds a state, and lets goroutines wait until the state meets a predicate. The zero value holds the zero
+// value of T. A Variable must not be copied after its first use.
 type Variable[T any] struct {
 	mu    sync.Mutex
 	state T

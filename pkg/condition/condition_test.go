@@ -156,7 +156,7 @@ func TestPanicUnlocks(t *testing.T) {
 }
 
 // The frequent cases allocate no memory: a wait for a predicate that holds, and an update without a waiting goroutine.
-func TestFastPathAllocatesNothing(t *testing.T) { // AllocsPerRun is not for parallel tests
+func TestFastPathAllocatesNothing(t *testing.T) { // testing.AllocsPerRun doesn't work in parallel tests
 	v, ctx := New(counter{1}), t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		v.Update(func(c *counter) { c.n++ })

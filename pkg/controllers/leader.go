@@ -68,7 +68,7 @@ func (s *Set) lead() error {
 	leading, leave := context.WithCancel(s.runner.Life())
 	left := make(chan struct{})
 	s.leave = func(ctx context.Context) {
-		s.runner.Hold() // before another server's controllers work
+		s.runner.Hold() // end this server's work before another server's controllers begin
 		leave()
 		select {
 		case <-left:

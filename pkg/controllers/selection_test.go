@@ -13,7 +13,7 @@ func TestSelection(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		selection    controllers.Selection
-		want         []string // of the two controllers of the test
+		want         []string // those of the test's two controllers that are selected
 		errs         int
 	}{
 		{"nothing", "no controller runs unless it is asked for", nil, nil, 0},

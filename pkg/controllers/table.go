@@ -60,7 +60,7 @@ type clients struct {
 	errs          []error
 }
 
-// connect makes a client of one group.
+// connect makes a client of one API group.
 func connect[Client any](c *clients, config *rest.Config, newFor func(*rest.Config) (Client, error)) Client {
 	client, err := newFor(config)
 	if err != nil {

@@ -126,7 +126,7 @@ func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runt
 	}
 }
 
-// withField returns an object with a field set.
+// withField returns an object in which one field is set.
 func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runtime.Object {
 	obj := registry.NewOf(k.Object)()
 	if rc, ok := obj.(*corev1.ReplicationController); ok {

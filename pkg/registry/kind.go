@@ -37,7 +37,7 @@ type Group struct {
 // Version is one version of a group.
 type Version struct {
 	Name string
-	// AddToScheme registers the version's Go types.
+	// AddToScheme registers the Go types of the version in a scheme.
 	AddToScheme func(*runtime.Scheme) error
 	// OnDemand is true for a version that is served only if --runtime-config enables it.
 	OnDemand bool
@@ -111,7 +111,7 @@ type Kind struct {
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// Subresource is a named subresource of a row.
+// Subresource is a subresource of a kind.
 type Subresource struct {
 	Name string
 	// Options is an empty value of the type of the subresource's query parameters, or nil.

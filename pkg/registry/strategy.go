@@ -227,7 +227,7 @@ func clearField(obj runtime.Object, name string) {
 	}
 }
 
-// CopyStatus copies the status of another object of the same kind.
+// CopyStatus copies the status from one object to another of the same kind.
 func CopyStatus(obj, from runtime.Object) { copyField(obj, from, statusField) }
 
 func copyField(obj, old runtime.Object, name string) {

@@ -221,7 +221,7 @@ func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	obj, err := t.scheme.New(gvk)
 	if err != nil {
-		return false // the version never had the kind
+		return false // this version of the group doesn't have the kind
 	}
 	life, ends := obj.(interface {
 		APILifecycleRemoved() (major, minor int)

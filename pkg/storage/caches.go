@@ -9,7 +9,7 @@ import (
 // caches is the list of a member's stores that have a watch cache or may get one. The zero value is an empty list.
 type caches struct {
 	mu sync.Mutex
-	// The key is a store with its watch cache, the value the prefix of the store's keys in etcd.
+	// stores maps each store to the prefix of its keys in etcd.
 	stores map[*lazyCache]string
 }
 

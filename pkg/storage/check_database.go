@@ -18,7 +18,7 @@ import (
 // databaseTimeout bounds the time that checkDatabase waits for another process to unlock the database file.
 const databaseTimeout = time.Second
 
-// databaseContent is the result of checkDatabase.
+// databaseContent is what checkDatabase finds out about the database.
 type databaseContent struct {
 	exists bool
 	// hasKeys is true if the database has a key of the API server.
@@ -27,7 +27,8 @@ type databaseContent struct {
 	index uint64
 	// members is the number of members of the etcd cluster.
 	members int
-	// version is the version of the etcd whose storage format the database has. It is empty before 3.6.
+	// version is the version of etcd that wrote the database's storage format. Versions before 3.6 don't write it,
+	// so it is empty.
 	version string
 }
 

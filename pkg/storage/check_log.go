@@ -61,7 +61,7 @@ func readLog(cfg config.ServerConfig) (logContent, error) {
 	if err != nil {
 		return logContent{}, err
 	}
-	_, state, entries, err := log.ReadAll() // ReadAll closes the log
+	_, state, entries, err := log.ReadAll() // ReadAll also closes the log
 	if err != nil {
 		return logContent{}, err
 	}

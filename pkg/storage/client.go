@@ -42,8 +42,8 @@ func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	return k, h
 }
 
-// gate stands between the client and the etcd server. It counts the running calls, so that the database is closed
-// only when none is left.
+// gate lets calls of the client into the etcd server, and counts those that are running. The database must not be
+// closed while a call is running.
 type gate struct {
 	calls  sync.RWMutex // held for reading by each call
 	closed bool

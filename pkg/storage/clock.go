@@ -17,7 +17,7 @@ type stopClock struct {
 	clock.RealClock
 
 	mu      sync.Mutex
-	limit   time.Duration // the longest sleep
+	limit   time.Duration // the longest time that a goroutine may sleep
 	pending map[chan time.Time]*time.Timer
 }
 
@@ -61,7 +61,7 @@ func (c *stopClock) wake(sleeper chan time.Time) {
 	}
 }
 
-// hurry limits all sleeps from now on.
+// hurry limits all sleeps, even those that have begun.
 func (c *stopClock) hurry(limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

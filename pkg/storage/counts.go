@@ -31,7 +31,7 @@ type counts struct {
 	stop   func() // ends the goroutine that counts, and waits for its end
 }
 
-// counted is a store whose objects are counted.
+// counted is a store whose objects are counted regularly.
 type counted struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -92,7 +92,7 @@ func (c *counts) remove(s *counted) {
 	}
 }
 
-// end stops the counting of all stores.
+// end ends the counting of all stores.
 func (c *counts) end() {
 	c.mu.Lock()
 	left := len(c.stores) > 0

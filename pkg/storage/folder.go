@@ -39,7 +39,7 @@ const mountPoint = "lost+found"
 type holder struct {
 	Layout    int       `json:"layout"`
 	PID       int       `json:"pid"`
-	Name      string    `json:"name,omitempty"` // Options.Holder
+	Name      string    `json:"name,omitempty"` // from Options.Holder
 	Since     time.Time `json:"since"`
 	Temporary bool      `json:"temporary,omitempty"`
 	// Unused is true until the member stores data in the folder.

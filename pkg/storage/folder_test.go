@@ -236,8 +236,8 @@ func writeUntilKilled(t *testing.T, dir string) {
 	wg.Wait()
 }
 
-// A new child process holds the locks of its parent for a moment, even those that the parent releases in that
-// moment.
+// A new child process inherits the locks of its parent, and holds them until it runs its own program. A member must
+// wait for that.
 //
 //nolint:paralleltest // child processes of other tests would hold these locks too
 func TestLocksOfForks(t *testing.T) {

@@ -103,7 +103,7 @@ func (h *hub) dispatch(events []*mvccpb.Event) {
 				w.push(e)
 			}
 		}
-		h.log.record(e) // with the previous value, if a watch needed it
+		h.log.record(e) // the log keeps the previous value too, if a watch needed it
 	}
 	for key, revision := range h.needs {
 		if revision <= h.log.last {

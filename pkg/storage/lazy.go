@@ -43,7 +43,7 @@ const (
 type lazyCache struct {
 	storage.Interface // the store without a cache
 	resource          schema.GroupResource
-	// Returns the revision with which a new cache begins; 0 stands for the newest.
+	// begin returns the revision with which a new cache begins. 0 stands for the newest.
 	begin    func(from, made uint64) uint64
 	made     uint64            // the revision at which the store was made
 	source   storage.Interface // the store that fills the cache
@@ -55,7 +55,7 @@ type lazyCache struct {
 
 	long      atomic.Bool // whether a list had longList objects
 	cached    atomic.Pointer[watchCache]
-	mu        sync.Mutex // held to make or destroy the cache
+	mu        sync.Mutex // held while the cache is made or destroyed
 	destroyed bool
 }
 
@@ -146,7 +146,7 @@ func (s *lazyCache) destroy() {
 	}
 }
 
-// withoutCache is the key of WithoutCache's value in a context.
+// withoutCache is the key under which WithoutCache stores its value in a context.
 type withoutCache struct{}
 
 // WithoutCache returns a context for watches that need no watch cache: they neither resume from a resource version

@@ -54,10 +54,10 @@ type Member struct {
 	stores   map[*destroyer]struct{} // nil when the member is stopping
 	stopOnce sync.Once
 	stopped  chan struct{}
-	stopErr  error // set before stopped is closed
+	stopErr  error // the result of Stop; set before stopped is closed
 }
 
-// Start starts a member and returns when the member can serve its first write. The context bounds the start alone.
+// Start starts a member, and returns when it can serve its first write. If ctx ends later, the member goes on.
 func Start(ctx context.Context, o Options) (*Member, error) {
 	folder, err := Open(o)
 	if err != nil {

@@ -191,7 +191,7 @@ func TestDataIsFoundAgain(t *testing.T) {
 		stopMember(t, m)
 
 		// If the folder has no snapshot, raft sometimes panics when the member campaigns right after a start (see
-		// found).
+		// firstStart).
 		snapshot, err := checkFiles(serverConfig(m.folder, m.server.Logger()), false)
 		if err != nil || snapshot == 0 {
 			t.Errorf("the log isn't behind a snapshot (%d, %v)", snapshot, err)

@@ -185,7 +185,7 @@ func TestLogForgetsRecords(t *testing.T) {
 		put(t, m, fmt.Sprint("/large/", i), strings.Repeat("x", maxLogBytes/2))
 	}
 	events := m.client.Watch(t.Context(), "/large/1", clientv3.WithRev(m.server.KV().Rev()))
-	collect(t, events, 1) // when the watch has it, the log has it too
+	collect(t, events, 1) // when the watch has the event, the log has it too
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
 	if first := m.hub.log.events[0].Kv.ModRevision; first <= m.hub.log.from {

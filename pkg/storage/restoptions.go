@@ -86,7 +86,7 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 		decorate = g.backend.store
 	}
 	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
-	// K8s.io/apiserver would use a goroutine for each resource; type counts uses one.
+	// With this period, k8s.io/apiserver would use a goroutine for each resource. The type counts uses one for all.
 	options.CountMetricPollPeriod = 0
 	return options, nil
 }

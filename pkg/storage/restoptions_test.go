@@ -36,7 +36,8 @@ type configMaps struct {
 	destroy func()
 }
 
-// newConfigMaps makes a store as k8s.io/apiserver does, from RESTOptions with their decorator.
+// newConfigMaps makes a store in the way k8s.io/apiserver makes one. d is the decorator of the RESTOptions, which
+// decides about the watch cache.
 func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMaps {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -13,7 +13,8 @@ import (
 type Change struct {
 	// Path is the path of the field, such as metadata.labels.team or spec.containers[0].image.
 	Path string `json:"path"`
-	// Before and After are the values in JSON. Before is empty for a new field, and After for a removed one.
+	// Before and After are the values of the field, in JSON. Before is empty if the field is new. After is empty if
+	// the field is removed.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }

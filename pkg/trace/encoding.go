@@ -2,11 +2,11 @@ package trace
 
 import "encoding/json"
 
-// Encoding is an object in a form that is cheaper to make and to keep than JSON. Most recorded requests are never read,
-// so JSON is made at each read. The zero value is no object.
+// Encoding is an object in a form that is cheaper to make and to keep than JSON. Most recorded requests are never
+// read, so the JSON is made only when a request is read. The zero value stands for no object.
 type Encoding struct {
 	Bytes []byte
-	// JSON returns the JSON of Bytes. Nil says that Bytes are JSON.
+	// JSON converts Bytes to JSON. If JSON is nil, Bytes are JSON already.
 	JSON func([]byte) json.RawMessage
 }
 
@@ -17,7 +17,8 @@ func (e Encoding) json() json.RawMessage {
 	return e.JSON(e.Bytes)
 }
 
-// Keep returns an object as it may be kept: without the secrets in it, unless the recorder keeps these.
+// Keep returns an object for the record: secret values are replaced, unless Limits.Secrets is set. It returns the
+// zero value if the limits don't leave room for the object.
 func (r *Recording) Keep(kind Kind, object Encoding) Encoding {
 	switch {
 	case r == nil || len(object.Bytes) == 0:
@@ -30,17 +31,17 @@ func (r *Recording) Keep(kind Kind, object Encoding) Encoding {
 	return object
 }
 
-// SetObjects sets Object and OldObject, which Keep has returned.
+// SetObjects sets Object and OldObject. The values must come from Keep.
 func (a *Admission) SetObjects(object, oldObject Encoding) { a.object, a.oldObject = object, oldObject }
 
-// SetAdmitted sets Admitted, which Keep has returned.
+// SetAdmitted sets Admitted. The value must come from Keep.
 func (a *Admission) SetAdmitted(admitted Encoding) { a.admitted = admitted }
 
-// SetChange sets Before and After, which Keep has returned.
+// SetChange sets Before and After. The values must come from Keep.
 func (s *Step) SetChange(before, after Encoding) { s.before, s.after = before, after }
 
-// whole returns the request as readers get it: with all steps, and all objects in JSON. It shares everything else with the
-// request, which must have ended.
+// whole returns a copy of the request for readers: with all steps, and all objects in JSON. The copy shares
+// everything else with the request. The request must have ended.
 func (r *Request) whole() *Request {
 	whole := *r
 	whole.Admissions = make([]*Admission, len(r.Admissions))
@@ -84,7 +85,7 @@ func (s *Step) whole() *Step {
 	return &whole
 }
 
-// Change returns the object around a step that changed it, in JSON.
+// Change returns the object before and after a step that changed it, in JSON.
 func (s *Step) Change() (before, after json.RawMessage) {
 	if len(s.after.Bytes) == 0 {
 		return s.Before, s.After

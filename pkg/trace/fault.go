@@ -6,10 +6,10 @@ import "fmt"
 type Fault struct {
 	// Name is the name of the fault.
 	Name string `json:"name"`
-	// Effect is the effect of the fault, such as conflict or status 503. It is empty for a latency alone.
+	// Effect is what the fault does besides its latency, such as "conflict" or "status 503". It may be empty.
 	Effect  string   `json:"effect,omitempty"`
 	Latency Duration `json:"latency,omitempty"`
-	// Number is the number of the request or call among those that the fault selects, from 1.
+	// Number counts the requests or calls that the fault selects, from 1. This is the number of the present one.
 	Number uint64 `json:"number"`
 }
 

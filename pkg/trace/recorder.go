@@ -124,7 +124,8 @@ func (r *Recorder) Requests(filter Filter) []*Request {
 	return whole(selected)
 }
 
-// after returns the kept requests whose id is greater than a given one. They are compact; see Request.whole.
+// after returns the kept requests whose id is greater than a given one. The caller must convert them for readers,
+// by whole.
 func (r *Recorder) after(id int64, filter Filter) []*Request {
 	var selected []*Request
 	for _, kept := range r.requests {
@@ -135,7 +136,8 @@ func (r *Recorder) after(id int64, filter Filter) []*Request {
 	return selected
 }
 
-// whole returns requests as readers get them. The caller holds no lock, so requests that end meanwhile needn't wait.
+// whole converts requests for readers (see Request.whole). It must be called without the recorder's lock, because
+// it takes time, and requests that end need the lock.
 func whole(requests []*Request) []*Request {
 	for i, request := range requests {
 		requests[i] = request.whole()
@@ -202,7 +204,7 @@ type Filter struct {
 	User string
 	// Writes leaves out requests that only read; see Request.Reads.
 	Writes bool
-	// Last bounds the number of requests: the last ones are selected. 0 selects all.
+	// Last is the number of requests to select: the last ones. 0 selects all.
 	Last int
 }
 

@@ -154,7 +154,7 @@ type Scope struct {
 	Step      *Step
 }
 
-// Objects returns the objects of the scope's admission so far; see Admission.Objects.
+// Objects returns the versions of the object that the pass of the scope has had so far (see Admission.Objects).
 func (s *Scope) Objects() []Object {
 	var objects []Object
 	s.Update(func(*Request) { objects = s.Admission.Objects() })

@@ -26,7 +26,8 @@ func fieldsOf(kind Kind) [][]string {
 	return secretFields[kind]
 }
 
-// hasSecrets reports whether objects of the resource have secret values. A request may end before admission meets one.
+// hasSecrets reports whether objects of the resource have secret values. The resource is known at the start of a
+// request. The kind is known only when admission reads the object, and a request may end earlier.
 func (r Resource) hasSecrets() bool {
 	return r.Group == "" && (r.Resource == "secrets" || r.Subresource == "token") || r.Resource == "tokenreviews"
 }
@@ -34,17 +35,18 @@ func (r Resource) hasSecrets() bool {
 // hasSecrets reports whether objects of a kind have secret values.
 func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
 
-// redaction replaces the secrets of one request. It learns the secret values that it meets, and replaces them wherever
-// else they are: a webhook or a policy may copy a secret to an annotation or to another object.
+// redaction replaces the secrets in the recording of one request. A webhook or a policy may copy a secret to an
+// annotation or to another object. redaction therefore remembers each secret value that it replaces, and replaces the
+// same text in everything that is recorded later.
 type redaction struct {
-	// values are the secret values, as they are and decoded.
+	// values are the texts of the secret values: each value itself, its base64 form, and its decoded form if it is base64.
 	values map[string]bool
-	// met is true after an object of a kind with secrets.
+	// met is true from the first object whose kind has secrets. Until then no secret value is known.
 	met bool
 }
 
-// shortest is the length of the shortest secret value that is looked for within other text. A shorter value is found only
-// where it is the whole text: it would be a part of many words.
+// shortest is the length of the shortest secret value that is searched within longer texts. A shorter value, such as
+// "a", would be a part of many words, so only a text equal to the value is replaced.
 const shortest = 4
 
 // object replaces the secrets of an object.
@@ -136,7 +138,7 @@ func (r *redaction) path(content any, path []string) any {
 	return content
 }
 
-// redactValues replaces a value, or the values of a map, whose keys stay.
+// redactValues replaces a value. Of a map, it replaces the values and keeps the keys.
 func redactValues(content any) any {
 	switch content := content.(type) {
 	case nil:
@@ -167,8 +169,8 @@ func (r *redaction) review(kind Kind, review []byte) json.RawMessage {
 	return encoded(r.scrub(content))
 }
 
-// response replaces the secrets in a webhook's answer, which may have them anywhere: only the fields of an
-// AdmissionReview's response are kept, and all messages are replaced.
+// response replaces the secrets in a webhook's answer. A webhook can write a secret into any field. response therefore
+// keeps only the fields that an AdmissionReview's response has, and replaces each message, warning and annotation.
 func (r *redaction) response(kind Kind, review []byte) json.RawMessage {
 	if !r.concerns(kind) {
 		return review
@@ -210,11 +212,11 @@ func (r *redaction) response(kind Kind, review []byte) json.RawMessage {
 		}
 	}
 	var whole any
-	_ = json.Unmarshal(encoded(content), &whole) // encoded has just been made
+	_ = json.Unmarshal(encoded(content), &whole) // no error is possible: encoded returns valid JSON
 	return encoded(r.scrub(whole))
 }
 
-// replaced returns Redacted for any text.
+// replaced returns Redacted for any text but the empty one, which has no secret.
 func replaced(text string) string {
 	if text == "" {
 		return ""
@@ -222,7 +224,7 @@ func replaced(text string) string {
 	return Redacted
 }
 
-// patch replaces the values of a JSON patch that go to secrets, or contain them.
+// patch replaces the values in a JSON patch that are written to secret fields, or that contain such fields.
 func (r *redaction) patch(kind Kind, patch []byte) json.RawMessage {
 	if !r.concerns(kind) {
 		return patch
@@ -249,7 +251,8 @@ func (r *redaction) patch(kind Kind, patch []byte) json.RawMessage {
 	return encoded(r.scrub(operations))
 }
 
-// target replaces the secrets of a field in a value at a path: the path leads to the field, into it or above it.
+// target replaces what a secret field contributes to a value. path is the path of the value. It may lead to the field,
+// to a part of the field, or to a parent of the field.
 func (r *redaction) target(path, field []string, value any) any {
 	for len(path) > 0 && len(field) > 0 && path[0] == field[0] {
 		path, field = path[1:], field[1:]
@@ -260,7 +263,7 @@ func (r *redaction) target(path, field []string, value any) any {
 	return r.path(value, field)
 }
 
-// segments splits a JSON pointer.
+// segments splits a JSON pointer into its unescaped parts.
 func segments(pointer string) []string {
 	if pointer == "" {
 		return nil
@@ -273,6 +276,6 @@ func segments(pointer string) []string {
 }
 
 func encoded(content any) json.RawMessage {
-	raw, _ := json.Marshal(content) // decoded JSON can be encoded
+	raw, _ := json.Marshal(content) // the error is impossible: the content was decoded from JSON
 	return raw
 }

@@ -7,7 +7,7 @@ import (
 
 // Request is the record of an API request that reached admission, or into which a fault was injected.
 type Request struct {
-	// ID numbers the requests in the order in which they ended, from 1.
+	// ID is the number of the request, from 1, in the order in which requests ended.
 	ID int64 `json:"id"`
 	// AuditID is the id of the request in its response (header Audit-Id) and in the audit log.
 	AuditID  string    `json:"auditID,omitempty"`
@@ -109,7 +109,9 @@ type Admission struct {
 	// begun.
 	mutated    Duration
 	validating bool
-	// brief are the steps that Steps lacks until the request is read, and object, oldObject and admitted the objects.
+	// brief are the steps that aren't in Steps yet. object, oldObject and admitted are the exported fields of the
+	// same name, before they are converted to JSON. Request.whole fills Steps and the exported fields when the
+	// request is read.
 	brief                       []brief
 	object, oldObject, admitted Encoding
 }
@@ -143,7 +145,8 @@ type Step struct {
 	// Error is the error with which the plugin refused the request.
 	Error *Error `json:"error,omitempty"`
 
-	// before and after are the objects until the request is read.
+	// before and after are Before and After, before they are converted to JSON. Step.Change converts them when the
+	// request is read.
 	before, after Encoding
 }
 

@@ -2,30 +2,31 @@ package trace
 
 import "time"
 
-// Steps records the steps of one phase of a pass, one after the other. Most plugins have nothing to tell. Their steps are
-// kept in brief, and become whole steps when the request is read.
+// Steps records the steps of one phase of a pass, one after the other. Most plugins change nothing and refuse
+// nothing. Their steps are kept in the short form brief, and are converted to a Step when the request is read.
 type Steps struct {
 	scope *Scope
 	phase string
-	// now is the end of the last step, with which the next one begins.
+	// now is the time at which the last step ended and the next one begins.
 	now   Duration
 	brief []brief
 }
 
-// brief is a step without anything to tell.
+// brief is a step of a plugin that changed nothing, refused nothing, and considered no webhook or policy.
 type brief struct {
 	plugin      string
 	start, took Duration
-	// before is the index of the whole step that follows.
+	// before is the index in Admission.Steps of the step that follows this one.
 	before     int16
 	round      int8
 	validating bool
 }
 
-// stepsAtOnce is about the number of steps of a request without a second round.
+// stepsAtOnce is the capacity with which the list of short steps begins: a request in which the mutating plugins
+// run once has about as many.
 const stepsAtOnce = 28
 
-// Steps begins a phase of the scope's admission, Mutating or Validating.
+// Steps begins to record a phase of the scope's pass: Mutating or Validating.
 func (s *Scope) Steps(phase string) *Steps {
 	steps := &Steps{scope: s, phase: phase, now: s.Since(time.Now())}
 	s.Update(func(*Request) { steps.brief = s.Admission.brief })
@@ -35,8 +36,8 @@ func (s *Scope) Steps(phase string) *Steps {
 	return steps
 }
 
-// Add adds a step of a plugin that may have something to tell. It begins with the end of the last step. The step is
-// dropped if the request has ended.
+// Add adds a Step of a plugin. The step begins where the last one ended. If the request has ended, Add returns the
+// step without adding it.
 func (s *Steps) Add(plugin string, round int) *Step {
 	step := &Step{Plugin: plugin, Phase: s.phase, Round: round, Start: s.now}
 	s.scope.Update(func(*Request) {
@@ -46,7 +47,7 @@ func (s *Steps) Add(plugin string, round int) *Step {
 	return step
 }
 
-// End ends an added step. A non-nil error refuses the object.
+// End ends a step that Add has returned. If err isn't nil, the plugin has refused the request.
 func (s *Steps) End(step *Step, err *Error) {
 	took, hides := s.took(), s.scope.hides()
 	s.scope.Update(func(*Request) {
@@ -60,10 +61,10 @@ func (s *Steps) End(step *Step, err *Error) {
 	})
 }
 
-// Pass records the step of a plugin that had nothing to tell and has just ended.
+// Pass records, in the short form, the step of a plugin that has just ended.
 func (s *Steps) Pass(plugin string, round int) {
 	start := s.now
-	// The goroutine of the chain alone adds steps, so it may read their number.
+	// Only the goroutine of the chain, which calls Pass, adds steps. So it may read their number without the lock.
 	s.brief = append(s.brief, brief{
 		plugin: plugin, start: start, took: s.took(), before: int16(len(s.scope.Admission.Steps)),
 		round: int8(round), validating: s.phase == Validating,
@@ -77,12 +78,12 @@ func (s *Steps) took() Duration {
 	return s.now - last
 }
 
-// Close ends the phase.
+// Close ends the recording of the phase.
 func (s *Steps) Close() {
 	s.scope.Update(func(*Request) { s.scope.Admission.brief = s.brief })
 }
 
-// whole returns the step.
+// whole converts the short form to a Step.
 func (b *brief) whole() *Step {
 	phase := Mutating
 	if b.validating {

@@ -209,7 +209,8 @@ func (r *Refusal) by() string {
 	return "admission plugin " + r.Plugin
 }
 
-// PluginOf returns the plugin that calls the webhooks of a kind of configuration, or evaluates a kind of policies.
+// PluginOf returns the name of the plugin that calls the webhooks of a kind of webhook configuration, or that
+// evaluates a kind of policy.
 func PluginOf(kind string) string {
 	return map[string]string{
 		MutatingConfiguration: MutatingPlugin, ValidatingConfiguration: ValidatingPlugin,

@@ -47,8 +47,8 @@ type Matching struct {
 // Explain returns the verdict about the constraints. If they match, it also returns how; otherwise the Match is
 // nil.
 //
-// Several parts of the constraints may rule the request out. The verdict names the first of the rules, the
-// namespaceSelector and the objectSelector that does. The others are in Verdict.Also.
+// Several parts of the constraints may rule the request out. The order of the parts is: rules, namespaceSelector,
+// objectSelector. The verdict is about the first part that rules the request out. The others are in Verdict.Also.
 func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 	matched, verdicts := m.Rules()
 	if excluded := m.exclusion(); excluded != nil {
@@ -300,7 +300,7 @@ func (e *Explainer) namespaceSelector(m Matching) *trace.Verdict {
 	if matches {
 		return nil
 	}
-	// No error: the selector has just been compared with these labels.
+	// The error is impossible: the selector has just been compared with these labels.
 	have, _ := e.Namespaces.GetNamespaceLabels(m.Attributes)
 	key, requirement := unmet(m.namespaces, have)
 	return &trace.Verdict{

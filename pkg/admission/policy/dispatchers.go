@@ -19,7 +19,7 @@ import (
 
 // recorder makes a consideration for each recorded request.
 type recorder struct {
-	// kind is the kind of the policies.
+	// kind is the kind of the policies: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
 	kind      string
 	explainer explain.Explainer
 	// unbound returns the names of the policies without a binding. k8s.io/apiserver doesn't look at these.

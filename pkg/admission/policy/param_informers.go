@@ -41,10 +41,11 @@ type params struct {
 
 // paramInformer is an informer of parameter objects that has been started.
 type paramInformer struct {
-	informer   informers.GenericInformer
-	resource   schema.GroupVersionResource
-	scope      meta.RESTScope
-	definition *apiextensionsv1.CustomResourceDefinition // nil for a kind without one
+	informer informers.GenericInformer
+	resource schema.GroupVersionResource
+	scope    meta.RESTScope
+	// The definition of the kind at the start of the informer; nil if it had none.
+	definition *apiextensionsv1.CustomResourceDefinition
 	stop       context.CancelFunc
 }
 

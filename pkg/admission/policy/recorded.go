@@ -66,7 +66,7 @@ type evaluation struct {
 	record *trace.Evaluation
 	// hides is true if values of expressions could show secrets, and must not be recorded.
 	hides bool
-	// validations are the expressions of the policy's validations.
+	// validations are the records of the policy's validations.
 	validations []*trace.Expression
 	// patched is the object that the mutations change. before is its JSON before the first mutation. Both are nil
 	// if no mutation was applied.
@@ -177,7 +177,7 @@ func (c *consideration) evaluates(params runtime.Object) {
 func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params runtime.Object) *trace.Param {
 	param := &trace.Param{APIVersion: kind.APIVersion, Kind: kind.Kind}
 	var content any = params
-	// A wrapper of k8s.io/apiserver, which adds the kind.
+	// k8s.io/apiserver wraps an object of a built-in kind. The wrapper adds the kind.
 	if converted, ok := params.(interface{ ToUnstructured() any }); ok {
 		content = converted.ToUnstructured()
 	}
@@ -317,7 +317,7 @@ func outcomeOf(decision validating.PolicyDecision, denies bool) string {
 	return trace.Denied
 }
 
-// patches records that a mutation of the current evaluation begins.
+// patches records the object before the first mutation of the current evaluation.
 func (c *consideration) patches(attributes *admission.VersionedAttributes) {
 	if c.evaluation != nil && c.evaluation.patched == nil {
 		c.evaluation.patched, c.evaluation.before = attributes, c.object(attributes)

@@ -24,11 +24,11 @@ import (
 // typeCheckManager is the field manager of the results. kube-controller-manager uses the same name.
 const typeCheckManager = "validatingadmissionpolicy-status"
 
-// typeChecks writes the expressions of a ValidatingAdmissionPolicy that don't fit the types that the policy matches to
-// status.typeChecking (KEP-3488). Requests are judged by the policy all the same.
+// typeChecks checks the expressions of each ValidatingAdmissionPolicy against the types that the policy matches
+// (KEP-3488). It writes the errors to status.typeChecking. They don't keep the policy from being in force.
 //
-// The status of a policy without such expressions stays empty if it was empty: a kube-apiserver without
-// kube-controller-manager leaves it empty too.
+// If there is no error, a status that is empty stays empty. That is the same as with a kube-apiserver that runs
+// without kube-controller-manager.
 type typeChecks struct {
 	client   kubernetes.Interface
 	mapper   meta.RESTMapper
@@ -103,7 +103,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 		admissionregistrationv1ac.ValidatingAdmissionPolicy(name).WithUID(policy.UID).WithStatus(status),
 		metav1.ApplyOptions{FieldManager: typeCheckManager, Force: true})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the policy has changed or is deleted
+		return nil // the policy has changed or is deleted: the new event leads to another check
 	}
 	if err != nil {
 		return fmt.Errorf("updating status.typeChecking: %w", err)

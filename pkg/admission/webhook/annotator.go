@@ -76,7 +76,7 @@ func (a annotator) annotate(ctx context.Context, prefix string, level auditinter
 	annotate(ctx, a.attributes, a.key(prefix), string(encoded), level)
 }
 
-// annotate adds an annotation to the audit event of a request, if the event has the level.
+// annotate adds an annotation to the audit event of a request, if the audit level of the event includes it.
 func annotate(ctx context.Context, attributes *admission.VersionedAttributes, key, value string, level auditinternal.Level) {
 	if err := attributes.AddAnnotationWithLevel(key, value, level); err != nil {
 		klog.FromContext(ctx).Error(err, "audit annotation not added", "key", key)

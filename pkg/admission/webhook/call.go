@@ -71,8 +71,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	err = c.exchange(record.measured(ctx), client, hook.GetTimeoutSeconds(), review)
 	record.received(review, err)
 	if err != nil {
-		// errors.As would also find the status of a service that the resolver couldn't find.
-		status, ok := err.(*apierrors.StatusError) //nolint:errorlint
+		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // errors.As would also find the status of a service that the resolver couldn't find
 		if !ok {
 			status = apierrors.NewServiceUnavailable("error calling webhook")
 		}

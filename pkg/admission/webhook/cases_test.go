@@ -83,7 +83,7 @@ func TestLibraryValidatingCases(t *testing.T) {
 		run(tc, webhooktesting.NewAuthenticationInfoResolver(new(int32)))
 	}
 	for _, tc := range webhooktesting.NewNonMutatingPanicTestCases(server) {
-		tc.ExpectStatusCode = http.StatusInternalServerError // the cases leave this code out
+		tc.ExpectStatusCode = http.StatusInternalServerError // a case without a code expects this one
 		run(tc, webhooktesting.NewPanickingAuthenticationInfoResolver("Start panicking!"))
 	}
 }

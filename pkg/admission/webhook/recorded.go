@@ -160,7 +160,7 @@ type callRecord struct {
 	scope   *trace.Scope
 	webhook *trace.Webhook
 	kind    trace.Kind
-	// call is nil until the webhook is called.
+	// call is nil until begin.
 	call  *trace.Call
 	times callTimes
 }
@@ -212,7 +212,8 @@ func (r *callRecord) intercepted(fault trace.Fault) {
 	}
 }
 
-// sends records the review. A call that ends before the review is sent, because its service isn't found, has it too.
+// sends records the review. It is called before the service of the webhook is looked up, so the trace has the review even
+// if no service is found and nothing is sent.
 func (r *callRecord) sends(review *review) {
 	if r == nil {
 		return
@@ -235,7 +236,7 @@ func (r *callRecord) measured(ctx context.Context) context.Context {
 	return r.times.within(ctx)
 }
 
-// received records the response. A response that couldn't be decoded may be anything.
+// received records the response. If it couldn't be decoded, it may not be JSON, and is then left out.
 func (r *callRecord) received(review *review, err error) {
 	if r == nil {
 		return
@@ -255,7 +256,7 @@ func (r *callRecord) warns(warnings []string) {
 	}
 }
 
-// object returns the JSON of the object that the webhook may patch: that in the review.
+// object returns the JSON of the object in the review, which the webhook may patch.
 func (r *callRecord) object(o *versionedObject) json.RawMessage {
 	if r == nil || o.versioned.VersionedObject.Object() == nil {
 		return nil
@@ -267,8 +268,8 @@ func (r *callRecord) object(o *versionedObject) json.RawMessage {
 	return encoded
 }
 
-// patched records a patch, and the object around it. The review of the next webhook has the patched object, too, so it is
-// encoded once.
+// patched records a patch, and the object before and after it. The patched object is encoded once for the record
+// and for the review of the next webhook.
 func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, o *versionedObject) {
 	if r == nil {
 		return

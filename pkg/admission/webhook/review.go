@@ -91,7 +91,7 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	if found, ok := r.envelopes[asked]; ok {
 		return found, nil
 	}
-	// Json.Marshal doesn't set apiVersion and kind, as an encoder of a scheme would.
+	// Unlike an encoder of a scheme, json.Marshal doesn't set apiVersion and kind.
 	request.GetObjectKind().SetGroupVersionKind(version.WithKind("AdmissionReview"))
 	encoded, err := json.Marshal(request)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
 	request := client.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(r.body)
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {
-			// Sets the query parameter timeout, which tells the webhook how long the server waits.
+			// The query parameter timeout tells the webhook how long the server waits.
 			request.Timeout(roundUp(left))
 		}
 	}

@@ -95,7 +95,7 @@ func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.P
 // aggregation collects the rules of a role. It looks into each selected role that aggregates others only once.
 type aggregation struct {
 	all   []*rbacv1.ClusterRole
-	state map[string]state // of roles that aggregate others, by the name of the role
+	state map[string]state // the states of the roles that aggregate others, by name
 	rules []rbacv1.PolicyRule
 }
 

@@ -160,7 +160,7 @@ func (c *controller) writeStatus(ctx context.Context, budget *policyv1.PodDisrup
 	healthy := countHealthy(pods, disrupted)
 	allowed := max(0, healthy-expected.healthy)
 	if expected.pods <= 0 {
-		allowed = 0 // the budget may be older than its pods
+		allowed = 0 // no pod is expected, because the budget may be older than its pods
 	}
 	changed := budget.DeepCopy()
 	changed.Status = policyv1.PodDisruptionBudgetStatus{
@@ -200,8 +200,8 @@ func (c *controller) podsOf(budget *policyv1.PodDisruptionBudget) ([]*corev1.Pod
 	return pods, err
 }
 
-// disrupted returns the evicted pods of a budget that still exist and count as gone, and the time until this must
-// be checked again.
+// disrupted returns the evicted pods of a budget that still exist and count as gone. It also returns the time after
+// which one of them no longer counts as gone, or 0.
 func (c *controller) disrupted(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var again time.Duration
 	disrupted := map[string]metav1.Time{}

@@ -117,7 +117,7 @@ func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration,
 // judge reads an object and its owners from the server, and does what the rules of garbage collection demand.
 func (c *Collector) judge(ctx context.Context, n node) error {
 	if n.deleting && !n.waits {
-		return nil // its dependents are considered when the object is gone
+		return nil // the dependents are considered when the object is gone
 	}
 	live, err := c.get(ctx, n.identity)
 	if err != nil {

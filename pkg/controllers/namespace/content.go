@@ -28,11 +28,11 @@ const (
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
-// content is the content of a namespace, with the results of its deletion.
+// content deletes the content of a namespace, and has the results.
 type content struct {
 	*Config
 	namespace string
-	deleted   time.Time // when the deletion of the namespace began
+	deleted   time.Time // the time at which the namespace was deleted
 
 	mu sync.Mutex
 	// estimate is the time in seconds until the remaining objects are gone. It is 0 if none remains.

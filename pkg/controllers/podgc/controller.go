@@ -76,7 +76,7 @@ type collector struct {
 	queue *work.Queue[string]
 
 	mu      sync.Mutex
-	missing map[string]time.Time // the time since when the node of a pod is known not to exist
+	missing map[string]time.Time // the time at which a node was found missing, by its name
 }
 
 // changed queues a pod that the controller may have to delete: one that is being deleted, that has ended, or that

@@ -36,7 +36,7 @@ func TestSync(t *testing.T) {
 		spec, hard, used             quantities
 		measured                     quantities
 		err                          error
-		wantHard, wantUsed, wantNone quantities // wantNone: nothing is written
+		wantHard, wantUsed, wantNone quantities // wantNone is set if nothing must be written
 		confirms                     bool       // the quota is measured again after confirmDelay
 	}{
 		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},

@@ -23,7 +23,7 @@ type Resource struct {
 	Verbs      []string
 }
 
-// Can reports whether the resource has all of the verbs.
+// Can reports whether the resource supports all of the verbs.
 func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
@@ -35,7 +35,7 @@ type Resources struct {
 
 	mu      sync.Mutex
 	changes int
-	known   []Resource // nil if discovery must be asked
+	known   []Resource // the last list; nil if discovery must be asked again
 	told    []func()
 }
 

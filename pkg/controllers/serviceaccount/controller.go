@@ -33,7 +33,7 @@ type Config struct {
 	Namespaces, Accounts cache.SharedIndexInformer
 }
 
-// New starts a controller.
+// New starts the controller.
 func New(config Config) error {
 	queue := work.NewQueue(config.Runner, work.Options[string]{Name: "serviceaccount-controller", Do: config.ensure})
 	return work.Enqueue(

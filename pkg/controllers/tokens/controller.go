@@ -55,7 +55,7 @@ type Controller struct {
 
 var _ objects.Handler = &Controller{}
 
-// New returns a controller.
+// New returns a controller. It must get the events of all Secrets and service accounts.
 func New(config Config) *Controller {
 	c := &Controller{Config: config, filled: map[types.UID]key{}}
 	c.secrets = work.NewQueue(config.Runner, work.Options[key]{Name: name, Workers: 5, Do: c.fill})

@@ -44,14 +44,14 @@ func defaultMutatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.Mu
 	denyWithoutParameters(b.Spec.ParamRef)
 }
 
-// ValidateMutatingAdmissionPolicyBinding checks a new binding.
+// ValidateMutatingAdmissionPolicyBinding checks a new binding of a MutatingAdmissionPolicy.
 func ValidateMutatingAdmissionPolicyBinding(o *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResources")
 	f.Merge(mutatedOperations(o.Spec.MatchResources, field.NewPath("spec", "matchResources")))
 	return f.Errs
 }
 
-// validateMutatingAdmissionPolicyBindingUpdate checks an update of a binding.
+// validateMutatingAdmissionPolicyBindingUpdate checks an update of a binding of a MutatingAdmissionPolicy.
 func validateMutatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateMutatingAdmissionPolicyBinding(o)
 }

@@ -45,7 +45,7 @@ func defaultMutatingWebhookConfigurationV1beta1(c *admissionregistrationv1.Mutat
 	defaultMutatingWebhookConfiguration(c)
 }
 
-// mutatingWebhooks returns the webhooks of a configuration.
+// mutatingWebhooks returns the webhooks of a MutatingWebhookConfiguration.
 func mutatingWebhooks(c *admissionregistrationv1.MutatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
 	return c.Webhooks
 }

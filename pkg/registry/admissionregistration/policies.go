@@ -278,7 +278,7 @@ func matchConditions(conditions []admissionv1.MatchCondition, params bool, store
 
 var (
 	celIdentifier = regexp.MustCompile(`^[_a-zA-Z][_a-zA-Z0-9]*$`)
-	// celReserved are the reserved words of the CEL specification, which can't be names.
+	// celReserved are the reserved words of CEL. They can't be names of variables.
 	celReserved = strings.Fields("true false null in as break const continue else for function if import let " +
 		"loop package namespace return var void while")
 )
@@ -292,8 +292,7 @@ var paramKindColumn = printers.Text("ParamKind", "ParamKind specifies the kind o
 var bindingColumns = []printers.Column{
 	printers.NameColumn,
 	printers.Text("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-	// Kube-apiserver's text.
-	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell
+	printers.Text("ParamRef", "ParamRef indicates the param resource which sets the configration param"), //nolint:misspell // the text is kube-apiserver's
 	printers.AgeColumn,
 }
 

@@ -48,7 +48,7 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 	denyWithoutParameters(b.Spec.ParamRef)
 }
 
-// ValidateValidatingAdmissionPolicyBinding checks a new binding.
+// ValidateValidatingAdmissionPolicyBinding checks a new binding of a ValidatingAdmissionPolicy.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 	// The path is misspelt in kube-apiserver too.
 	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
@@ -56,7 +56,7 @@ func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.Validat
 	return f.Errs
 }
 
-// validateValidatingAdmissionPolicyBindingUpdate checks an update of a binding.
+// validateValidatingAdmissionPolicyBindingUpdate checks an update of a binding of a ValidatingAdmissionPolicy.
 func validateValidatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateValidatingAdmissionPolicyBinding(o)
 }

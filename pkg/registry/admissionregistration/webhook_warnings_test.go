@@ -79,8 +79,8 @@ func TestWebhookRules(t *testing.T) {
 	}
 }
 
-// TestWebhookRulesEndEarly checks that the search ends once all resources of the rules are found. Resources of other
-// servers come last.
+// TestWebhookRulesEndEarly checks that the search for served resources ends when all resources of the rules are
+// found. That spares the resources of aggregated servers, which come last.
 func TestWebhookRulesEndEarly(t *testing.T) {
 	t.Parallel()
 	rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}}

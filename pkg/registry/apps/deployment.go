@@ -93,8 +93,8 @@ func defaultDeploymentV1beta1(d *appsv1beta1.Deployment) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// defaultDeploymentExtensionsV1beta1 sets the defaults of an extensions/v1beta1 Deployment. By default it keeps every
-// revision, has no deadline for progress, and changes one pod at a time.
+// defaultDeploymentExtensionsV1beta1 sets the defaults of an extensions/v1beta1 Deployment. In this version, a
+// Deployment keeps every revision by default, has no progress deadline, and changes one pod at a time.
 func defaultDeploymentExtensionsV1beta1(d *extensionsv1beta1.Deployment) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.Replicas, 1)

@@ -87,7 +87,7 @@ func replicaSetSpec(path *field.Path, s *appsv1.ReplicaSetSpec) field.ErrorList 
 	f.Merge(
 		validation.Nonnegative(path.Child("replicas"), ptr.Deref(s.Replicas, 0)),
 		validation.Nonnegative(path.Child("minReadySeconds"), s.MinReadySeconds),
-		// Kube-apiserver's message says "deployment" here too.
+		// The message says "deployment", as in kube-apiserver.
 		requiredSelector(path.Child("selector"), s.Selector, "deployment"),
 		replicaTemplate(path, s.Selector, &s.Template))
 	return f.Errs

@@ -45,7 +45,7 @@ func isEmptySelector(s *metav1.LabelSelector) bool {
 
 var zero = intstr.FromInt32(0)
 
-// replicaTemplate checks the template of a controller that keeps a number of pods.
+// replicaTemplate checks the pod template of a workload that keeps a number of pods running.
 func replicaTemplate(spec *field.Path, s *metav1.LabelSelector, t *corev1.PodTemplateSpec) field.ErrorList {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
@@ -62,7 +62,7 @@ func isZero(v intstr.IntOrString) bool {
 	return v.IntValue() == 0
 }
 
-// collisions checks a count of name collisions, which can't decrease.
+// collisions checks status.collisionCount, which can't decrease.
 func collisions(path *field.Path, now, was *int32) field.ErrorList {
 	switch {
 	case now == nil && was != nil:

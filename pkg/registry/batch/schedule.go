@@ -12,7 +12,7 @@ import (
 // cronField is one of the five fields of a schedule, see crontab(5).
 type cronField struct {
 	min, max int
-	names    []string // names of the values, from min on
+	names    []string // names of the values; the first name stands for min
 }
 
 var cronFields = []cronField{

@@ -1,7 +1,7 @@
 package builtin_test
 
 import (
-	"math/rand" //nolint:depguard // randfill takes a Source of this package
+	"math/rand" //nolint:depguard // randfill takes a Source of math/rand
 	"path"
 	"reflect"
 	"testing"
@@ -95,7 +95,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, _ randfill.Continue) {
 			e.Raw = []byte(`{"a":1}`)
 		},
-		// Both forms of a selector have the same meaning.
+		// A Scale has its selector in two forms. Both must have the same meaning.
 		func(s *extensionsv1beta1.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
@@ -133,7 +133,7 @@ func validValues(serializer.CodecFactory) []any {
 			c.FillNoCustom(r)
 			r.PKIXPublicKey, r.ProofOfPossession = nil, nil
 		},
-		// A device in v1beta1 has its fields in "basic". It must be set.
+		// In v1beta1, the fields of a device are in "basic", so "basic" must be set.
 		func(d *resourcev1beta1.Device, c randfill.Continue) {
 			c.Fill(&d.Name)
 			d.Basic = &resourcev1beta1.BasicDevice{}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand" //nolint:depguard // randfill takes a Source of this package
+	"math/rand" //nolint:depguard // randfill takes a Source of math/rand
 	"runtime/debug"
 	"testing"
 
@@ -81,7 +81,7 @@ func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *ran
 		}
 		return hub
 	}
-	// Some validation logs its errors a second time.
+	// Some validation also logs the errors that it returns, so the log is discarded.
 	ctx := klog.NewContext(through(gvk.GroupVersion()), logr.Discard())
 	table := printers.TableConvertor(printers.Default)
 	if k.Printer != nil {

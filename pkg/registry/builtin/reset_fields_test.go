@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand" //nolint:depguard // randfill takes a Source of this package
+	"math/rand" //nolint:depguard // randfill takes a Source of math/rand
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +101,7 @@ var userMetadata = []string{"annotations", "finalizers", "labels", "ownerReferen
 // least once.
 func fieldChanges(t *testing.T, k *registry.Kind, e registry.UpdateStrategy) (fixed, changed []string) {
 	t.Helper()
-	seen := map[string]bool{} // true if the field has changed
+	seen := map[string]bool{} // by field: true if an update has changed it
 	for seed := range int64(12) {
 		old, sent := filled(t, k, 2*seed), filled(t, k, 2*seed+1)
 		updated := sent.DeepCopyObject()

@@ -150,7 +150,7 @@ func validateCertificateSigningRequestStatusUpdate(o, old *certificatesv1.Certif
 
 const leastCertificateLifetime = 600
 
-// keyUsages are the uses of keys that a request may name.
+// keyUsages are the valid values of spec.usages.
 var keyUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageAny, certificatesv1.UsageCertSign, certificatesv1.UsageClientAuth, certificatesv1.UsageCodeSigning,
 	certificatesv1.UsageContentCommitment, certificatesv1.UsageCRLSign, certificatesv1.UsageDataEncipherment,

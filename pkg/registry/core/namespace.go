@@ -205,8 +205,7 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 	if err != nil {
 		err = storeerr.InterpretGetError(err, resource, name)
 		err = storeerr.InterpretUpdateError(err, resource, name)
-		// K8s.io/apiserver never wraps these errors.
-		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint
+		if _, ok := err.(*apierrors.StatusError); !ok { //nolint:errorlint // k8s.io/apiserver never wraps these errors
 			err = apierrors.NewInternalError(err)
 		}
 		return nil, err
@@ -249,8 +248,7 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	for _, f := range finalizers {
 		want[f] = true
 	}
-	// Old clients still send orphanDependents.
-	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck
+	if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // old clients still send orphanDependents
 		want[metav1.FinalizerOrphanDependents], want[metav1.FinalizerDeleteDependents] = *orphan, !*orphan
 	} else if policy := options.PropagationPolicy; policy != nil {
 		want[metav1.FinalizerOrphanDependents] = *policy == metav1.DeletePropagationOrphan

@@ -110,7 +110,7 @@ func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Stor
 
 func (r *tokenREST) New() runtime.Object { return &authenticationv1.TokenRequest{} }
 
-// Destroy does nothing, because the rows of the stores destroy them.
+// Destroy does nothing, because the stores belong to other resources, whose storages destroy them.
 func (r *tokenREST) Destroy() {}
 
 // GroupVersionKind returns the kind TokenRequest.

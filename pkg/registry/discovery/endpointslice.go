@@ -90,7 +90,7 @@ func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorLis
 	return f.Errs
 }
 
-// validateEndpointSliceUpdate checks an update of a slice.
+// validateEndpointSliceUpdate checks an update of an EndpointSlice.
 func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	var stored []string
 	for _, e := range old.Endpoints {

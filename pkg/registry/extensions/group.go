@@ -1,5 +1,5 @@
-// Package extensions has API group extensions, which serves kinds that have moved to other groups. The objects are
-// stored by those groups.
+// Package extensions has API group extensions, which serves kinds that have moved to other groups. The other groups
+// store the objects.
 package extensions
 
 import (

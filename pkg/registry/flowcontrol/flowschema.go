@@ -51,7 +51,7 @@ func defaultFlowSchema(s *flowcontrolv1.FlowSchema) {
 	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
 
-// validateFlowSchema checks a new schema (KEP-1040).
+// validateFlowSchema checks a new FlowSchema (KEP-1040).
 func validateFlowSchema(o *flowcontrolv1.FlowSchema) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	path := field.NewPath("spec")
@@ -64,7 +64,7 @@ func validateFlowSchema(o *flowcontrolv1.FlowSchema) field.ErrorList {
 	return f.Errs
 }
 
-// validateFlowSchemaUpdate checks an update of a schema.
+// validateFlowSchemaUpdate checks an update of a FlowSchema.
 func validateFlowSchemaUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	return validateFlowSchema(o)
 }

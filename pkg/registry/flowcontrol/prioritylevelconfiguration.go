@@ -112,7 +112,7 @@ func validatePriorityLevelConfiguration(o *flowcontrolv1.PriorityLevelConfigurat
 	return f.Errs
 }
 
-// validatePriorityLevelConfigurationUpdate checks an update of a level.
+// validatePriorityLevelConfigurationUpdate checks an update of a priority level.
 func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	return validatePriorityLevelConfiguration(o)
 }

@@ -33,7 +33,7 @@ func affinity(path *field.Path, a *corev1.Affinity) field.ErrorList {
 		}
 		for i, term := range n.PreferredDuringSchedulingIgnoredDuringExecution {
 			path := path.Child(preferredTerms).Index(i)
-			// A preference may have values that no label can have, because it does no harm.
+			// A preferred term may have values that no label can have: such a term only matches nothing.
 			f.Merge(weight(path, term.Weight), nodeSelectorTerm(path.Child("preference"), &term.Preference, false))
 		}
 	}

@@ -92,7 +92,7 @@ func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// hostProcesses counts the containers that are processes of the host, and all containers.
+// hostProcesses returns the number of containers that are processes of the host, and the number of all containers.
 func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs field.ErrorList) {
 	var f validation.Findings
 	var pod *bool

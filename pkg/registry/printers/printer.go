@@ -101,7 +101,7 @@ func First(limit int, entries []string, separator string) string {
 	return fmt.Sprintf("%s + %d more...", strings.Join(entries[:limit], separator), len(entries)-limit)
 }
 
-// Joined lists what text returns for each of the items.
+// Joined returns a list of texts, one for each item.
 func Joined[T any](items []T, text func(*T) string) string {
 	texts := make([]string, len(items))
 	for i := range items {

@@ -1,5 +1,5 @@
 // Package storagemigration has the kinds of API group storagemigration.k8s.io, which rewrites stored objects in the
-// present storage version.
+// current storage version.
 package storagemigration
 
 import (

@@ -28,8 +28,8 @@ func Declared[T any](generated Generated[T], path *field.Path, value, old *T, op
 	return validate.FilterEnforcedDeclarativeErrors(ctx, generated(ctx, op, path, value, old), beta)
 }
 
-// Within returns a list, or nil if the list is longer than most. kube-apiserver doesn't check the items of a list
-// that is too long.
+// Within returns nil if the list has more than most items, and the list otherwise. kube-apiserver doesn't check the
+// items of a list that is too long.
 func Within[T any](list []T, most int) []T {
 	if len(list) > most {
 		return nil

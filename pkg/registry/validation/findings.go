@@ -40,7 +40,7 @@ func (f *Findings) Merge(lists ...field.ErrorList) {
 // rules.
 type Rule func(string) []string
 
-// Follows checks a string by a rule.
+// Follows checks a string by a rule, and returns an error for each message of the rule.
 func Follows(r Rule, path *field.Path, value string) field.ErrorList {
 	var f Findings
 	for _, msg := range r(value) {
@@ -49,7 +49,7 @@ func Follows(r Rule, path *field.Path, value string) field.ErrorList {
 	return f.Errs
 }
 
-// Required checks that a string isn't empty, and checks it by a rule.
+// Required checks that a string isn't empty, and that it follows a rule.
 func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "")}

@@ -16,7 +16,7 @@ func (l *List) At(path *field.Path, format string, args ...any) {
 	*l = append(*l, path.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// Add adds warnings unchanged.
+// Add adds warnings that are complete texts.
 func (l *List) Add(warnings ...string) { *l = append(*l, warnings...) }
 
 // IP warns of an address that isn't written in its canonical form.

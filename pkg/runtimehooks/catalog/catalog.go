@@ -32,11 +32,11 @@ func New() *Catalog {
 	}
 }
 
-// Descriptor is a hook of a catalog.
+// Descriptor describes a hook of a catalog.
 type Descriptor struct {
 	GroupVersionHook
 	Metadata
-	// Func is the function that was registered.
+	// Func is the function that defines the hook.
 	Func Hook
 	// Request and Response are the kinds of the two types. A kind is the name of the Go type.
 	Request, Response schema.GroupVersionKind

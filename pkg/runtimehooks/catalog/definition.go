@@ -16,7 +16,7 @@ type Hook any
 
 // Metadata describes a hook in its documentation.
 type Metadata struct {
-	// Summary is one line. Description may have several.
+	// Summary is one line of text. Description may have several lines.
 	Summary, Description string
 	// Tags group the hooks in the OpenAPI document.
 	Tags []string

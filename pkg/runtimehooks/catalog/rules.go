@@ -41,7 +41,7 @@ func (c *Catalog) checkConversions(versions []*Descriptor) error {
 }
 
 func checkDeprecations(versions []*Descriptor) error {
-	stable := 0 // of the most stable version that isn't deprecated; 0 if there is none
+	stable := 0 // the stability of the most stable version that isn't deprecated; 0 if there is none
 	for _, d := range versions {
 		if !d.Deprecated {
 			stable = max(stable, stability(d.Version))

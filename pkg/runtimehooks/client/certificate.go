@@ -14,7 +14,7 @@ type Certificate struct {
 	certFile, keyFile string
 
 	mu      sync.Mutex
-	states  [2]fileState // of the two files when they were read
+	states  [2]fileState // the states of the two files when they were read
 	pem     [2][]byte
 	current *tls.Certificate
 }

@@ -33,7 +33,7 @@ type world struct {
 	catalog  *catalog.Catalog
 	registry *registry.Registry
 	client   *client.Client
-	labels   map[string]map[string]string // the labels of the namespaces
+	labels   map[string]map[string]string // the labels of the namespaces, by name
 }
 
 func newWorld(t testing.TB) *world {

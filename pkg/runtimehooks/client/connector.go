@@ -59,7 +59,7 @@ type HTTPSConnector struct {
 	certificate *Certificate // nil without a client certificate
 
 	mu      sync.Mutex
-	clients *lru.Cache // *http.Client by clientKey
+	clients *lru.Cache // the HTTP clients (*http.Client), by clientKey
 }
 
 var _ Connector = &HTTPSConnector{}

@@ -209,7 +209,7 @@ func TestClientCertificateRotates(t *testing.T) {
 	if err := os.WriteFile(keyFile, []byte("half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(second) // while only one of the files is replaced
+	call(second) // at this moment, only one of the two files is replaced
 	call(write(selfSigned(t)))
 
 	if _, err := client.NewHTTPSConnector(client.ConnectorOptions{CertFile: certFile}); err == nil {

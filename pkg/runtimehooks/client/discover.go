@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// discoveryTimeout bounds a call of Discovery.
+// discoveryTimeout bounds the time of a call of the hook Discovery.
 const discoveryTimeout = 10 * time.Second
 
 // Discover calls the hook Discovery of an extension. It returns the handlers for the status of the ExtensionConfig,

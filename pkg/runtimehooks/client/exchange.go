@@ -136,7 +136,8 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	start := time.Now()
 	answer, err := x.receive(connection.HTTP, req, outcome)
 	outcome.Duration = time.Since(start)
-	// Even if there is a whole body: an extension may end it only because its caller is gone.
+	// After the timeout, even a complete body is refused: the extension may have ended it only because its caller
+	// is gone.
 	if limited.Err() != nil {
 		err = context.Cause(limited)
 	}

@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 		name, reason string
 		fault        http.Handler
 		change       func(*testing.T, *runtimev1.ExtensionConfig)
-		timeout      time.Duration // of the handler; short only if a timeout is the fault
+		timeout      time.Duration // the handler's timeout; short only in cases about the timeout
 		want         string        // part of the error
 		answered     bool          // the fault is an answer of the protocol, so the failure policy doesn't apply
 	}{{
@@ -292,7 +292,7 @@ func TestHandlerKnowsItsTimeout(t *testing.T) {
 		query <- req.URL.RawQuery
 		e.ServeHTTP(rw, req)
 	})))
-	<-query // the request of Discovery
+	<-query // skip the call of Discovery
 	if _, _, err := w.callAll(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ var manifest []byte
 // Converted.
 func YAML() []byte { return append([]byte(nil), manifest...) }
 
-// Converted returns the definition with a conversion webhook. The webhook at the client config must call Convert.
+// Converted returns the definition with a conversion webhook. clientConfig says where the API server reaches the
+// webhook. The webhook must convert by the function Convert.
 func Converted(clientConfig map[string]any) (*unstructured.Unstructured, error) {
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(manifest, &definition.Object); err != nil {

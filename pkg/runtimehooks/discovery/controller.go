@@ -136,7 +136,7 @@ func (c *Controller) enqueue(obj any) {
 // Run discovers extensions until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
-	defer c.secrets.running.Wait() // the workers start these goroutines, and have ended before
+	defer c.secrets.running.Wait() // waits for goroutines that the workers started; the workers have ended by then
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer c.queue.ShutDown()
@@ -225,7 +225,8 @@ func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.
 	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	// Register again, with the new resource version, which is part of the key of cached responses.
+	// The resource version has changed. It is part of the key of cached responses, so the handlers are registered
+	// again.
 	return c.register(stored)
 }
 

@@ -43,7 +43,7 @@ type world struct {
 	registry *registry.Registry
 
 	mu         sync.Mutex
-	extensions map[string]http.HandlerFunc // by the host of the URL
+	extensions map[string]http.HandlerFunc // the handlers of the extensions, by the host of the URL
 	asked      map[string][]time.Duration  // the times of the requests since the start, by host
 }
 

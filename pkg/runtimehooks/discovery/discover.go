@@ -89,7 +89,7 @@ func (c *Controller) deprecated(handlers []runtimev1.ExtensionHandler) []string 
 	for _, h := range handlers {
 		gv, err := schema.ParseGroupVersion(h.RequestHook.APIVersion)
 		if err != nil {
-			continue // the client has checked this before
+			continue // this doesn't happen: the client has parsed the reference before
 		}
 		d := c.options.Catalog.Hook(catalog.GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: h.RequestHook.Hook})
 		if d != nil && d.Deprecated {

@@ -66,7 +66,7 @@ type secrets struct {
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	followed map[string]followed // by the name of the ExtensionConfig
+	followed map[string]followed // the watched Secrets, by the name of the ExtensionConfig
 }
 
 type followed struct {

@@ -49,7 +49,7 @@ type Served struct {
 // Extension is an http.Handler that answers Discovery and the hooks of its handlers.
 type Extension struct {
 	options  Options
-	handlers map[string]*served // by URL path
+	handlers map[string]*served // the handlers, by URL path
 }
 
 // served is a handler, as it is served at its path.
@@ -151,7 +151,7 @@ func (e *Extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// write answers with a response, or without one if the code isn't 200.
+// write writes the answer. If the code isn't 200, the answer has no response.
 func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int {
 	if code != http.StatusOK {
 		http.Error(w, http.StatusText(code), code)

@@ -88,7 +88,7 @@ func (i *Informer) notify() {
 	}
 }
 
-// work handles events until there are no more.
+// work handles events until no more are available.
 func (i *Informer) work() {
 	for more := true; more; {
 		if i.ctx.Err() != nil {
@@ -106,7 +106,7 @@ func (i *Informer) work() {
 	}
 }
 
-// stop ends the informer for good.
+// stop ends the informer. It can't be started again.
 func (i *Informer) stop() {
 	if i.events != nil {
 		i.events.Stop()

@@ -175,7 +175,7 @@ func TestInformer(t *testing.T) {
 	}
 }
 
-// The informer of a resource without objects is synced at once and has none.
+// The informer of package function Empty is synced at once, and has no objects.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	informer := Empty(&corev1.ConfigMap{})

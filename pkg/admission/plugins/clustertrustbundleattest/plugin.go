@@ -22,7 +22,7 @@ const Name = "ClusterTrustBundleAttest"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{signers.NewHandler(admission.Create, admission.Update)} }
 
-// Plugin asks the authorizer.
+// Plugin refuses trust bundles of users without the permission.
 type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

@@ -33,7 +33,8 @@ func TestPlugin(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Tolerations: test.given}}
 			p := New(10, 20)
 			plugintest.Run(t, p, plugintest.Create(pod).Of(test.subresource), "")
-			plugintest.Run(t, p, plugintest.Update(pod, pod).Of(test.subresource), "") // a second run changes nothing
+			// When the plugin is called again, nothing changes.
+			plugintest.Run(t, p, plugintest.Update(pod, pod).Of(test.subresource), "")
 			if diff := cmp.Diff(test.want, pod.Spec.Tolerations); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}

@@ -29,7 +29,7 @@ var _ admission.MutationInterface = &Plugin{}
 
 // Admit implements admission.MutationInterface.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	// A dry run must not create a namespace.
+	// A dry run must not create a namespace, so the plugin does nothing.
 	if a.IsDryRun() || !namespaces.IsIn(a) {
 		return nil
 	}

@@ -29,7 +29,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Plugin asks the authorizer.
+// Plugin refuses changes of ownerReferences by users without the permission.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
@@ -76,8 +76,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		ResourceRequest: true,
 	})
 	if decision != authorizer.DecisionAllow {
-		// Err may be nil.
-		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint
+		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint // err may be nil
 	}
 
 	for _, reference := range newlyBlocking(references, old) {
@@ -87,8 +86,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 		for _, owner := range owners {
 			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
-				// Err may be nil.
-				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint
+				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint // err may be nil
 			}
 		}
 	}

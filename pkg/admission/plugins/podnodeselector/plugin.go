@@ -100,7 +100,7 @@ func (p *Plugin) podAndSelector(ctx context.Context, a admission.Attributes) (*c
 	return pod, selector, nil
 }
 
-// selectorOf returns the selector of the request's namespace.
+// selectorOf returns the node selector of the request's namespace.
 func (p *Plugin) selectorOf(ctx context.Context, a admission.Attributes) (labels.Set, error) {
 	namespace, err := p.Of(ctx, a)
 	switch {

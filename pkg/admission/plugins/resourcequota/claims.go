@@ -13,8 +13,8 @@ import (
 
 const (
 	claimObjects = corev1.ResourceName("count/persistentvolumeclaims")
-	// ofClass is the middle part of a quota's resource name that counts only one storage class. The class comes
-	// before it, and the counted resource after it.
+	// ofClass is the middle of the name CLASS.storageclass.storage.k8s.io/RESOURCE, by which a quota limits the
+	// claims of a single storage class.
 	ofClass = ".storageclass.storage.k8s.io/"
 )
 

@@ -25,7 +25,7 @@ type rules struct {
 	constraints func(required []corev1.ResourceName, object runtime.Object) error
 	// scope reports whether a scope of a quota covers an object. If scope is nil, the kind has no scopes.
 	scope generic.MatchesScopeFunc
-	// usage returns the usage of an object.
+	// usage returns how much of a quota's resources an object uses.
 	usage generic.UsageFunc
 }
 

@@ -11,7 +11,7 @@ import (
 const (
 	// mountPath is the path at which client libraries look for the token.
 	mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// volumePrefix begins the name of the token's volume.
+	// volumePrefix is the prefix of the name of the token's volume.
 	volumePrefix = "kube-api-access-"
 	// tokenSeconds is the lifetime of a token: an hour, and a few seconds more. The few seconds tell these tokens
 	// from tokens that users request.

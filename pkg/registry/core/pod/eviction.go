@@ -46,7 +46,7 @@ func newEviction(pods *registry.Storage, deps registry.Dependencies) (rest.Stora
 
 func (r *evictionREST) New() runtime.Object { return &policyv1.Eviction{} }
 
-// Destroy does nothing, because the rows of the stores destroy them.
+// Destroy does nothing, because the stores belong to other resources, whose storages destroy them.
 func (r *evictionREST) Destroy() {}
 
 // GroupVersionKind returns the kind of evictions. It is in another group than pods.

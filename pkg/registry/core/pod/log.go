@@ -67,7 +67,7 @@ func (r *logREST) OverrideMetricsVerb(verb string) string {
 	return verb
 }
 
-// NewGetOptions returns empty PodLogOptions, which have no path.
+// NewGetOptions returns empty PodLogOptions. They don't contain a part of the URL path.
 func (r *logREST) NewGetOptions() (runtime.Object, bool, string) {
 	return &corev1.PodLogOptions{}, false, ""
 }

@@ -119,13 +119,13 @@ var _ rest.Connecter = &sessionREST{}
 
 func (r *sessionREST) New() runtime.Object { return r.options() }
 
-// Destroy does nothing, because a connection ends with its session.
+// Destroy does nothing, because nothing is kept open between requests.
 func (r *sessionREST) Destroy() {}
 
 // ConnectMethods returns POST and GET. Websocket clients use GET.
 func (r *sessionREST) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
-// NewConnectOptions returns empty options, which have no path.
+// NewConnectOptions returns empty options. The options don't contain a part of the URL path.
 func (r *sessionREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), false, ""
 }

@@ -37,7 +37,7 @@ type ledger interface {
 	remove(ctx context.Context, key string, certain *reservation) error
 }
 
-// reservation is an entry of a ledger.
+// reservation is an entry of a ledger: one address or port that is reserved.
 type reservation struct {
 	// owner is the service that holds the entry. If it is the zero value, another object holds the entry, and the
 	// entry is never abandoned.

@@ -102,7 +102,7 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 	return s, nil
 }
 
-// Destroy closes the stores.
+// Destroy destroys the stores.
 func (s *serviceStorage) Destroy() {
 	s.portStore.close()
 	s.Storage.Destroy()

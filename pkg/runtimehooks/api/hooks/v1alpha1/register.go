@@ -9,7 +9,7 @@ import (
 // Group is the API group of the hook Discovery, and of the hooks of Cluster API.
 const Group = "hooks.runtime.cluster.x-k8s.io"
 
-// Version is the version of these messages.
+// Version is the API version of the hook Discovery, and of the messages in this package.
 const Version = "v1alpha1"
 
 // GroupVersion returns the group version of these hooks.

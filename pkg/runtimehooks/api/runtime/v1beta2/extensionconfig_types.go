@@ -7,7 +7,8 @@ const (
 	// InjectCAFromSecretAnnotation names a Secret as NAMESPACE/NAME. The value of ca.crt in that Secret becomes the
 	// caBundle of the ExtensionConfig.
 	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
-	// PausedAnnotation, with any value, keeps an ExtensionConfig from being discovered.
+	// PausedAnnotation pauses an ExtensionConfig: the extension isn't asked for its handlers. It may have any
+	// value.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
 )
 
@@ -70,7 +71,7 @@ type ExtensionConfigSpec struct {
 
 // ClientConfig says how to reach an extension. Either URL or Service is set.
 type ClientConfig struct {
-	// URL is https://HOST[:PORT][/PREFIX].
+	// URL is the URL of the extension, in the form https://HOST[:PORT][/PREFIX].
 	URL string `json:"url,omitempty"`
 	// Service is the service of an extension that runs in the cluster.
 	Service ServiceReference `json:"service,omitempty,omitzero"`
