@@ -98,7 +98,7 @@ func (l *Link) serve(ctx context.Context, s *stream) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	_ = server.Serve(&single{stream: s})
 }
 
