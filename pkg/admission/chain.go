@@ -106,7 +106,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 			if err != nil && config != nil {
 				return nil, fmt.Errorf("configuration in %s: %w", configuration.plugins[p.name].file, err)
 			}
-			recorded[p.name] = newRecordedPlugin(p.name, made)
+			recorded[p.name] = newRecordedPlugin(p.name, p.changes, made)
 			return made, err
 		})
 	}

@@ -57,7 +57,13 @@ type plugin struct {
 	// new makes the plugin from its configuration, which is nil if there is none. If new is nil, miniapi doesn't
 	// have the plugin: the plugin's name is accepted with a warning.
 	new func(*chain, io.Reader) (admission.Interface, error)
+	changes
 }
+
+// changes lists the resources whose objects a mutating plugin may change. The recording of requests compares the object
+// before and after the plugin only for these, because a comparison costs more than a plugin. The list is empty for a
+// mutating plugin that changes no object, or that records changes itself, and nil for a plugin that only validates.
+type changes []string
 
 const (
 	on  = true
@@ -68,51 +74,51 @@ const (
 // validating ones. The order and the defaults are kube-apiserver's, except that ServiceAccount is off. pkg/server
 // turns it on if the controller that makes service accounts runs.
 var order = []plugin{
-	{"AlwaysAdmit", off, unconfigured(always.Admit)},
-	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New)},
-	{lifecycle.PluginName, on, newNamespaceLifecycle},
-	{namespaceexists.Name, off, unconfigured(namespaceexists.New)},
-	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New)},
-	{limitranger.Name, on, unconfigured(limitranger.New)},
-	{serviceaccount.Name, off, unconfigured(serviceaccount.New)},
-	{noderestriction.Name, off, newNodeRestriction},
-	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New)},
-	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New)},
-	{imagepolicy.Name, off, configured(imagepolicy.New)},
-	{podsecurity.Name, on, configured(podsecurity.New)},
-	{podnodeselector.Name, off, configured(podnodeselector.New)},
-	{priority.Name, on, unconfigured(priority.New)},
-	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds},
-	{podtolerationrestriction.Name, off, configured(podtolerationrestriction.New)},
-	{eventratelimit.Name, off, configured(eventratelimit.New)},
-	{extendedresourcetoleration.Name, off, unconfigured(extendedresourcetoleration.New)},
-	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New)},
-	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New)},
-	{"PodGroupProtection", on, nil},
-	{ownerreferencespermissionenforcement.Name, off, unconfigured(ownerreferencespermissionenforcement.New)},
-	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New)},
-	{runtimeclass.Name, on, unconfigured(runtimeclass.New)},
-	{certificateapproval.Name, on, unconfigured(certificateapproval.New)},
-	{certificatesigning.Name, on, unconfigured(certificatesigning.New)},
-	{clustertrustbundleattest.Name, on, unconfigured(clustertrustbundleattest.New)},
-	{certificatesubjectrestriction.Name, on, unconfigured(certificatesubjectrestriction.New)},
-	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New)},
-	{denyserviceexternalips.Name, off, unconfigured(denyserviceexternalips.New)},
-	{podtopologylabels.Name, on, unconfigured(podtopologylabels.New)},
-	{podgroupworkloadexists.Name, on, unconfigured(podgroupworkloadexists.New)},
-	{nodedeclaredfeaturevalidator.Name, on, unconfigured(nodedeclaredfeaturevalidator.New)},
-	{"JobValidation", on, nil},
-	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New)},
+	{"AlwaysAdmit", off, unconfigured(always.Admit), changes{}},
+	{namespaceautoprovision.Name, off, unconfigured(namespaceautoprovision.New), changes{}},
+	{lifecycle.PluginName, on, newNamespaceLifecycle, changes{}},
+	{namespaceexists.Name, off, unconfigured(namespaceexists.New), nil},
+	{limitpodhardantiaffinitytopology.Name, off, unconfigured(limitpodhardantiaffinitytopology.New), nil},
+	{limitranger.Name, on, unconfigured(limitranger.New), changes{"pods"}},
+	{serviceaccount.Name, off, unconfigured(serviceaccount.New), changes{"pods"}},
+	{noderestriction.Name, off, newNodeRestriction, changes{}},
+	{taintnodesbycondition.Name, on, unconfigured(taintnodesbycondition.New), changes{"nodes"}},
+	{alwayspullimages.Name, off, unconfigured(alwayspullimages.New), changes{"pods"}},
+	{imagepolicy.Name, off, configured(imagepolicy.New), changes{"pods"}},
+	{podsecurity.Name, on, configured(podsecurity.New), nil},
+	{podnodeselector.Name, off, configured(podnodeselector.New), changes{"pods"}},
+	{priority.Name, on, unconfigured(priority.New), changes{"pods", "podgroups", "workloads"}},
+	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds, changes{"pods"}},
+	{podtolerationrestriction.Name, off, configured(podtolerationrestriction.New), changes{"pods"}},
+	{eventratelimit.Name, off, configured(eventratelimit.New), nil},
+	{extendedresourcetoleration.Name, off, unconfigured(extendedresourcetoleration.New), changes{"pods"}},
+	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New), changes{"persistentvolumeclaims"}},
+	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New), changes{"persistentvolumeclaims", "persistentvolumes"}},
+	{"PodGroupProtection", on, nil, nil},
+	{ownerreferencespermissionenforcement.Name, off, unconfigured(ownerreferencespermissionenforcement.New), nil},
+	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New), nil},
+	{runtimeclass.Name, on, unconfigured(runtimeclass.New), changes{"pods"}},
+	{certificateapproval.Name, on, unconfigured(certificateapproval.New), nil},
+	{certificatesigning.Name, on, unconfigured(certificatesigning.New), nil},
+	{clustertrustbundleattest.Name, on, unconfigured(clustertrustbundleattest.New), nil},
+	{certificatesubjectrestriction.Name, on, unconfigured(certificatesubjectrestriction.New), nil},
+	{defaultingressclass.Name, on, unconfigured(defaultingressclass.New), changes{"ingresses"}},
+	{denyserviceexternalips.Name, off, unconfigured(denyserviceexternalips.New), nil},
+	{podtopologylabels.Name, on, unconfigured(podtopologylabels.New), changes{"pods"}},
+	{podgroupworkloadexists.Name, on, unconfigured(podgroupworkloadexists.New), nil},
+	{nodedeclaredfeaturevalidator.Name, on, unconfigured(nodedeclaredfeaturevalidator.New), nil},
+	{"JobValidation", on, nil, nil},
+	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New), nil},
 
 	// Policies and webhooks run after the in-tree plugins that change objects, so that they see the complete
 	// object.
-	{mutatingpolicy.PluginName, on, newMutatingPolicy},
-	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating)},
-	{validatingpolicy.PluginName, on, newValidatingPolicy},
-	{validatingwebhook.PluginName, on, configured(webhook.NewValidating)},
+	{mutatingpolicy.PluginName, on, newMutatingPolicy, changes{}},
+	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating), changes{}},
+	{validatingpolicy.PluginName, on, newValidatingPolicy, nil},
+	{validatingwebhook.PluginName, on, configured(webhook.NewValidating), nil},
 	// ResourceQuota runs last: no plugin may refuse a request that has been counted.
-	{resourcequota.Name, on, configured(resourcequota.New)},
-	{"AlwaysDeny", off, unconfigured(always.Deny)},
+	{resourcequota.Name, on, configured(resourcequota.New), nil},
+	{"AlwaysDeny", off, unconfigured(always.Deny), changes{}},
 }
 
 // unconfigured returns the constructor of a plugin that has no configuration.

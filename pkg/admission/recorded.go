@@ -10,53 +10,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/alwayspullimages"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaultingressclass"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaultstorageclass"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/extendedresourcetoleration"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/imagepolicy"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/limitranger"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/podnodeselector"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/podtolerationrestriction"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/podtopologylabels"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/priority"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/runtimeclass"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/storageobjectinuseprotection"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/taintnodesbycondition"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
-
-// changed lists for each in-tree mutating plugin the resources whose objects it may change. The recording compares
-// the object before and after a plugin only for these, because a comparison costs more than a plugin.
-var changed = map[string][]string{
-	"AlwaysAdmit":                     nil,
-	"AlwaysDeny":                      nil,
-	lifecycle.PluginName:              nil,
-	"NamespaceAutoProvision":          nil,
-	"NodeRestriction":                 nil,
-	limitranger.Name:                  {"pods"},
-	serviceaccount.Name:               {"pods"},
-	taintnodesbycondition.Name:        {"nodes"},
-	alwayspullimages.Name:             {"pods"},
-	imagepolicy.Name:                  {"pods"},
-	podnodeselector.Name:              {"pods"},
-	priority.Name:                     {"pods", "podgroups", "workloads"},
-	defaulttolerationseconds.Name:     {"pods"},
-	podtolerationrestriction.Name:     {"pods"},
-	extendedresourcetoleration.Name:   {"pods"},
-	defaultstorageclass.Name:          {"persistentvolumeclaims"},
-	storageobjectinuseprotection.Name: {"persistentvolumeclaims", "persistentvolumes"},
-	runtimeclass.Name:                 {"pods"},
-	defaultingressclass.Name:          {"ingresses"},
-	podtopologylabels.Name:            {"pods"},
-	// The plugins with policies and webhooks record changes themselves.
-	trace.MutatingPlugin:      nil,
-	"MutatingAdmissionPolicy": nil,
-}
 
 // recordedChain records each request that passes through the chain, if the request is being recorded.
 type recordedChain struct {
@@ -167,7 +123,7 @@ type recordedPlugin struct {
 	admission.Interface
 	name               string
 	mutates, validates bool
-	changes            []string // the resources that the variable changed lists for the plugin
+	changes            changes
 	// considers is true for a plugin with webhooks or policies, which adds them to its step.
 	considers bool
 }
@@ -177,10 +133,10 @@ var considering = []string{trace.MutatingPlugin, trace.ValidatingPlugin, trace.M
 
 // newRecordedPlugin returns a recordedPlugin; the caller sets its field Interface later. The given plugin is only
 // asked whether it mutates and validates, which the wrapper for metrics hides.
-func newRecordedPlugin(name string, plugin admission.Interface) *recordedPlugin {
+func newRecordedPlugin(name string, resources changes, plugin admission.Interface) *recordedPlugin {
 	_, mutates := plugin.(admission.MutationInterface)
 	_, validates := plugin.(admission.ValidationInterface)
-	return &recordedPlugin{name: name, mutates: mutates, validates: validates, changes: changed[name], considers: slices.Contains(considering, name)}
+	return &recordedPlugin{name: name, mutates: mutates, validates: validates, changes: resources, considers: slices.Contains(considering, name)}
 }
 
 // Admit implements admission.MutationInterface.

@@ -34,7 +34,7 @@ func BenchmarkRecording(b *testing.B) {
 	var plain, recorded []admission.Interface
 	for i := range plugins {
 		plugin := idle{admission.NewHandler(admission.Create)}
-		named := newRecordedPlugin(fmt.Sprint("Plugin", i), plugin)
+		named := newRecordedPlugin(fmt.Sprint("Plugin", i), nil, plugin)
 		named.Interface = plugin
 		plain, recorded = append(plain, plugin), append(recorded, named)
 	}
