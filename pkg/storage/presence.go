@@ -14,8 +14,8 @@ import (
 const (
 	// presenceTTL is the time for which a server still counts as present after it has crashed.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout bounds each call of etcd about presences. A server doesn't need their result enough to wait
-	// longer.
+	// presenceTimeout limits the time of each operation on presences. A server that gets no answer by then goes on
+	// without one.
 	presenceTimeout = time.Second
 )
 
