@@ -54,7 +54,7 @@ func startProcess(ctx context.Context, binary string, flags ...string) (*process
 	return p, nil
 }
 
-// stop sends the signal to the server that a user's Ctrl-C sends, and waits for its end.
+// stop ends the server with SIGTERM, waits for its end, and removes its folder.
 func (p *process) stop() error {
 	err := p.command.Process.Signal(syscall.SIGTERM)
 	if err == nil {

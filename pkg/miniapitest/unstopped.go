@@ -27,7 +27,7 @@ func newOrigin() *origin {
 // The Server itself can't have the finalizer, because it is in a cycle of references.
 type lost struct{ origin *origin }
 
-// watch reports a server without Stop when the test has no reference to the server any more. The server continues to
+// watch reports a server that was not stopped when the test has no reference to it any more. The server continues to
 // run, because the test may still use its clients.
 func (o *origin) watch(s *Server) {
 	s.lost = &lost{o}

@@ -209,7 +209,7 @@ type Filter struct {
 }
 
 func (f Filter) selects(r *Request) bool {
-	return !(f.Writes && r.Reads()) && (f.User == "" || f.User == r.User.Name) && f.selectsResource(r.Resource) && f.selectsObject(r)
+	return (!f.Writes || !r.Reads()) && (f.User == "" || f.User == r.User.Name) && f.selectsResource(r.Resource) && f.selectsObject(r)
 }
 
 func (f Filter) selectsResource(r Resource) bool {

@@ -61,7 +61,7 @@ func (s *Steps) End(step *Step, err *Error) {
 	})
 }
 
-// Pass records, in the short form, the step of a plugin that has just ended.
+// Pass records the step of a plugin that has just ended, and that changed and refused nothing. A brief keeps the step.
 func (s *Steps) Pass(plugin string, round int) {
 	start := s.now
 	// Only the goroutine of the chain, which calls Pass, adds steps. So it may read their number without the lock.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	// The deprecated version is still served, so it is compared, too.
-	capiv1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1" //nolint:staticcheck
+	capiv1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1" //nolint:staticcheck // see above
 	capiruntime "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	"sigs.k8s.io/yaml"

@@ -42,7 +42,7 @@ func openBrowser(t *testing.T) *browser {
 		t.Skip("no chromium in PATH: on Debian, apt-get install chromium")
 	}
 	// A helper process of Chromium may still write, which makes the cleanup of t.TempDir fail.
-	dir, err := os.MkdirTemp("", "miniapi-chromium-") //nolint:usetesting
+	dir, err := os.MkdirTemp("", "miniapi-chromium-") //nolint:usetesting // t.TempDir fails while Chromium writes
 	ok(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -72,7 +72,7 @@ func openBrowser(t *testing.T) *browser {
 		WebSocketDebuggerURL string `json:"webSocketDebuggerUrl"`
 	}
 	// A request to this machine, without a context.
-	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx
+	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx // the address is of this machine
 	ok(t, err)
 	defer response.Body.Close()
 	ok(t, json.NewDecoder(response.Body).Decode(&pages))

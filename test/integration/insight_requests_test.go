@@ -163,13 +163,16 @@ func TestCallsWithoutAServiceHaveTheirReview(t *testing.T) {
 		h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "none"}}
 	}))
 	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
+	called := 0
 	for _, step := range recorded(t, srv, "configmaps")[0].Admissions[0].Steps {
 		for _, webhook := range step.Webhooks {
+			called++
 			if webhook.Call == nil || webhook.Call.Outcome != trace.FailedOpen || !strings.Contains(string(webhook.Call.Request), webhook.Call.UID) || webhook.Call.UID == "" {
 				t.Errorf("want a call that failed, with its review, got %+v", webhook.Call)
 			}
-			return
 		}
 	}
-	t.Error("want the webhook in the trace")
+	if called == 0 {
+		t.Error("want the webhook in the trace")
+	}
 }

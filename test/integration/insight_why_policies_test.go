@@ -63,7 +63,7 @@ func judges(policy admissionregistrationv1.FailurePolicyType, expression string,
 	})
 }
 
-// conditional installs a policy named asked with a failurePolicy and a match condition.
+// conditional installs a policy with the name "asked", a failurePolicy and a match condition.
 func conditional(policy admissionregistrationv1.FailurePolicyType, expression string) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.FailurePolicy = &policy

@@ -218,9 +218,9 @@ func TestNamespacePropagation(t *testing.T) {
 		{"foreground", "they go first", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, metav1.FinalizerDeleteDependents},
 		{"background", "they go later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
 		// Old clients send this field.
-		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck
+		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck // older clients send the deprecated field
 		// Old clients send the field orphanDependents.
-		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck
+		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck // older clients send the deprecated field
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -80,7 +80,7 @@ func (o *observedPatcher) Patch(ctx context.Context, request patch.Request, budg
 	return object, err
 }
 
-// observedVariables wraps the compiler of a policy's variables.
+// observedVariables wraps the compiler of a policy's variables, to record the value of each variable.
 type observedVariables struct {
 	cel.Compiler
 	index map[string]int

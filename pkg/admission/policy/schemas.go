@@ -63,5 +63,5 @@ func (d *definedSchemas) ResolveSchema(kind schema.GroupVersionKind) (*spec.Sche
 			}, name)
 		}
 	}
-	return nil, fmt.Errorf("%v: %w", kind, resolver.ErrSchemaNotFound)
+	return nil, fmt.Errorf("schema of %s in %s, version %s: %w", kind.Kind, definition.Name, kind.Version, resolver.ErrSchemaNotFound)
 }

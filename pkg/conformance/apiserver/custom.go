@@ -101,10 +101,11 @@ func customTests() []trial.Test {
 func published(t *trial.T, r trial.Resource) trial.Object {
 	var object trial.Object
 	t.Eventually("the schema of "+r.String()+" is published", 30*time.Second, func() string {
-		found := false
-		if object, found = smallest(t, r); !found {
+		derived, found := smallest(t, r)
+		if !found {
 			return "the server publishes none"
 		}
+		object = derived
 		return ""
 	})
 	return object

@@ -43,8 +43,9 @@ func newWalk(t *trial.T, r trial.Resource, s samples) *walk {
 	}
 	w.refuses = connects(r) || posted[r.Subresource] != nil || r.Subresource == "" && r.Name == "bindings"
 	if !connects(r) && !readOnly(r) {
-		found := false
-		if w.content, found = s.of(w.whole); !found {
+		sample, found := s.of(w.whole)
+		w.content = sample
+		if !found {
 			if w.content, w.derived = smallest(t, w.whole); !w.derived {
 				t.Skip("the suite has no object of " + w.whole.String() + ", and the server publishes no schema of it")
 			}

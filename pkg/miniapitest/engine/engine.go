@@ -25,7 +25,8 @@ type Events struct {
 	// Audit is called with each audit event, an Event of audit.k8s.io/v1 in JSON. The event's request waits until Audit
 	// returns. Audit is called only if the description asks for audit events.
 	Audit func(event []byte)
-	// Configured is called during the start, before the server calls a webhook.
+	// Configured is called during the start, before the server calls a webhook. Its argument issues the certificates of
+	// the fixture's webhooks.
 	Configured func(Authority)
 }
 

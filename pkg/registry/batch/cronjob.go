@@ -100,7 +100,7 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 }
 
 // schedule checks a schedule. A new schedule must not contain a time zone, which has a field of its own. An update
-// may keep one.
+// may keep the time zone of the old schedule.
 func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
 	if err := cronSyntax(s.Schedule); err != nil {

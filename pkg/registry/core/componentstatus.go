@@ -57,7 +57,7 @@ func (componentStatuses) Get(_ context.Context, name string, _ *metav1.GetOption
 	return nil, apierrors.NewNotFound(corev1.Resource("componentstatus"), name)
 }
 
-// componentStatusColumns makes the rows of kubectl get. They show the only condition.
+// componentStatusColumns makes the rows of kubectl get. They show the condition Healthy.
 var componentStatusColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

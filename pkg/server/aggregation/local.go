@@ -139,8 +139,8 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited tells whether this server must restore an APIService: have and want have the value managed in managedLabel,
-// and their specs differ.
+// edited tells whether this server must restore the stored APIService have to the wanted one. It must if the label
+// managedLabel of both has the value of the argument managed, and if their specs differ.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

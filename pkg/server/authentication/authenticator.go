@@ -218,7 +218,7 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 	if o.ClientCAFile != "" {
 		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)
 		if err != nil {
-			return nil, fmt.Errorf("--client-ca-file: %w", err)
+			return nil, fmt.Errorf("--client-ca-file %s: %w", o.ClientCAFile, err)
 		}
 		authorities = append(authorities, file)
 	}

@@ -16,7 +16,7 @@ const (
 // abort breaks the response of a request off: over HTTP/2 the stream is reset, over HTTP/1.1 the connection is closed.
 func abort() {
 	// This panic makes net/http break the response off. net/http recovers from the panic.
-	panic(http.ErrAbortHandler) //nolint:forbidigo
+	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http recovers from this value
 }
 
 // truncate serves a request, and breaks the response off after a number of bytes of its body.

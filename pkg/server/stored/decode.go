@@ -65,7 +65,7 @@ func (m *metadata) unmarshalUnknown(data []byte) error {
 	})
 }
 
-// setType sets the field of metadata for a field of a runtime.TypeMeta.
+// setType sets APIVersion or Kind. The number is that of the field in the protobuf message of runtime.TypeMeta.
 func (m *metadata) setType(number protowire.Number, value []byte) error {
 	switch number {
 	case 1:

@@ -78,6 +78,7 @@ func Start(t testing.TB, o Options) *Node {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Node{options: o, t: t, ctx: ctx, processes: map[string]*process{}}
+	n.register()
 	factory := informers.NewSharedInformerFactoryWithOptions(o.Client, 0, informers.WithTweakListOptions(func(list *metav1.ListOptions) { list.LabelSelector = o.Selector }))
 	deployments, pods := factory.Apps().V1().Deployments().Informer(), factory.Core().V1().Pods().Informer()
 	_, err := deployments.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
@@ -130,6 +131,20 @@ func (n *Node) kill(key string) {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 	}
+}
+
+// register creates the Node object. Controllers delete pods whose Node doesn't exist.
+func (n *Node) register() {
+	n.t.Helper()
+	nodes := n.options.Client.CoreV1().Nodes()
+	if _, err := nodes.Create(n.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Name}}, metav1.CreateOptions{}); err != nil {
+		n.t.Fatalf("node %s: %v", Name, err)
+	}
+	n.t.Cleanup(func() {
+		if err := nodes.Delete(context.Background(), Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			n.t.Errorf("node %s: %v", Name, err)
+		}
+	})
 }
 
 // run creates the pod of a Deployment. It reports the pod ready when the pod's process is ready.
@@ -267,9 +282,8 @@ func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error 
 			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(port.Name), Port: new(port.TargetPort.IntVal)})
 			subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: port.TargetPort.IntVal})
 		}
-		// The service proxy of kube-apiserver reads Endpoints.
-		// Endpoints are deprecated, but kube-apiserver reads them.
-		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}} //nolint:staticcheck
+		// The service proxy of kube-apiserver reads Endpoints, which are deprecated.
+		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}}
 		if _, err := n.options.Client.CoreV1().Endpoints(namespace).Create(n.ctx, endpoints, metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) error {
 	all, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("reading the custom resource definitions of the rules' groups: %w", err)
+		return fmt.Errorf("list customresourcedefinitions, for the kinds in the rules of the webhooks: %w", err)
 	}
 	for i := range all.Items {
 		definition := &all.Items[i]

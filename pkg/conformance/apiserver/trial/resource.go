@@ -75,7 +75,7 @@ func (r Resource) KindGroupVersion() string {
 	return groupVersion(r.KindGroup, r.KindVersion)
 }
 
-// String returns the resource with its group version, in the form of objects.yaml and of findings.
+// String returns the group version and the name, such as "apps/v1 deployments/scale".
 func (r Resource) String() string {
 	name := r.Name
 	if r.Subresource != "" {
