@@ -199,7 +199,7 @@ func TestPage(t *testing.T) {
 		mutating("sidecar", patch(miniapitest.Add("/data/added", "by a webhook")), on("CREATE", "v1", "configmaps")),
 		mutating("other", allow(), on("UPDATE", "v1", "configmaps")),
 		validating("check", allow(), on("CREATE", "v1", "configmaps")),
-		validating("refuse", deny(hostile), on("CREATE", "v1", "secrets"), matchCondition(`object.metadata.name != "<img src=x>"`)))
+		validating("refuse", deny(hostile), on("CREATE", "v1", "serviceaccounts"), matchCondition(`object.metadata.name != "<img src=x>"`)))
 	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("sizes"), Spec: validations(admissionregistrationv1.Validation{Expression: "int(object.data.size) > 0"})},
 		admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}})
 	create := func(ctx context.Context, name string) error {
@@ -211,8 +211,8 @@ func TestPage(t *testing.T) {
 	ok(t, create(t.Context(), "first"))
 	config := srv.Config()
 	config.Impersonate, config.UserAgent = rest.ImpersonationConfig{UserName: hostile, Groups: []string{"system:masters"}}, hostile
-	if _, err := must(kubernetes.NewForConfig(config))(t).CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: named("refused")}, metav1.CreateOptions{}); err == nil {
-		t.Fatal("want the Secret to be refused")
+	if _, err := must(kubernetes.NewForConfig(config))(t).CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: named("refused")}, metav1.CreateOptions{}); err == nil {
+		t.Fatal("want the ServiceAccount to be refused")
 	}
 
 	b.show(1280, 800, "light")
@@ -256,11 +256,11 @@ func TestPage(t *testing.T) {
 		t.Errorf("want values of objects to stay text, got elements, type of the mark and violations %v", got)
 	}
 
-	b.eval(`filter.value = "secrets"; filter.dispatchEvent(new Event("input"))`)
+	b.eval(`filter.value = "serviceaccounts"; filter.dispatchEvent(new Event("input"))`)
 	b.until(`document.querySelectorAll("#list button").length === 1`)
 	b.eval(`filter.value = ""; filter.dispatchEvent(new Event("input")); document.activeElement.blur()`)
 	b.press("m")
-	b.until(`[...document.querySelectorAll("#matrix tbody th")].map((th) => th.textContent).join() === "configmaps,secrets"`)
+	b.until(`[...document.querySelectorAll("#matrix tbody th")].map((th) => th.textContent).join() === "configmaps,serviceaccounts"`)
 	b.until(`[...document.querySelectorAll("#matrix thead th")].map((th) => th.textContent).slice(-3).join() === "validating policysizes,validating checkcheck.example.com,validating refuserefuse.example.com *"`)
 	b.until(`document.querySelector("#matrix dd").textContent.includes('object.metadata.name != "<img src=x>"')`)
 	b.shoot("matrix")

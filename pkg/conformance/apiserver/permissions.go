@@ -48,7 +48,7 @@ func Permissions() []trial.Permission {
 		{For: "the same, their subresources", Groups: []string{"*"}, Resources: []string{"things/scale", "things/status"}, Verbs: changeVerbs},
 		{For: "objects in the namespaces of the cases; the Deployment of the webhooks in the cluster", Groups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: everyVerb},
 		{For: "reviews of subresources", Groups: []string{"apps"}, Resources: []string{"deployments/scale", "deployments/status"}, Verbs: changeVerbs},
-		{For: "the same in an old version, where it is served", Groups: []string{"extensions"}, Resources: []string{"deployments"}, Verbs: createVerb},
+		{For: "the same in an old version, where it is served", Groups: []string{"extensions"}, Resources: []string{"deployments"}, Verbs: everyVerb},
 		{For: "the same, their subresources", Groups: []string{"extensions"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}},
 		{For: "objects in the namespaces of the cases", Groups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: everyVerb},
 		{For: "reviews of subresources", Groups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers/status"}, Verbs: changeVerbs},
