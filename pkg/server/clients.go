@@ -72,7 +72,7 @@ func (c *Config) buildClients(context.Context) error {
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
-		// Warnings are for people, and these clients have no user who reads them.
+		// Only people read warnings, and the server itself uses these clients.
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",

@@ -27,8 +27,8 @@ type databaseContent struct {
 	index uint64
 	// members is the number of members of the etcd cluster.
 	members int
-	// version is the version of etcd that wrote the database's storage format. Versions before 3.6 don't write it,
-	// so it is empty.
+	// version is the version of etcd that wrote the database's storage format. Versions before 3.6
+	// write none: version is then empty.
 	version string
 }
 

@@ -37,8 +37,8 @@ type Feed struct {
 	other *Decoder
 }
 
-// Decoder makes objects of what is stored, in place of the store's codec. A caller needs that to skip the reading and
-// the decoding, or to get another type. It must set the resource version of each object, which is the revision.
+// Decoder makes objects of stored values, in place of the store's codec. A caller uses a Decoder to skip the reading and
+// the decoding, or to get another type. The Decoder must set the resource version of each object to the revision.
 type Decoder struct {
 	// Known returns the object that is stored at a key and was written at a revision, or nil if the caller doesn't have
 	// it. The key is the part below the resource's prefix. Known is called for lists alone.

@@ -20,7 +20,7 @@ import (
 )
 
 // The objects that admission reads are up to date, too: parameters of policies, labels, service accounts, addresses of
-// services. The same is so after deleting a whole collection.
+// services. They are also up to date after the deletion of a collection.
 func TestEffectiveLookups(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("ServiceAccount"))

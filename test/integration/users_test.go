@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// clientOf returns a client of a user who has only the permissions of grant.
+// clientOf returns a client that sends requests as the user. The test gives the user permissions by grant.
 func clientOf(t testing.TB, srv *miniapitest.Server, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	return must(kubernetes.NewForConfig(srv.AddUser(user, groups...)))(t)

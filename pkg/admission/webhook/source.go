@@ -28,8 +28,8 @@ type source[C configuration] struct {
 	webhooks  synctrack.Lazy[[]webhook.WebhookAccessor]
 
 	mu sync.Mutex
-	// made are the accessors of each stored configuration. An accessor holds compiled match conditions, so it is
-	// kept until its configuration changes.
+	// made are the accessors of each stored configuration. The source keeps an accessor, which holds compiled match
+	// conditions, until the configuration changes.
 	made map[C][]webhook.WebhookAccessor
 }
 

@@ -158,7 +158,7 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// The name of an IPAddress is the address that the server has allocated to a Service, so it is replaced like the
+// The server names an IPAddress after the address that it allocates to a Service. Normalise replaces the name like the
 // address.
 func TestNormaliseIPAddress(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ type Evaluation struct {
 	Object json.RawMessage `json:"object"`
 	// Subresource is the subresource of an UPDATE, such as status, or of a CONNECT, such as exec.
 	Subresource string `json:"subresource,omitempty"`
-	// User and Groups are the user of the request and the user's groups. The default is the user who asks for the
+	// User and Groups are the user name and the groups of the request. The default is those of the request for the
 	// evaluation.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`

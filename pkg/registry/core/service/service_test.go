@@ -32,8 +32,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// services has the storages of services and of what they need, on one server. All services are in the namespace
-// "ns".
+// services has the storage of services and the other storages that a service needs, on one server. All services are in
+// the namespace "ns".
 type services struct {
 	*serviceStorage
 	t   *testing.T
