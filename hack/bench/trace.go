@@ -14,7 +14,7 @@ import (
 
 const (
 	// traceTurns is the number of turns of each server. turnCreates is the number of creates in a turn.
-	traceTurns  = 20
+	traceTurns  = 60
 	turnCreates = 150
 	// turnHookedCreates is the number of creates in a turn with webhooks.
 	turnHookedCreates = 40
