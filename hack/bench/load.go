@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -14,19 +15,42 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
+// The servers send requests by turns, because the speed of the machine varies. Each turn has these numbers of requests.
 const (
-	serialCreates   = 1000
-	hookedCreates   = 300
+	loadTurns       = 5
+	serialCreates   = 200
+	hookedCreates   = 60
 	parallelClients = 32
-	parallelCreates = 8000
+	parallelCreates = 1600
 	watchers        = 100
-	watchedCreates  = 3200
+	watchedCreates  = 640
 	watchedBurst    = 8
-	deletedObjects  = 2000
-	hookedDeletes   = 500
+	deletedObjects  = 1000
+	hookedDeletes   = 300
 )
+
+// loadStep is one kind of requests to the servers.
+type loadStep struct {
+	row *row
+	// mutating and validating are the numbers of webhooks for the objects.
+	mutating, validating int
+	// measure sends the requests of a turn, and returns its figure.
+	measure func(l *load, ctx context.Context) (float64, error)
+}
+
+var loadSteps = []loadStep{
+	{row: &createTime, measure: serial(serialCreates)},
+	{row: &createRate, measure: (*load).parallel},
+	{row: &eventRate, measure: (*load).watch},
+	{row: &deleteRate, measure: deleteAll(deletedObjects)},
+	{row: &validated, validating: 1, measure: serial(hookedCreates)},
+	{row: &mutated, mutating: 1, measure: serial(hookedCreates)},
+	{row: &admitted, mutating: 3, validating: 3, measure: serial(hookedCreates)},
+	{row: &deleteHook, validating: 3, measure: deleteAll(hookedDeletes)},
+}
 
 // load sends requests to a running server, for ConfigMaps in a new namespace.
 type load struct {
@@ -52,37 +76,78 @@ func newLoad(ctx context.Context, c column, config *rest.Config) (*load, error) 
 	return &load{client: client, configMaps: client.CoreV1().ConfigMaps(namespace.Name), column: c}, nil
 }
 
-// measureLoad measures a running server that has no other clients.
-func measureLoad(ctx context.Context, c column, config *rest.Config) error {
-	l, err := newLoad(ctx, c, config)
+// measureLoad measures miniapi under load, and beside it the reference if its binaries are at hand.
+func measureLoad(ctx context.Context, t *table, binary string) (err error) {
+	p, err := startProcess(ctx, binary)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	if err != nil {
+		return err
+	}
+	miniapi, err := newLoad(ctx, t.miniapi, config)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return measureSteps(ctx, miniapi)
+	}
+
+	environment, config, _, err := startReference(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, environment.Stop()) }()
+	reference, err := newLoad(ctx, t.reference, config)
+	if err != nil {
+		return err
+	}
+	return measureSteps(ctx, miniapi, reference)
+}
+
+// measureSteps measures all steps on the servers, by turns.
+func measureSteps(ctx context.Context, servers ...*load) error {
 	hooks := serveHooks()
 	defer hooks.close()
-
-	for _, step := range []func(context.Context) error{
-		l.warmUp,
-		func(ctx context.Context) error { return l.serial(ctx, &createTime, serialCreates) },
-		l.parallel,
-		l.watch,
-		func(ctx context.Context) error { return l.deleteAll(ctx, &deleteRate, deletedObjects) },
-		func(ctx context.Context) error {
-			return l.withHooks(ctx, hooks, 0, 1, func() error { return l.serial(ctx, &validated, hookedCreates) })
-		},
-		func(ctx context.Context) error {
-			return l.withHooks(ctx, hooks, 1, 0, func() error { return l.serial(ctx, &mutated, hookedCreates) })
-		},
-		func(ctx context.Context) error {
-			return l.withHooks(ctx, hooks, 3, 3, func() error { return l.serial(ctx, &admitted, hookedCreates) })
-		},
-		func(ctx context.Context) error {
-			return l.withHooks(ctx, hooks, 0, 3, func() error { return l.deleteAll(ctx, &deleteHook, hookedDeletes) })
-		},
-	} {
-		if err := step(ctx); err != nil {
+	for _, l := range servers {
+		if err := l.warmUp(ctx); err != nil {
 			return err
 		}
+	}
+	for _, step := range loadSteps {
+		if err := step.withHooks(ctx, hooks, servers, func() error { return step.byTurns(ctx, servers) }); err != nil {
+			return fmt.Errorf("%s: %w", step.row.name, err)
+		}
+	}
+	return nil
+}
+
+// withHooks calls do while all servers have the step's webhooks.
+func (s *loadStep) withHooks(ctx context.Context, hooks *hooks, servers []*load, do func() error) error {
+	if len(servers) == 0 {
+		return do()
+	}
+	return servers[0].withHooks(ctx, hooks, s.mutating, s.validating, func() error {
+		return s.withHooks(ctx, hooks, servers[1:], do)
+	})
+}
+
+// byTurns sets the row of each server to the median of its turns.
+func (s *loadStep) byTurns(ctx context.Context, servers []*load) error {
+	figures := make([][]float64, len(servers))
+	for range loadTurns {
+		for i, l := range servers {
+			figure, err := s.measure(l, ctx)
+			if err != nil {
+				return err
+			}
+			figures[i] = append(figures[i], figure)
+		}
+	}
+	for i, l := range servers {
+		l.column.set(s.row, median(figures[i]))
 	}
 	return nil
 }
@@ -105,18 +170,19 @@ func (l *load) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// serial measures the latency of one client.
-func (l *load) serial(ctx context.Context, r *row, n int) error {
-	latencies := make([]float64, 0, n)
-	for range n {
-		began := time.Now()
-		if err := l.create(ctx); err != nil {
-			return err
+// serial returns a step that measures the latency of one client, in milliseconds.
+func serial(n int) func(*load, context.Context) (float64, error) {
+	return func(l *load, ctx context.Context) (float64, error) {
+		latencies := make([]float64, 0, n)
+		for range n {
+			began := time.Now()
+			if err := l.create(ctx); err != nil {
+				return 0, err
+			}
+			latencies = append(latencies, ms(time.Since(began)))
 		}
-		latencies = append(latencies, ms(time.Since(began)))
+		return median(latencies), nil
 	}
-	l.column.set(r, median(latencies))
-	return nil
 }
 
 // inParallel creates objects by many clients.
@@ -136,28 +202,27 @@ func (l *load) inParallel(ctx context.Context, clients, n int) error {
 }
 
 // parallel measures the throughput of many clients.
-func (l *load) parallel(ctx context.Context) error {
+func (l *load) parallel(ctx context.Context) (float64, error) {
 	began := time.Now()
 	if err := l.inParallel(ctx, parallelClients, parallelCreates); err != nil {
-		return err
+		return 0, err
 	}
-	l.column.set(&createRate, parallelCreates/time.Since(began).Seconds())
-	return nil
+	return parallelCreates / time.Since(began).Seconds(), nil
 }
 
 // watch measures the rate of events for many watchers. The objects are created in bursts that fit into the buffer that
 // a server has for each watcher, because a server disconnects a watcher whose buffer is full.
-func (l *load) watch(ctx context.Context) error {
+func (l *load) watch(ctx context.Context) (float64, error) {
 	list, err := l.configMaps.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var pending sync.WaitGroup // counts the events that watchers haven't received yet
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range watchers {
 		events, err := l.configMaps.Watch(groupCtx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		group.Go(func() error {
 			defer events.Stop()
@@ -175,17 +240,16 @@ func (l *load) watch(ctx context.Context) error {
 	for range watchedCreates / watchedBurst {
 		pending.Add(watchers * watchedBurst)
 		if err := l.inParallel(groupCtx, watchedBurst, watchedBurst); err != nil {
-			return errors.Join(err, group.Wait())
+			return 0, errors.Join(err, group.Wait())
 		}
 		if err := await(groupCtx, &pending); err != nil {
-			return errors.Join(err, group.Wait())
+			return 0, errors.Join(err, group.Wait())
 		}
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return 0, err
 	}
-	l.column.set(&eventRate, watchers*watchedCreates/time.Since(began).Seconds())
-	return nil
+	return watchers * watchedCreates / time.Since(began).Seconds(), nil
 }
 
 func await(ctx context.Context, pending *sync.WaitGroup) error {
@@ -202,22 +266,23 @@ func await(ctx context.Context, pending *sync.WaitGroup) error {
 	}
 }
 
-// deleteAll measures deletecollection of n objects.
-func (l *load) deleteAll(ctx context.Context, r *row, n int) error {
-	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return err
+// deleteAll returns a step that measures the rate of deletecollection of n objects.
+func deleteAll(n int) func(*load, context.Context) (float64, error) {
+	return func(l *load, ctx context.Context) (float64, error) {
+		if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return 0, err
+		}
+		if err := l.inParallel(ctx, parallelClients, n); err != nil {
+			return 0, err
+		}
+		list, err := l.configMaps.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return 0, err
+		}
+		return float64(len(list.Items)) / time.Since(began).Seconds(), nil
 	}
-	if err := l.inParallel(ctx, parallelClients, n); err != nil {
-		return err
-	}
-	list, err := l.configMaps.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return err
-	}
-	l.column.set(r, float64(len(list.Items))/time.Since(began).Seconds())
-	return nil
 }

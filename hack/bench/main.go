@@ -31,7 +31,7 @@ func run(ctx context.Context) error {
 	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
 	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
 	first := flag.String("first", "", "measure the first start of a server in this process alone, with this engine: fixture, servers or envtest; the bench itself runs this")
-	only := flag.String("only", "", "measure one part alone: edits, trace, process, extensions, reference, fixture, servers, packages or new; the last two aren't measured otherwise")
+	only := flag.String("only", "", "measure one part alone: edits, trace, process, load, extensions, reference, fixture, servers, packages or new; the last two aren't measured otherwise")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -55,6 +55,7 @@ func run(ctx context.Context) error {
 		{"trace", func() error { return measureTrace(ctx, table, path) }, false},
 		// Servers in this process come last, because the memory that they leave would slow down the clients.
 		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }, false},
+		{"load", func() error { return measureLoad(ctx, table, path) }, false},
 		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }, false},
 		{"reference", func() error { return measureReference(ctx, table) }, false},
 		{"fixture", func() error { return fixture().measure(ctx, table.miniapi, *rounds) }, false},

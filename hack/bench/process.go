@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // process is a running "miniapi serve" with a new data folder.
@@ -63,7 +61,7 @@ func (p *process) stop() error {
 	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// measureProcess measures miniapi as a process: its start, its idle memory, and its work under load.
+// measureProcess measures miniapi as a process: its start, and its idle memory.
 func measureProcess(ctx context.Context, t *table, binary string, rounds int) error {
 	var starts []float64
 	for range rounds {
@@ -82,10 +80,10 @@ func measureProcess(ctx context.Context, t *table, binary string, rounds int) er
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.measure(ctx, t), p.stop())
+	return errors.Join(p.measureMemory(ctx, t), p.stop())
 }
 
-func (p *process) measure(ctx context.Context, t *table) error {
+func (p *process) measureMemory(ctx context.Context, t *table) error {
 	if err := sleep(ctx, idleAfter); err != nil {
 		return err
 	}
@@ -94,9 +92,5 @@ func (p *process) measure(ctx context.Context, t *table) error {
 		return err
 	}
 	t.miniapi.set(&residentIdle, memory/1e6)
-	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
-	if err != nil {
-		return err
-	}
-	return measureLoad(ctx, t.miniapi, config)
+	return nil
 }
