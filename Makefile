@@ -4,11 +4,12 @@
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
-# One set of build flags, for one build cache: build, test, vet and the linter share their packages.
+# All targets have the same build flags, so that build, test, vet and the linter share packages in the build cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 
-# A test's pattern (RUN=TestName), the packages to test or measure, and flags for `make run` and `make bench`. "work" are
-# the packages of all modules in go.work.
+# RUN is a pattern for the names of tests. PKG are the packages to test or measure; "work" stands for the packages of all
+# modules in go.work. ARGS are the arguments of the program or script that `make run`, `make bench` and
+# `make test-compat` run.
 RUN ?=
 PKG ?= work
 ARGS ?=
@@ -33,7 +34,7 @@ run: build ## Build and serve on 127.0.0.1:6443 (ARGS="--secure-port 0 ...")
 	bin/miniapi serve $(ARGS)
 
 .PHONY: clean
-clean: ## Remove what was built, tools included
+clean: ## Remove bin/ with the program and the tools
 	rm -rf bin
 
 ##@ Test
@@ -47,15 +48,15 @@ test-race: ## Run the tests with the race detector
 	go test -race -run '$(RUN)' $(PKG)
 
 .PHONY: test-compat
-test-compat: ## Release in a copy, and test operators of each version of Kubernetes (ARGS="30 37")
+test-compat: ## Release in a copy, and test an operator with each version of Kubernetes (ARGS="30 37")
 	hack/test-compat.sh $(ARGS)
 
 .PHONY: test-capi
-test-capi: ## Run the tests with Cluster API's own code, a module that no other one requires
+test-capi: ## Run the tests with Cluster API's own code, which are a separate module
 	cd test/clusterapi && go test -run '$(RUN)' ./...
 
 .PHONY: bench
-bench: build ## Measure; with KUBEBUILDER_ASSETS set, the kube-apiserver there beside it (ARGS="-only edits")
+bench: build ## Measure miniapi, and the kube-apiserver in KUBEBUILDER_ASSETS if that is set (ARGS="-only edits")
 	go run ./hack/bench -binary bin/miniapi $(ARGS)
 
 .PHONY: benchmarks
@@ -65,14 +66,14 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Check everything but the tests
+verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
 	$(GOLANGCI_LINT) run --allow-parallel-runners ./... ./pkg/miniapitest/...
 
 .PHONY: verify-words
-verify-words: ## Check that nothing unfinished and no machine's path is committed
+verify-words: ## Check that no file is marked as unfinished or has the path of one machine
 	hack/verify-words.sh
 
 .PHONY: verify-format
@@ -103,7 +104,7 @@ verify-runtimehooks: ## Check that the generated code of pkg/runtimehooks is cur
 ##@ Change
 
 .PHONY: update
-update: update-format update-tidy update-openapi update-runtimehooks ## Regenerate everything that is generated
+update: update-format update-tidy update-openapi update-runtimehooks ## Format, tidy, and generate all generated code
 
 .PHONY: update-format
 update-format: ## Format the Go code
@@ -118,9 +119,9 @@ update-openapi: ## Regenerate the OpenAPI definitions
 	hack/update-openapi.sh
 
 .PHONY: update-runtimehooks
-update-runtimehooks: ## Regenerate what the types of pkg/runtimehooks need
+update-runtimehooks: ## Regenerate the code for the types of pkg/runtimehooks
 	hack/update-runtimehooks.sh
 
-# Built outside of go.mod, so that the linter's dependencies stay out of it.
+# The linter isn't a tool in go.mod, because go.mod would then have the linter's dependencies.
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -15,7 +15,7 @@ if commit=$(git rev-parse HEAD 2>/dev/null); then
 	state=clean
 	[[ -z $(git status --porcelain) ]] || state=dirty
 else
-	# A source archive.
+	# A source archive has no git repository.
 	commit=unknown described=archive date=1970-01-01T00:00:00Z state=archive
 fi
 suffix=miniapi-$described

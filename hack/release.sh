@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Commits and tags a release of both modules: hack/release.sh VERSION, such as v1.2.3, in a clean checkout. It pushes
-# nothing.
+# Commits and tags a release of both modules: hack/release.sh VERSION, such as v1.2.3, in a clean checkout. The script
+# pushes nothing.
 #
-# The fixture's module is tagged first. Then the main module's go.mod and go.sum get that version and its hash, in the
-# commit that the main module's tag is for: so "go install" of the program finds everything. The next commit takes the
-# version out again, because go.work ties the modules between releases.
+# The script first tags the fixture's module. It then commits the main module's go.mod and go.sum with the version and the
+# hashes of the fixture's module, and tags this commit for the main module, so that "go install" of the program finds the
+# fixture's module. The next commit removes the version again, because go.work connects the modules between releases.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ fixture=$main/pkg/miniapitest
 
 git tag -a "pkg/miniapitest/$version" -m "the fixture of miniapi $version"
 
-# The go command makes the module from this repository, as it does for users, and tells the hashes.
+# The go command downloads the fixture's module from this repository, as it does for users, and prints the hashes.
 module_cache=$(mktemp -d)
 trap 'rm -rf "$module_cache"' EXIT
 sums=$(cd "$module_cache" &&

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Tests what a release gives to users, before there is one: hack/test-compat.sh [MINOR...], for Kubernetes 1.MINOR, by
-# default each from 31 to 37. The checkout's modules are released at a made-up version in a copy, which the go command
-# takes for the repository. Then:
+# Tests before a release that users can use the release: hack/test-compat.sh [MINOR...], for Kubernetes 1.MINOR, by
+# default each from 30 to 37. The script releases the modules at a made-up version in a copy of the checkout. The go
+# command uses this copy in place of the repository. The script then tests that:
 #
 # - "go install" installs the program;
-# - an operator with each minor version gets the fixture by "go get", which changes no other line of its go.mod, and its
-#   tests pass with the program, which the fixture builds;
-# - the fixture builds the program without the network, from a full module cache.
+# - an operator with each minor version gets the fixture by "go get", which changes no other line of the operator's
+#   go.mod;
+# - the fixture builds the program, and the operator's tests pass with this program;
+# - the fixture also builds the program without the network, from a full module cache.
 #
-# It needs a module proxy for other modules, and uses a module cache and a user's cache folder of its own.
+# The script needs a module proxy for other modules. It has its own module cache and its own user cache folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,7 +36,7 @@ done | tar --null --files-from - --create | tar --extract --directory "$work/rep
 	hack/release.sh "$version" >/dev/null
 )
 
-# What is in the machine's module cache isn't downloaded again. The network tells the newest versions.
+# Modules in the machine's module cache aren't downloaded again. Only the network has the newest versions.
 network=$(go env GOPROXY)
 GOPROXY=file://$(go env GOMODCACHE)/cache/download,$network
 export GOPROXY GOWORK=off GOFLAGS="-trimpath -buildvcs=false -modcacherw" GOMODCACHE=$work/modules GOPRIVATE=$main
@@ -43,7 +44,7 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/repository.insteadO
 export XDG_CACHE_HOME=$work/cache GOCACHE=${GOCACHE:-$(go env GOCACHE)}
 unset MINIAPI
 
-# quietly runs a command, whose output is only shown if it fails.
+# quietly runs a command. It shows the output only if the command fails.
 quietly() {
 	"$@" >"$work/output" 2>&1 || {
 		cat "$work/output" >&2
@@ -57,7 +58,7 @@ GOBIN=$work/bin quietly go install "$main/cmd/miniapi@$version"
 bin/miniapi version >/dev/null
 echo "ok	go install $main/cmd/miniapi@VERSION"
 
-# Kubernetes 1.30 is of the time of controller-runtime 0.18, and so on.
+# controller-runtime 0.18 uses Kubernetes 1.30, controller-runtime 0.19 uses Kubernetes 1.31, and so on.
 for minor in "${minors[@]}"; do
 	mkdir "$work/$minor"
 	cd "$work/$minor"

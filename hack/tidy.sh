@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tidies go.mod and go.sum of both modules, or with "check" fails if they aren't tidy. The fixture's module is tidied as
-# users see it. The main module doesn't name the fixture's between releases (see CONTRIBUTING.md), so it is tidied with a
-# copy of go.mod that has the checkout's.
+# Tidies go.mod and go.sum of both modules. With the argument "check", the script fails if they aren't tidy. The main
+# module doesn't require the fixture's module between releases (see CONTRIBUTING.md). So the script tidies a copy of the
+# main module's go.mod, in which the fixture's module is replaced by the checkout's folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOWORK=off

@@ -6,14 +6,15 @@ cd "$(dirname "$0")/.."
 
 out=${1:-pkg/registry/openapi}
 
-# The generator has the version that go.mod requires of its module.
+# The version of the generator is the version of k8s.io/kube-openapi in go.mod.
 version=$(go list -m -f '{{.Version}}' k8s.io/kube-openapi)
 tools=$PWD/bin/kube-openapi-$version
 if [[ ! -x $tools/openapi-gen ]]; then
 	GOBIN=$tools go install "k8s.io/kube-openapi/cmd/openapi-gen@$version"
 fi
 
-# All packages of k8s.io/api, except those without resources: reviews of webhooks, and discovery documents.
+# The groups are all packages of k8s.io/api that have resources. Reviews of webhooks and discovery documents aren't
+# resources.
 mapfile -t groups < <(go list k8s.io/api/... | grep -E '/v[0-9]+((alpha|beta)[0-9]+)?$' |
 	grep -vE '^k8s.io/api/(admission|apidiscovery|imagepolicy)/')
 
@@ -34,7 +35,8 @@ mkdir -p "$out"
 	k8s.io/apimachinery/pkg/version \
 	k8s.io/kube-aggregator/pkg/apis/apiregistration/v1
 
-# Make each definition at its first use instead of all at once (see openapi.go).
+# The generated code makes all definitions at once. Change it so that each definition is made at its first use (see
+# openapi.go).
 sed -i -E \
 	-e 's/^func GetOpenAPIDefinitions\(ref common\.ReferenceCallback\) map\[string\]common\.OpenAPIDefinition \{/func makers() map[string]func(common.ReferenceCallback) common.OpenAPIDefinition {/' \
 	-e 's/^(\treturn map\[string\])common\.OpenAPIDefinition\{/\1func(common.ReferenceCallback) common.OpenAPIDefinition{/' \

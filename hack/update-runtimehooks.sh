@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Generates what the types of pkg/runtimehooks/api need: copies of all, and OpenAPI definitions of hooks.
+# Generates code for the types of pkg/runtimehooks/api: functions that copy all types, and OpenAPI definitions for hooks.
 # Usage: hack/update-runtimehooks.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The generators have the versions that go.mod requires of their modules. k8s.io/code-generator isn't required, and has
-# the version of k8s.io/apimachinery.
+# The version of openapi-gen is the version of k8s.io/kube-openapi in go.mod. go.mod doesn't require
+# k8s.io/code-generator, so the version of deepcopy-gen is the version of k8s.io/apimachinery.
 openapi=$(go list -m -f '{{.Version}}' k8s.io/kube-openapi)
 machinery=$(go list -m -f '{{.Version}}' k8s.io/apimachinery)
 tools=$PWD/bin/kube-openapi-$openapi
@@ -23,7 +23,7 @@ api=./pkg/runtimehooks/api
 	--output-file zz_generated.deepcopy.go \
 	$api/hooks/v1alpha1 $api/clusterapi/v1alpha1 $api/runtime/v1alpha1 $api/runtime/v1beta2
 
-# generate writes the OpenAPI definitions of packages into the first of them.
+# generate writes the OpenAPI definitions of packages into the folder of the first package.
 generate() {
 	"$tools/openapi-gen" \
 		--go-header-file hack/boilerplate.go.txt \

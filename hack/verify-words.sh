@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 git rev-parse --is-inside-work-tree >/dev/null
 failed=0
 
-# forbid REASON EXTENDED-REGEXP fails if a file that is committed, or may be, matches. Foreign files are excluded.
+# forbid REASON EXTENDED-REGEXP prints the matches in committed files, and in new files that git doesn't ignore. If there
+# is a match, the script fails. The license, test data, generated files and this script are excluded.
 forbid() {
 	if git grep --untracked -I -n -E -e "$2" -- . \
 		':!LICENSE' ':!**/testdata/**' ':!**/zz_generated.*' ':!hack/verify-words.sh'; then
@@ -15,8 +16,8 @@ forbid() {
 	fi
 }
 
-forbid 'unfinished: finish it or open an issue' '\b(TODO|FIXME|XXX|HACK)\b'
-forbid 'a conflict of a merge' '^(<<<<<<<|>>>>>>>) '
-forbid "a path of one machine" '(^|[^[:alnum:]_./-])(/(root|home|Users|work)/|[A-Z]:\\Users)'
+forbid 'a file is marked as unfinished: finish the work, or open an issue' '\b(TODO|FIXME|XXX|HACK)\b'
+forbid 'a file has a merge conflict: resolve the conflict' '^(<<<<<<<|>>>>>>>) '
+forbid "a file names a path of one machine: name a path that exists on every machine" '(^|[^[:alnum:]_./-])(/(root|home|Users|work)/|[A-Z]:\\Users)'
 
 exit $failed

@@ -97,11 +97,11 @@ func (e *edit) run(ctx context.Context, name string, args ...string) (*syscall.R
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("bench runs in the folder of the checkout: %w", err)
+		return nil, fmt.Errorf("bench must run in the folder of the checkout: %w", err)
 	}
 	const before = `"before the edit"`
 	if !strings.Contains(string(content), before) {
-		return nil, fmt.Errorf("%s has no %s to edit", file, before)
+		return nil, fmt.Errorf("%s: must contain %s, which each edit replaces", file, before)
 	}
 	changed := strings.Replace(string(content), before, fmt.Sprintf("%q", fmt.Sprint("edit ", e.edits, " of ", time.Now())), 1)
 	replacement, overlay := filepath.Join(e.folder, name+"_test.go"), filepath.Join(e.folder, "overlay.json")

@@ -99,7 +99,7 @@ func (e engine) firstStarts(ctx context.Context) ([]float64, error) {
 	for range firstRounds {
 		out, err := exec.CommandContext(ctx, self, "-first", e.name).Output()
 		if err != nil {
-			return nil, fmt.Errorf("a process of its own for the first server: %w", err)
+			return nil, fmt.Errorf("process for the first server, %s -first %s: %w", self, e.name, err)
 		}
 		took, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		if err != nil {

@@ -121,7 +121,7 @@ func (e *extensions) start(ctx context.Context) (address string, stop func(), er
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		stop()
-		return "", nil, fmt.Errorf("%s doesn't listen: %w", e.program, err)
+		return "", nil, fmt.Errorf("%s: must print the address at which it listens: %w", e.program, err)
 	}
 	return strings.TrimSpace(strings.TrimPrefix(line, "listening on ")), stop, nil
 }

@@ -28,10 +28,10 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	binary := flag.String("binary", "bin/miniapi", "the miniapi to run as a process")
-	rounds := flag.Int("rounds", 20, "how often a cheap thing is measured; the figures are medians")
-	first := flag.String("first", "", "measure the first start of a server in this process alone, with this engine: fixture, servers or envtest; the bench itself runs this")
-	only := flag.String("only", "", "measure one part alone: edits, trace, process, load, extensions, reference, fixture, servers, packages or new; the last two aren't measured otherwise")
+	binary := flag.String("binary", "bin/miniapi", "the path of the miniapi program")
+	rounds := flag.Int("rounds", 20, "the number of measurements of a start, a call or another short operation; the figures are medians")
+	first := flag.String("first", "", "measure only the first start of a server in this process, with this engine: fixture, servers or envtest; the bench runs itself with this flag")
+	only := flag.String("only", "", "measure only one part: edits, trace, process, load, extensions, reference, fixture, servers, packages or new; packages and new are measured only with this flag")
 	flag.Parse()
 	quietLogs()
 	log.SetLogger(logr.Discard())
@@ -75,7 +75,7 @@ func run(ctx context.Context) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("-only %s: there is no such part", *only)
+		return fmt.Errorf("-only %s: must be a part of the bench, as -help lists them", *only)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func memoryOf(pid int, measure memory) (float64, error) {
 			return kilobytes * 1024, err
 		}
 	}
-	return 0, fmt.Errorf("%s has no line %s", file, measure.line)
+	return 0, fmt.Errorf("%s: must have the line %s", file, measure.line)
 }
 
 // memoryOfDescendants returns the memory of all child processes of a process, and of their children and so on.

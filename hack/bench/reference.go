@@ -72,7 +72,7 @@ func startReference(ctx context.Context) (*envtest.Environment, *rest.Config, ti
 	began := time.Now()
 	config, err := environment.Start()
 	if err != nil {
-		return nil, nil, 0, fmt.Errorf("envtest: %w", err)
+		return nil, nil, 0, fmt.Errorf("start kube-apiserver and etcd by envtest: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err == nil {

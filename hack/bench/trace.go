@@ -70,7 +70,8 @@ func startTraced(ctx context.Context, t *table, binary string, flags ...string) 
 	return &traced{process: p, load: l}, nil
 }
 
-// byTurns sets a row to the processor time of the server on, divided by that of the server off.
+// byTurns sends creates to two servers by turns. It sets a row to the processor time of the server on, divided by the
+// processor time of the server off.
 func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int) error {
 	off.spent, on.spent = 0, 0
 	for turn := range traceTurns + 1 {
@@ -109,7 +110,7 @@ func processorTime(pid int) (time.Duration, error) {
 	_, fields, _ := strings.Cut(string(stat), ") ")
 	all := strings.Fields(fields)
 	if len(all) < 13 {
-		return 0, fmt.Errorf("%s has %d fields", path, len(all))
+		return 0, fmt.Errorf("%s: must have at least 13 fields after the program's name, and has %d", path, len(all))
 	}
 	var ticks int64
 	for _, field := range all[11:13] { // the fields utime and stime

@@ -1,10 +1,10 @@
 // Package conformance runs suites of cases that check a running server or webhook. A case is a promise with an
 // identifier, its source, and a function that checks it. A run executes cases in parallel, and returns a result for
-// each.
+// each case.
 //
-// This package knows nothing about API servers and webhooks. The suite of API servers is in package apiserver, reports
-// of results are in package report, and package listener has a webhook that records its calls.
+// This package has no code about API servers and webhooks. The suite of API servers is in package apiserver, reports of
+// results are in package report, and package listener serves the webhooks of a suite.
 //
-// Don't use the package for unit tests. A case checks a running process that may have other users. So it says in full
-// sentences what is wrong, and removes everything that it has created, even if the run is interrupted.
+// Don't use the package for unit tests. A case checks a running process that may have other users. So a case reports in
+// full sentences what is wrong, and removes everything that it has created, even if the run is interrupted.
 package conformance

@@ -15,8 +15,8 @@ type Progress struct {
 	Left time.Duration
 }
 
-// meter estimates the rest of a run. The costs of the cases left say how long they take on a usual target, and the cases
-// that have ended say how much slower this one is.
+// meter estimates the remaining time of a run. The costs of the remaining cases are their usual durations. The meter
+// compares the durations of the ended cases with their costs, to find out how much slower this target is.
 type meter struct {
 	report   func(Progress)
 	parallel int
@@ -26,7 +26,8 @@ type meter struct {
 	took, doneCost, leftCost time.Duration
 }
 
-// trust is the cost of ended cases that counts as much as the expectation that the target is a usual one.
+// trust is a total cost of ended cases. At this cost, the measured durations count as much as the assumption that this
+// target is as fast as usual.
 const trust = 5 * time.Second
 
 func newMeter(cases []Case, parallel int, report func(Progress)) *meter {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The estimate is that of a usual target at first, and that of the target when much of the run is over.
+// At the beginning of a run, the estimate assumes a usual target. Later, the estimate depends on the measured
+// durations.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -14,10 +15,10 @@ func TestEstimate(t *testing.T) {
 		took         time.Duration
 		least, most  time.Duration
 	}{
-		{"first", "one fast case says little of the others", 1, time.Millisecond, 20 * time.Second, 25 * time.Second},
+		{"first", "one fast case hardly changes the estimate for the other cases", 1, time.Millisecond, 20 * time.Second, 25 * time.Second},
 		{"usual", "the costs are right", 50, time.Second, 12*time.Second + 500*time.Millisecond, 12*time.Second + 500*time.Millisecond},
-		{"slow", "the rest takes three times as long, too", 50, 3 * time.Second, 33 * time.Second, 38 * time.Second},
-		{"last", "nothing is left", 100, 3 * time.Second, 0, 0},
+		{"slow", "the remaining cases probably also take three times as long", 50, 3 * time.Second, 33 * time.Second, 38 * time.Second},
+		{"last", "no case is left", 100, 3 * time.Second, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,7 @@ type Status string
 
 // The outcomes of a case.
 const (
-	// Passed means that the promise is true.
+	// Passed means that no finding contradicts the promise.
 	Passed Status = "passed"
 	// Failed means that a finding of the level LevelError contradicts the promise.
 	Failed Status = "failed"
@@ -33,8 +33,8 @@ type Finding struct {
 	Level Level `json:"level"`
 	// Sent is the request to the target, with its body, or "" if there was none.
 	Sent string `json:"sent,omitempty"`
-	// Expected is the right result for this request, and Seen the observed one. Expected is empty if the promise itself
-	// says it.
+	// Expected is the right result for this request, and Seen is the observed result. Expected is empty if the promise
+	// itself says what is right.
 	Expected string `json:"expected,omitempty"`
 	Seen     string `json:"seen"`
 	// Advice says how to repair the target. It may be empty.

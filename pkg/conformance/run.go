@@ -23,20 +23,20 @@ type Options struct {
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Parallel < 0 {
-		errs = append(errs, fmt.Errorf("parallel %d: must be at least 1, or 0 for %d", o.Parallel, DefaultParallel))
+		errs = append(errs, fmt.Errorf("parallel %d: must be at least 1, or 0 for the default %d", o.Parallel, DefaultParallel))
 	}
 	return errors.Join(append(errs, o.Selection.validate())...)
 }
 
 // Run runs the selected cases, and returns a result for each, in the order of the cases. When ctx ends, running cases
-// end after their cleanup, and the others are skipped.
+// end after their cleanup, and the cases that haven't begun are skipped.
 func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
 	if err := errors.Join(o.Validate(), unique(cases)); err != nil {
 		return nil, err
 	}
 	selected := o.Selection.Of(cases)
 	if len(selected) == 0 {
-		return nil, fmt.Errorf("--only %q without --skip %q: no case has such an identifier; --list lists them", o.Selection.Only, o.Selection.Skip)
+		return nil, fmt.Errorf("--only %q without --skip %q: no case has such an identifier: name at least one of the cases that --list prints", o.Selection.Only, o.Selection.Skip)
 	}
 	parallel := o.Parallel
 	if parallel == 0 {
@@ -72,7 +72,7 @@ func unique(cases []Case) error {
 	seen := map[string]bool{}
 	for i := range cases {
 		if seen[cases[i].ID] {
-			return fmt.Errorf("case %s: another case has this identifier", cases[i].ID)
+			return fmt.Errorf("case %s: another case has this identifier: each case must have a different one", cases[i].ID)
 		}
 		seen[cases[i].ID] = true
 	}

@@ -29,7 +29,7 @@ func TestOutcomes(t *testing.T) {
 		want         conformance.Result
 	}{
 		{"passed", "no finding is a success", passes, conformance.Result{Status: conformance.Passed}},
-		{"failed", "an error fails the case, which goes on", func(_ context.Context, t *conformance.T) {
+		{"failed", "an error fails the case, and the case continues", func(_ context.Context, t *conformance.T) {
 			t.Report(conformance.Finding{Sent: "a", Expected: "b", Seen: "c"})
 			t.Report(found)
 		}, conformance.Result{Status: conformance.Failed, Findings: []conformance.Finding{found, found}}},
@@ -45,11 +45,11 @@ func TestOutcomes(t *testing.T) {
 			t.Skip("not here")
 			t.Report(found)
 		}, conformance.Result{Status: conformance.Skipped, Reason: "not here"}},
-		{"failed, then skipped", "a failure isn't lost", func(_ context.Context, t *conformance.T) {
+		{"failed, then skipped", "a skip doesn't hide an earlier failure", func(_ context.Context, t *conformance.T) {
 			t.Report(found)
 			t.Skip("not here")
 		}, conformance.Result{Status: conformance.Failed, Findings: []conformance.Finding{found}}},
-		{"not removed", "an object that stays is a failure", func(_ context.Context, t *conformance.T) {
+		{"not removed", "a failed cleanup fails the case", func(_ context.Context, t *conformance.T) {
 			t.Cleanup(func(context.Context) error { return errors.New("stuck") })
 		}, conformance.Result{Status: conformance.Failed, Findings: []conformance.Finding{{
 			Level: conformance.LevelError, Expected: "everything that the case made can be removed", Seen: "stuck",
@@ -113,10 +113,10 @@ func TestSelection(t *testing.T) {
 		only, skip   []string
 		want         []string
 	}{
-		{"all", "no glob selects all", nil, nil, []string{"review.create.object", "review.dryRun", "dryRun.create"}},
-		{"only", "a glob covers dots", []string{"review.*"}, nil, []string{"review.create.object", "review.dryRun"}},
-		{"several", "the order is that of the cases", []string{"dryRun.*", "review.create.object"}, nil, []string{"review.create.object", "dryRun.create"}},
-		{"skip", "a skip wins", []string{"review.*"}, []string{"*dryRun*"}, []string{"review.create.object"}},
+		{"all", "an empty selection selects all cases", nil, nil, []string{"review.create.object", "review.dryRun", "dryRun.create"}},
+		{"only", "the * of a glob also matches dots", []string{"review.*"}, nil, []string{"review.create.object", "review.dryRun"}},
+		{"several", "the result has the order of the cases", []string{"dryRun.*", "review.create.object"}, nil, []string{"review.create.object", "dryRun.create"}},
+		{"skip", "a case that both Only and Skip match is skipped", []string{"review.*"}, []string{"*dryRun*"}, []string{"review.create.object"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

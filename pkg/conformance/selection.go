@@ -10,7 +10,7 @@ import (
 // Selection selects cases by their identifiers.
 type Selection struct {
 	// Only and Skip are globs in the syntax of path.Match: admission.* matches all cases of admission, and *.dryRun*
-	// all cases about dry runs. An empty Only selects all cases. A case that both match is skipped.
+	// all cases about dry runs. An empty Only selects all cases. A case that both Only and Skip match is skipped.
 	Only, Skip []string
 }
 
@@ -18,7 +18,7 @@ func (s *Selection) validate() error {
 	var errs []error
 	for _, glob := range slices.Concat(s.Only, s.Skip) {
 		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, fmt.Errorf("glob of identifiers %q: %w", glob, err))
+			errs = append(errs, fmt.Errorf("glob of identifiers %q: must be a pattern such as review.*: %w", glob, err))
 		}
 	}
 	return errors.Join(errs...)

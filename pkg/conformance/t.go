@@ -42,7 +42,7 @@ func (t *T) Fatal(f Finding) {
 	runtime.Goexit()
 }
 
-// Skip ends the case. The reason says why its promise can't be checked.
+// Skip ends the case. The reason says why the promise of the case can't be checked.
 func (t *T) Skip(reason string) {
 	t.mu.Lock()
 	t.skipped = reason

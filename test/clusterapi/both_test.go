@@ -75,8 +75,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestFields fills each type of Cluster API with values, and decodes its JSON into miniapi's type of the same hook.
-// Encoded again, no value is missing.
+// TestFields fills each type of Cluster API with values, and decodes its JSON into miniapi's type of the same hook. The
+// JSON of miniapi's type must have all of these values.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	their, our := theirs(t), ours(t)
@@ -125,7 +125,7 @@ func marshal(t *testing.T, value any) []byte {
 // maxDepth limits the depth, because some types, such as schemas, contain themselves.
 const maxDepth = 6
 
-// fill sets all fields to values that aren't zero, as far as it can.
+// fill sets all fields to values that aren't zero, down to maxDepth.
 func fill(v reflect.Value, depth int) {
 	if depth > maxDepth {
 		return

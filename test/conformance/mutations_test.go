@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If a server breaks a promise, the case of that promise fails. If the same proxy doesn't break it, the case passes.
+// If a server breaks a promise, the case of this promise fails. Behind a proxy that breaks no promise, all of these
+// cases pass.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	good := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy")).Config()

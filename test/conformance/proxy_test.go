@@ -117,8 +117,8 @@ func onBodies(verbs, part string, change func(object)) func(*http.Request) {
 	}
 }
 
-// onWebhooks returns a mutation that changes the webhooks of configurations, except for those that show whether a
-// configuration is in effect.
+// onWebhooks returns a mutation that changes the webhooks of configurations. It doesn't change the webhooks that show
+// whether a configuration is in effect.
 func onWebhooks(change func(webhook object)) func(*http.Request) {
 	return onBodies("POST", "webhookconfigurations", func(o object) {
 		webhooks, _ := o["webhooks"].([]any)
@@ -168,8 +168,8 @@ func ruled(name string, value any) func(*http.Request) {
 	})
 }
 
-// onSpecs returns a mutation that changes the specs of objects of a resource, except for those that show whether a
-// configuration is in effect.
+// onSpecs returns a mutation that changes the specs of objects of a resource. It doesn't change the objects that show
+// whether a configuration is in effect.
 func onSpecs(resource string, change func(spec object)) func(*http.Request) {
 	return onBodies("POST", "/"+resource, func(o object) {
 		if name, _ := at(o, "metadata")["name"].(string); !strings.HasSuffix(name, "-ready") {
@@ -203,7 +203,7 @@ func onBodiesOfReviews(change func(review object)) func(http.Handler) http.Handl
 	}
 }
 
-// without returns a mutation that removes a field of the request in reviews. If the field must exist, it becomes null.
+// without returns a mutation that sets a field of the request in reviews to null.
 func without(name string) func(http.Handler) http.Handler {
 	return onReviews(func(r object) { r[name] = nil })
 }
@@ -223,7 +223,8 @@ func onResponses(change func(request, response object)) func(http.Handler) http.
 	}
 }
 
-// swallow returns a mutation that suppresses calls of webhooks. The function holds selects the requests without calls.
+// swallow returns a mutation that suppresses calls of webhooks, and allows the requests of these calls. The function
+// holds selects the requests.
 func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -296,7 +297,7 @@ func warningHeaders(change func(code int, warnings []string) []string) func(*htt
 	}
 }
 
-// readAll reads a body to its end. If the other side breaks the body off, the proxy breaks its own response off, too.
+// readAll reads a body to its end. If the body breaks off, the proxy also breaks off its own response.
 func readAll(from io.Reader) []byte {
 	body, err := io.ReadAll(from)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestUnchangedDiscoveryOfAnotherServer(t *testing.T) {
 	expectVersions(t, srv, "the server has answered", hammersIn("v1"))
 	patch := []byte(`{"spec": {"versionPriority": 7}}`)
 	must(clusterResources(srv, apiRegistration, "apiservices").Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, patch, metav1.PatchOptions{}))(t)
-	expectVersions(t, srv, "the server has answered that nothing has changed", hammersIn("v1"))
+	expectVersions(t, srv, "the other server has answered that its discovery hasn't changed", hammersIn("v1"))
 	server.mu.Lock()
 	defer server.mu.Unlock()
 	if !slices.ContainsFunc(server.asked, func(asked string) bool { return strings.HasSuffix(asked, `"`) }) {
@@ -201,7 +201,7 @@ func TestDiscoveryOfServerThatFails(t *testing.T) {
 	register(t, srv, "tools", "v1")
 	expectVersions(t, srv, "the server has answered", hammersIn("v1"))
 	server.broken.Store(true)
-	// A status without the condition makes this server check the other one at once.
+	// A status without the condition makes this server check the other server at once.
 	forgotten := []byte(`{"status": {"conditions": null}}`)
 	must(clusterResources(srv, apiRegistration, "apiservices").Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 	becomes(t, srv, "Available False FailedDiscoveryCheck")
@@ -216,5 +216,5 @@ func TestDiscoveryOfMissingVersion(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, placed("default", "tools", 443, trusted.serve(t, tools("v2"), "tools.default.svc")))
 	register(t, srv, "tools", "v1")
-	expectVersions(t, srv, "the server has v2 alone", apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+	expectVersions(t, srv, "the other server has only v2", apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
 }

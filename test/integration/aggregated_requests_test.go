@@ -57,7 +57,7 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
-		// With this period, only the behaviour under test ends the watch.
+		// With this long period, only the behaviour under test can end the watch in time.
 		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
@@ -78,14 +78,14 @@ func TestAggregatedWebhook(t *testing.T) {
 		name, reason string
 		config       admissionregistrationv1.WebhookClientConfig
 	}{
-		{"service", "it has no endpoints, as this server listens on the loopback", admissionregistrationv1.WebhookClientConfig{
+		{"service", "the service has no endpoints, because this server listens on the loopback address", admissionregistrationv1.WebhookClientConfig{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(path)},
 		}},
 		{"service and authority", "no certificate is shown", admissionregistrationv1.WebhookClientConfig{
 			Service:  &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(path)},
 			CABundle: trusted.pem,
 		}},
-		{"address", "it is the same", admissionregistrationv1.WebhookClientConfig{
+		{"address", "the URL has the DNS name of the same service", admissionregistrationv1.WebhookClientConfig{
 			URL: ptr.To("https://kubernetes.default.svc" + path), CABundle: trusted.pem,
 		}},
 	} {
@@ -110,8 +110,8 @@ func TestAggregatedWebhook(t *testing.T) {
 	}
 }
 
-// After a restore, other servers learn of the new certificate before they get a request with it. The order holds even
-// if another server is a webhook for the write that announces the certificate.
+// After a restart, the server announces its new certificate to other servers before it sends them a request with this
+// certificate. The order holds even if another server has a webhook for the write that announces the certificate.
 func TestAggregatedWebhookAfterRestart(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

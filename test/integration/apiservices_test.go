@@ -84,12 +84,12 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	// The APIService is deleted after the response to the deletion of the definition.
 	eventually(t, func(context.Context) error {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
-			return errors.New("v2.example.com is still there")
+			return errors.New("the APIService v2.example.com still exists")
 		}
-		return check("no server has the version any more")
+		return check("no server has the version now")
 	})
 	ok(t, clusterResources(srv, apiRegistration, "apiservices").Delete(t.Context(), "v1.apps", metav1.DeleteOptions{}))
-	expect("what is deleted is there again")
+	expect("the server creates a deleted APIService again")
 	ok(t, srv.Restore(initial))
 	expect("a restored state from before the first read of APIServices")
 
@@ -116,11 +116,11 @@ func TestEditedAPIServices(t *testing.T) {
 		name, reason, service, patch string
 		back                         bool
 	}{
-		{"priority", "it is kept", "v1.example.com", `{"spec": {"versionPriority": 7}}`, true},
-		{"service", "it is kept, and another server doesn't get what a definition has", "v1.example.com",
+		{"priority", "the server restores an APIService of custom resources", "v1.example.com", `{"spec": {"versionPriority": 7}}`, true},
+		{"service", "the server restores the APIService, and no other server gets requests for custom resources", "v1.example.com",
 			`{"spec": {"versionPriority": 7, "service": {"namespace": "default", "name": "tools"}, "insecureSkipTLSVerify": true}}`, true},
-		{"built in", "it is made at the start, and not kept", "v1.apps", `{"spec": {"versionPriority": 7}}`, false},
-		{"no label", "without the label, the server leaves it alone", "v2.example.com",
+		{"built in", "the server creates the APIService at its start, and doesn't restore it later", "v1.apps", `{"spec": {"versionPriority": 7}}`, false},
+		{"no label", "the server doesn't restore an APIService without the label", "v2.example.com",
 			`{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"versionPriority": 7}}`, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestEditedAPIServices(t *testing.T) {
 					return err
 				}
 				if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
-					return fmt.Errorf("-want +got\n%s", diff)
+					return fmt.Errorf("spec of the APIService %s (-want +got):\n%s", test.service, diff)
 				}
 				return nil
 			})
@@ -348,13 +348,13 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 			becomes(t, srv, "Available False ServiceNotFound")
 			ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{}))
 		}},
-		{"reset", "the ConfigMap was put back to what it was at the start", func(t *testing.T, srv *miniapitest.Server) {
+		{"reset", "Reset restores the ConfigMap of the start", func(t *testing.T, srv *miniapitest.Server) {
 			t.Helper()
 			must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
 			becomes(t, srv, "Available True")
 			ok(t, srv.Reset())
 		}},
-		{"webhook denies", "webhooks aren't asked whom the server is to be trusted by", func(t *testing.T, srv *miniapitest.Server) {
+		{"webhook denies", "webhooks don't review the server's own write of the trusted authorities", func(t *testing.T, srv *miniapitest.Server) {
 			t.Helper()
 			install(t, srv, validating("trust", always(miniapitest.Denied("no"))))
 		}},
@@ -394,7 +394,7 @@ func TestFrontProxyFiles(t *testing.T) {
 		want    string
 	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
 		ok(t, os.WriteFile(step.path, step.content, 0o600))
-		// A status without the condition makes this server check the other one at once.
+		// A status without the condition makes this server check the other server at once.
 		forgotten := []byte(`{"status": {"conditions": null}}`)
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 		becomes(t, srv, "Available True")
@@ -426,10 +426,10 @@ func TestAggregatedAPIAtOtherPaths(t *testing.T) {
 		name, reason, path string
 		want               int
 	}{
-		{"the API", "she has no role for it", "/apis/tools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
-		{"two slashes", "the group is the empty one then, of which she may have everything", "/apis//tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
-		{"three slashes", "as with two", "/apis///tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
-		{"no slash", "it isn't below /apis", "/apistools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
+		{"the API", "the user has no role for this API", "/apis/tools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
+		{"two slashes", "the path has an empty group, and the user has every permission for the core group", "/apis//tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"three slashes", "the path has an empty group, and the user has every permission for the core group", "/apis///tools.example.com/v1/namespaces/default/hammers", http.StatusNotFound},
+		{"no slash", "the path isn't below /apis", "/apistools.example.com/v1/namespaces/default/hammers", http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if response := request(t, alice, http.MethodGet, test.path, nil); response.StatusCode != test.want {
@@ -485,7 +485,7 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 	for _, what := range []string{"check", "request"} {
 		conn := must(listener.Accept())(t) // the other server never answers the TLS handshake
 		defer func() {
-			// Less than ten seconds, the client's timeout for a handshake.
+			// The client's timeout for a handshake is ten seconds, so the deadline must be earlier.
 			ok(t, conn.SetReadDeadline(time.Now().Add(4*time.Second)))
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection of the %s is still open", what)
@@ -500,8 +500,8 @@ func TestStopClosesConnectionsToAPIServices(t *testing.T) {
 func TestStopWithUpgradedAPIService(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, subresource string }{
-		{"exec", "the library knows that this subresource takes long", "exec"},
-		{"another", "a request for this one is waited for, which has no end of its own", "dig"},
+		{"exec", "the library treats exec as a long-running request", "exec"},
+		{"another", "the server waits for requests to other subresources, and this request doesn't end by itself", "dig"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -594,7 +594,7 @@ func TestAggregatedAPIOfDefinitions(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		document, err := srv.Client().Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/example.com/v1").DoRaw(ctx)
 		if err == nil && !strings.Contains(string(document), `"Gear"`) {
-			err = fmt.Errorf("the definition isn't described: %s", document)
+			err = fmt.Errorf("the OpenAPI document of example.com/v1 has no Gear: %s", document)
 		}
 		return err
 	})

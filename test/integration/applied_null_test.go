@@ -30,20 +30,20 @@ func TestAppliedNull(t *testing.T) {
 			field: "color", first: "red", then: map[string]any{"color": nil}, want: map[string]any{"color": nil},
 		},
 		{
-			name: "nullable object", reason: "the object has no field that would be left",
+			name: "nullable object", reason: "null replaces the whole object",
 			field: "box", first: map[string]any{"size": "big"}, then: map[string]any{"box": nil}, want: map[string]any{"box": nil},
 		},
 		{
-			name: "object", reason: "the definition doesn't say that it may be null",
+			name: "object", reason: "the field isn't nullable",
 			field: "lid", first: map[string]any{"size": "big"}, then: map[string]any{"lid": nil},
 			want: map[string]any{"lid": map[string]any{"size": "big"}}, refused: true,
 		},
 		{
-			name: "left out", reason: "the manager gives the field up, and no other manager has it",
+			name: "left out", reason: "the manager no longer applies the field, and no other manager has applied it",
 			field: "lid", first: map[string]any{"size": "big"}, then: map[string]any{}, want: map[string]any{},
 		},
 		{
-			name: "default", reason: "a null where none may be gives way to the default",
+			name: "default", reason: "a default replaces null in a field that isn't nullable",
 			field: "replicas", first: int64(3), then: map[string]any{"replicas": nil}, want: map[string]any{"replicas": int64(1)},
 		},
 	} {

@@ -67,7 +67,7 @@ func (l *auditLog) event(t testing.TB, namespace, name string) *auditv1.Event {
 			last = err
 			return false, nil
 		}
-		last = fmt.Errorf("no event in\n%s", content)
+		last = fmt.Errorf("the audit log has no event of the object:\n%s", content)
 		for line := range strings.Lines(string(content)) {
 			event := &auditv1.Event{}
 			if json.Unmarshal([]byte(line), event) == nil && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace && event.ObjectRef.Name == name {
@@ -119,9 +119,9 @@ func TestAuditOfMutation(t *testing.T) {
 		level, reason string
 		want          map[string]string
 	}{
-		{"metadata", "what changed isn't metadata", metadata},
-		{"request", "what changed is part of the request", request},
-		{"requestresponse", "a higher level has what a lower one has", request},
+		{"metadata", "a patch isn't metadata", metadata},
+		{"request", "a patch belongs to the level Request", request},
+		{"requestresponse", "a higher level has the annotations of lower levels", request},
 	}
 	for _, test := range tests {
 		t.Run(test.level, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAuditOfDecisions(t *testing.T) {
 		prefixes     []string
 		want         map[string]string
 	}{{
-		name: "webhooks", reason: "both kinds of webhooks may, allowing or rejecting",
+		name: "webhooks", reason: "webhooks of both kinds can add annotations when they allow and when they refuse",
 		prepare: func(t *testing.T) {
 			install(t, srv, mutating("m", annotated(miniapitest.Allowed())), validating("v", annotated(miniapitest.Denied("no"))))
 		},

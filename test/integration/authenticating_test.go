@@ -130,8 +130,8 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 		{"service of another port", "the port is part of the name", service("ns1", "webhook1", port(8443)), "token of-port-8443"},
 		{"wildcard", "* stands for the segment before", service("ns1", "webhook2", nil), "name with password secret"},
 		{"wildcard of another port", "the port is part of the name", service("ns1", "webhook2", port(9443)), "token of-port-9443"},
-		{"port that nothing is said of", "443 alone is left out", service("ns1", "webhook2", port(8443)), "token default"},
-		{"wildcard of two segments", "* stands for the segments before", service("ns2", "other", nil), "token of-all-services"},
+		{"port that nothing is said of", "the name lacks the port only if the port is 443", service("ns1", "webhook2", port(8443)), "token default"},
+		{"wildcard of two segments", "* stands for the first segments", service("ns2", "other", nil), "token of-all-services"},
 		{"default", "* alone stands for all", service("ns2", "other", port(8443)), "token default"},
 		{"url", "host and port are the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url)}, "token of-the-url"},
 		{"url with a path", "the path is no part of the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url + "/a/b")}, "token of-the-url"},
@@ -140,10 +140,10 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 		name, reason string
 		arguments    []any
 	}{
-		{"apiserver.config.k8s.io/v1", "it is the version of today", configurationV1},
-		{"apiserver.k8s.io/v1alpha1", "files of the first version are still about", configurationV1alpha1},
-		{"v1 with v1alpha1 in it", "the plugin reads its own part, whatever the rest is in", append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
-		{"v1alpha1 with v1 in it", "so it does the other way round", append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
+		{"apiserver.config.k8s.io/v1", "v1 is the present version of the file", configurationV1},
+		{"apiserver.k8s.io/v1alpha1", "files in v1alpha1 still exist", configurationV1alpha1},
+		{"v1 with v1alpha1 in it", "the plugin's part may have another version than the file", append(configurationV1[:1:1], configurationV1alpha1[1:]...)},
+		{"v1alpha1 with v1 in it", "the plugin's part may have a newer version than the file", append(configurationV1alpha1[:1:1], configurationV1[1:]...)},
 	} {
 		t.Run(version.name, func(t *testing.T) {
 			options := []miniapitest.Option{configFile(write(t, "admission.yaml", fmt.Sprintf(configurationFile, append(slices.Clone(version.arguments), file, file)...)))}
@@ -185,7 +185,7 @@ func TestAuthenticatingByPlugin(t *testing.T) {
 			kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "validating"}}), kubeconfig(t, "", map[string]*clientcmdapi.AuthInfo{"*": {Token: "mutating"}}),
 			[]string{"token mutating", "token validating"},
 		},
-		{"none", "other webhooks' credentials aren't shown", kubeconfig(t, "", elsewhere), kubeconfig(t, "me", elsewhere), []string{"token current", "nobody"}},
+		{"none", "a webhook doesn't get the credentials of other webhooks", kubeconfig(t, "", elsewhere), kubeconfig(t, "me", elsewhere), []string{"token current", "nobody"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			srv := miniapitest.Start(t, configFile(write(t, "admission.yaml", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), tc.validating, tc.mutating)...))))
@@ -217,12 +217,12 @@ func TestAdmissionConfigurationFile(t *testing.T) {
 		return "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n- name: ValidatingAdmissionWebhook\n  path: " + path + "\n"
 	}
 	for _, tc := range []struct{ name, reason, content, want string }{
-		{"path", "the configuration is elsewhere", byPath(plugin), ""},
-		{"path that isn't there", "there is no configuration", byPath("/missing.yaml"), "open /missing.yaml: no such file or directory"},
+		{"path", "the configuration is in another file", byPath(plugin), ""},
+		{"path that isn't there", "the file doesn't exist", byPath("/missing.yaml"), "open /missing.yaml: no such file or directory"},
 		{"relative kubeconfig", "the path has no base", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "kubeconfig", "kubeconfig")...), "kubeConfigFile"},
 		{"kubeconfig that isn't there", "there are no credentials", fmt.Sprintf(configurationFile, append(slices.Clone(configurationV1), "/missing", "/missing")...), "/missing"},
-		{"another kind", "it is no admission configuration", "apiVersion: v1\nkind: ConfigMap\n", "no kind \"ConfigMap\" is registered"},
-		{"unknown field", "it may be misspelt", byPath(plugin) + "  pth: a\n", `unknown field "plugins[0].pth"`},
+		{"another kind", "a ConfigMap is no admission configuration", "apiVersion: v1\nkind: ConfigMap\n", "no kind \"ConfigMap\" is registered"},
+		{"unknown field", "an unknown field may be misspelt", byPath(plugin) + "  pth: a\n", `unknown field "plugins[0].pth"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -111,5 +111,5 @@ func reserve(t testing.TB) (port int, listen func() net.Listener) {
 	}
 }
 
-// port returns a pointer, as service references need it.
+// port returns a pointer to a number, for a service reference.
 func port(number int) *int32 { return ptr.To(int32(number)) }

@@ -63,7 +63,7 @@ func openBrowser(t *testing.T) *browser {
 		port, _, complete := strings.Cut(string(content), "\n")
 		address = "127.0.0.1:" + port
 		if err == nil && !complete {
-			err = errors.New("the port of the browser isn't there yet")
+			err = errors.New("Chromium hasn't written its port to the file DevToolsActivePort yet")
 		}
 		return err
 	})
@@ -71,7 +71,7 @@ func openBrowser(t *testing.T) *browser {
 		Type                 string
 		WebSocketDebuggerURL string `json:"webSocketDebuggerUrl"`
 	}
-	// A request to this machine, without a context.
+	// The request stays on this machine, so it needs no context.
 	response, err := http.Get("http://" + address + "/json/list") //nolint:noctx // the address is of this machine
 	ok(t, err)
 	defer response.Body.Close()

@@ -25,7 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// podRequest has the parts of a request to create a pod that this file's steps refuse.
+// podRequest has the parts of a request to create a pod. The test changes the parts, so that one step of admission
+// after the other accepts the pod.
 type podRequest struct {
 	user      kubernetes.Interface
 	namespace string
@@ -118,17 +119,17 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		refusal      string
 		meet         func()
 	}{
-		{"NamespaceLifecycle", "nothing has a place in a namespace that isn't there", `namespaces "missing" not found`, func() { request.namespace = namespace }},
-		{"ServiceAccount", "the account isn't there", `error looking up service account strict/missing`, func() { spec.ServiceAccountName = "robot" }},
-		{"NodeRestriction", "a node creates no pods but its own", `node "a" can only create mirror pods`, func() { request.user = clientOf(t, srv, "developer") }},
+		{"NamespaceLifecycle", "the namespace doesn't exist", `namespaces "missing" not found`, func() { request.namespace = namespace }},
+		{"ServiceAccount", "the service account doesn't exist", `error looking up service account strict/missing`, func() { spec.ServiceAccountName = "robot" }},
+		{"NodeRestriction", "a node may create only mirror pods", `node "a" can only create mirror pods`, func() { request.user = clientOf(t, srv, "developer") }},
 		{"PodNodeSelector", "the namespace has another zone", `pod node label selector conflicts with its namespace node label selector`, func() { spec.NodeSelector["zone"] = "a" }},
-		{"Priority", "the class isn't there", `no PriorityClass with name missing was found`, func() { spec.PriorityClassName = "" }},
+		{"Priority", "the priority class doesn't exist", `no PriorityClass with name missing was found`, func() { spec.PriorityClassName = "" }},
 		{"PodTolerationRestriction", "the namespace allows no such toleration", `conflict with its namespace whitelist`, func() { spec.Tolerations = nil }},
-		{"RuntimeClass", "the class isn't there", `pod rejected: RuntimeClass "missing" not found`, func() { spec.RuntimeClassName = new("plain") }},
+		{"RuntimeClass", "the runtime class doesn't exist", `pod rejected: RuntimeClass "missing" not found`, func() { spec.RuntimeClassName = new("plain") }},
 		{"MutatingAdmissionPolicy", "policies come after plugins", `policy 'policy-m' with binding 'policy-m' denied request`, label("policy-m")},
 		{"MutatingAdmissionWebhook", "webhooks come after policies", `admission webhook "webhook-m.example.com" denied the request`, label("webhook-m")},
 		{"the API", "validation comes after all mutations", `spec.containers[0].name: Invalid value: "not a name"`, func() { spec.Containers[0].Name = "main" }},
-		{"LimitPodHardAntiAffinityTopology", "a pod keeps others off its node alone", `has TopologyKey zone but only key kubernetes.io/hostname is allowed`, func() { spec.Affinity = nil }},
+		{"LimitPodHardAntiAffinityTopology", "anti-affinity may only have the topology of nodes", `has TopologyKey zone but only key kubernetes.io/hostname is allowed`, func() { spec.Affinity = nil }},
 		{"LimitRanger", "the namespace has a maximum", `maximum memory usage per Container is 128Mi, but limit is 1Gi`, func() { spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("64Mi") }},
 		{"ImagePolicyWebhook", "the backend refuses the image", `image policy webhook backend denied one or more images`, func() { spec.Containers[0].Image = "signed:1" }},
 		{"PodSecurity", "the namespace enforces the baseline", `violates PodSecurity "baseline:latest": host namespaces`, func() { spec.HostNetwork = false }},
@@ -136,7 +137,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		{"RuntimeClass", "the class has no overhead", `pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`, func() { spec.Overhead = nil }},
 		{"ValidatingAdmissionPolicy", "policies come after plugins", `ValidatingAdmissionPolicy 'policy-v' with binding 'policy-v' denied request`, label("policy-v")},
 		{"ValidatingAdmissionWebhook", "webhooks come after policies", `admission webhook "webhook-v.example.com" denied the request`, label("webhook-v")},
-		{"ResourceQuota", "what another link refuses isn't counted", `exceeded quota: none`, func() {
+		{"ResourceQuota", "a quota doesn't count pods that another step refuses", `exceeded quota: none`, func() {
 			ok(t, admin.CoreV1().ResourceQuotas(namespace).Delete(t.Context(), "none", metav1.DeleteOptions{}))
 		}},
 	} {
@@ -196,11 +197,11 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 		do           func(context.Context) error
 		refusal      string
 	}{
-		{"PersistentVolumeClaimResize", "the class of the claim doesn't let it grow", "persistentvolumeclaims", func(ctx context.Context) error {
+		{"PersistentVolumeClaimResize", "the class of the claim doesn't allow larger claims", "persistentvolumeclaims", func(ctx context.Context) error {
 			_, err := admin.CoreV1().PersistentVolumeClaims("default").Patch(ctx, "fixed", types.MergePatchType, []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`), metav1.PatchOptions{})
 			return err
 		}, "only dynamically provisioned pvc can be resized"},
-		{"DenyServiceExternalIPs", "the address isn't the user's to take", "services", func(ctx context.Context) error {
+		{"DenyServiceExternalIPs", "the user may not use this external address", "services", func(ctx context.Context) error {
 			_, err := admin.CoreV1().Services("default").Create(ctx, &corev1.Service{ObjectMeta: named("s"), Spec: corev1.ServiceSpec{
 				Ports: []corev1.ServicePort{{Port: 80}}, ExternalIPs: []string{"192.0.2.1"},
 			}}, metav1.CreateOptions{})
@@ -228,7 +229,7 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 			}, metav1.CreateOptions{})
 			return err
 		}, "user not permitted to attest for signerName"},
-		{"PodGroupWorkloadExists", "the workload isn't there", "podgroups", func(ctx context.Context) error {
+		{"PodGroupWorkloadExists", "the workload doesn't exist", "podgroups", func(ctx context.Context) error {
 			_, err := admin.SchedulingV1beta1().PodGroups("default").Create(ctx, &schedulingv1beta1.PodGroup{ObjectMeta: named("g"), Spec: schedulingv1beta1.PodGroupSpec{
 				WorkloadRef:      &schedulingv1beta1.WorkloadReference{WorkloadName: "missing", TemplateName: "workers"},
 				SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}},

@@ -38,7 +38,7 @@ var requests = []struct {
 		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, thing(), metav1.CreateOptions{})
 		return err
 	}},
-	{"apply to create", "apply makes what isn't there", true, false, applyThing},
+	{"apply to create", "apply creates an object that doesn't exist", true, false, applyThing},
 	{"update", "the whole object is sent", false, false, func(ctx context.Context, client kubernetes.Interface) error {
 		changed := thing()
 		changed.Data = map[string]string{"by": "update"}
@@ -49,10 +49,10 @@ var requests = []struct {
 	{"merge patch", "a part is sent", false, false, patchThing(types.MergePatchType, `{"data":{"by":"merge patch"}}`)},
 	{"strategic merge patch", "a part is sent, merged by the schema", false, false, patchThing(types.StrategicMergePatchType, `{"data":{"by":"strategic"}}`)},
 	{"apply", "the part that a manager owns is sent", false, false, applyThing},
-	{"delete", "one object goes", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+	{"delete", "one object is deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
 		return client.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{})
 	}},
-	{"deletecollection", "what a selector finds goes", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+	{"deletecollection", "all selected objects are deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
 		return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
 	}},
 }
@@ -129,7 +129,7 @@ func TestChainOrder(t *testing.T) {
 	for _, tc := range requests {
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), !tc.creates)
-			// The configurations are created in another order than that of the calls.
+			// The test creates the configurations in another order than the order of the calls.
 			recorder := install(t, srv, validating("validate", allow()), mutating("second", allow()), mutating("first", allow()))
 			ok(t, tc.do(t.Context(), srv.Client()))
 			if diff := cmp.Diff([]string{"first", "second", "validate"}, called(recorder)); diff != "" {
@@ -187,7 +187,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 			[]string{"a", "b"},
 		},
 		{
-			"validating", "all that validate are asked at the same time",
+			"validating", "all validating webhooks are called at the same time",
 			[]hook{mutating("a", stamp("a")), validating("b", deny("no")), validating("c", allow())},
 			[]string{"a", "b", "c"},
 		},
@@ -252,15 +252,15 @@ var writes = []struct {
 		_, err := maps.Create(ctx, thingWith(data), metav1.CreateOptions{})
 		return err
 	}},
-	{"apply to create", "apply makes what isn't there", false, applyData},
+	{"apply to create", "apply creates an object that doesn't exist", false, applyData},
 	{"update", "the whole object is sent", true, func(ctx context.Context, maps corev1client.ConfigMapInterface, data map[string]string) error {
 		_, err := maps.Update(ctx, thingWith(data), metav1.UpdateOptions{})
 		return err
 	}},
-	{"json patch", "the object is what the operations make of it", true, patchData(types.JSONPatchType, `[{"op":"replace","path":"/data","value":%s}]`)},
-	{"merge patch", "the object is what the part makes of it", true, patchData(types.MergePatchType, `{"data":%s}`)},
-	{"strategic merge patch", "the object is what the part makes of it", true, patchData(types.StrategicMergePatchType, `{"data":%s}`)},
-	{"apply", "the object is what the part makes of it", true, applyData},
+	{"json patch", "the operations change the stored object", true, patchData(types.JSONPatchType, `[{"op":"replace","path":"/data","value":%s}]`)},
+	{"merge patch", "the sent part is merged into the stored object", true, patchData(types.MergePatchType, `{"data":%s}`)},
+	{"strategic merge patch", "the sent part is merged into the stored object", true, patchData(types.StrategicMergePatchType, `{"data":%s}`)},
+	{"apply", "the sent part is merged into the stored object", true, applyData},
 }
 
 func thingWith(data map[string]string) *corev1.ConfigMap {
@@ -296,8 +296,8 @@ func TestValidationIsBetweenThePhases(t *testing.T) {
 		calls             []string
 		valid             bool
 	}{
-		{"invalid", "validating webhooks need not look for what the API looks for", "not valid", allow(), []string{"mutate"}, false},
-		{"made valid", "a webhook may complete what the API would refuse", "not valid", patch(miniapitest.Remove("/data/not valid")), []string{"mutate", "validate"}, true},
+		{"invalid", "validating webhooks get only valid objects", "not valid", allow(), []string{"mutate"}, false},
+		{"made valid", "a mutating webhook may make an invalid object valid", "not valid", patch(miniapitest.Remove("/data/not valid")), []string{"mutate", "validate"}, true},
 		{"made invalid", "a webhook can't get around the API's rules", "valid", patch(miniapitest.Add("/data/not valid", "")), []string{"mutate"}, false},
 	} {
 		for _, write := range writes {

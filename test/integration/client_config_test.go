@@ -102,8 +102,8 @@ func TestClientConfig(t *testing.T) {
 		{"url", "the path is optional", url(""), fmt.Sprintf("SNI localhost, host localhost:%d, path /", listening)},
 		{"url with a path", "it is used as it is", url("/my/path"), fmt.Sprintf("SNI localhost, host localhost:%d, path /my/path", listening)},
 		{"service", "port 443 and path / are the defaults", service(nil, nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /"},
-		{"service with a path", "it is used as it is", service(new("/my-path"), nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
-		{"service with a port", "it is the service's, of the API", service(new("/my-path"), port(listening)),
+		{"service with a path", "the server uses the path without a change", service(new("/my-path"), nil), "SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:443, path /my-path"},
+		{"service with a port", "the port is a port of the Service", service(new("/my-path"), port(listening)),
 			fmt.Sprintf("SNI my-service.my-namespace.svc, host my-service.my-namespace.svc:%d, path /my-path", listening)},
 		{"service with endpoints", "the port of the service leads to the port of its endpoints", admissionregistrationv1.WebhookClientConfig{
 			CABundle: own.pem, Service: &admissionregistrationv1.ServiceReference{Namespace: "my-namespace", Name: "with-endpoints", Port: port(8443)},
@@ -145,19 +145,19 @@ func TestCABundle(t *testing.T) {
 		config       admissionregistrationv1.WebhookClientConfig
 		want         string
 	}{
-		{"url of the bundle", "its authority is in the bundle", url(ownPort, own.pem), ""},
-		{"service of the bundle", "its authority is in the bundle", service("own", own.pem), ""},
-		{"bundle of two", "one of them is enough", url(ownPort, append(slices.Clone(another.pem), own.pem...)), ""},
-		{"url of another authority", "the bundle doesn't have it", url(ownPort, another.pem), unknown},
-		{"service of another authority", "the bundle doesn't have it", service("own", another.pem), unknown},
-		{"url of the system", "without a bundle, the system's roots count", url(trustedPort, nil), ""},
-		{"service of the system", "without a bundle, the system's roots count", service("trusted", nil), ""},
-		{"url of the system, with a bundle", "the bundle replaces the system's roots", url(trustedPort, own.pem), unknown},
-		{"url unknown to the system", "the system's roots don't have it", url(ownPort, nil), unknown},
-		{"service unknown to the system", "the system's roots don't have it", service("own", nil), unknown},
+		{"url of the bundle", "the authority of the certificate is in the caBundle", url(ownPort, own.pem), ""},
+		{"service of the bundle", "the authority of the certificate is in the caBundle", service("own", own.pem), ""},
+		{"bundle of two", "one of the authorities is enough", url(ownPort, append(slices.Clone(another.pem), own.pem...)), ""},
+		{"url of another authority", "the caBundle lacks the authority of the certificate", url(ownPort, another.pem), unknown},
+		{"service of another authority", "the caBundle lacks the authority of the certificate", service("own", another.pem), unknown},
+		{"url of the system", "without a caBundle, the server trusts the system's authorities", url(trustedPort, nil), ""},
+		{"service of the system", "without a caBundle, the server trusts the system's authorities", service("trusted", nil), ""},
+		{"url of the system, with a bundle", "a caBundle replaces the system's authorities", url(trustedPort, own.pem), unknown},
+		{"url unknown to the system", "the system doesn't trust the authority of the certificate", url(ownPort, nil), unknown},
+		{"service unknown to the system", "the system doesn't trust the authority of the certificate", service("own", nil), unknown},
 		{"service of another name", "the certificate must be valid for NAME.NAMESPACE.svc", service("renamed", own.pem),
 			"x509: certificate is valid for localhost, own.hooks.svc, not renamed.hooks.svc"},
-		{"bundle that is none", "it must be PEM", url(ownPort, []byte("not PEM")), "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"},
+		{"bundle that is none", "a caBundle must be PEM", url(ownPort, []byte("not PEM")), "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			install(t, srv, validating("hook", nil, at(tc.config)))

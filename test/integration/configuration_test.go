@@ -74,8 +74,8 @@ func TestConfigurationDefaults(t *testing.T) {
 		version, reason string
 		given, want     fields
 	}{
-		{registrationV1, "what is left out is the safer choice", required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
-		{registrationV1beta1, "what is left out means what it meant before v1", nil, fields{
+		{registrationV1, "the defaults of v1 are the safer values", required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
+		{registrationV1beta1, "the defaults of v1beta1 are the values from before v1", nil, fields{
 			"failurePolicy": "Ignore", "matchPolicy": "Exact", "timeoutSeconds": int64(30),
 			"sideEffects": "Unknown", "admissionReviewVersions": []any{"v1beta1"},
 		}},
@@ -150,10 +150,10 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 		options      []miniapitest.Option
 		served       bool
 	}{
-		{"by default", "kube-apiserver serves it no longer", nil, false},
-		{"api/legacy", "that is what kube-apiserver serves no longer", []miniapitest.Option{miniapitest.Legacy()}, true},
+		{"by default", "kube-apiserver no longer serves v1beta1", nil, false},
+		{"api/legacy", "api/legacy stands for the versions that kube-apiserver no longer serves", []miniapitest.Option{miniapitest.Legacy()}, true},
 		{"by name", "the version is named", []miniapitest.Option{miniapitest.WithAPIs(registrationV1beta1)}, true},
-		{"api/all", "that is all that kube-apiserver serves today", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
+		{"api/all", "api/all stands for all versions that kube-apiserver serves today", []miniapitest.Option{miniapitest.WithAPIs("api/all")}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

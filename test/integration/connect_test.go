@@ -63,7 +63,7 @@ func TestConnectIsReviewed(t *testing.T) {
 			map[string]any{"ports": []any{80.0, 8080.0}},
 		},
 		{
-			"pod proxy", "there is no path", "/api/v1/namespaces/default/pods/web/proxy",
+			"pod proxy", "the request has no path after proxy", "/api/v1/namespaces/default/pods/web/proxy",
 			proxied, connection{"pods/proxy", "PodProxyOptions", "default", "web"}, nil,
 		},
 		{
@@ -229,8 +229,8 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 	}
 }
 
-// standIn creates the node "node", and the pod and the service "web". A server on the port plays all three: it records
-// each request, and refuses it. The function asked returns the requests since its last call.
+// standIn creates the node "node", and the pod and the service "web". All three lead to one HTTPS server on the port,
+// which records each request and refuses it. The function asked returns the requests since its last call.
 func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

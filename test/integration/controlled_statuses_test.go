@@ -31,8 +31,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// seen waits until admission knows the present status of a quota. It writes the quota without a change, because the
-// answer to a write comes only after admission has seen the quota. A read may show the controller's write earlier.
+// seen waits until admission uses the present status of a quota. It writes the quota without a change of the status,
+// because the server answers a write only when admission uses the written quota. A read isn't enough: the server may
+// return the controller's write before admission uses it.
 func seen(t *testing.T, quotas corev1client.ResourceQuotaInterface) {
 	t.Helper()
 	must(quotas.Patch(t.Context(), "q", types.MergePatchType, []byte(`{"metadata":{"annotations":{"seen":"yes"}}}`), metav1.PatchOptions{}))(t)
@@ -64,7 +65,7 @@ func TestQuotaIsMeasured(t *testing.T) {
 				got[name] = used.String()
 			}
 			if diff := cmp.Diff(want, got); diff != "" || len(q.Status.Hard) != len(hard) {
-				return fmt.Errorf("of the limits %v, what is used differs (-want +got):\n%s", q.Status.Hard, diff)
+				return fmt.Errorf("status.used of the quota with the limits %v (-want +got):\n%s", q.Status.Hard, diff)
 			}
 			return nil
 		})
@@ -104,7 +105,7 @@ func TestQuotaCountsWhatIsCreatedInARow(t *testing.T) {
 		}
 		quantity, ok := q.Status.Used[corev1.ResourceConfigMaps]
 		if !ok {
-			return 0, fmt.Errorf("want the quota to be measured, got %v", q.Status)
+			return 0, fmt.Errorf("want status.used of the quota q to have configmaps, got the status %v", q.Status)
 		}
 		return quantity.Value(), nil
 	}
@@ -184,7 +185,7 @@ func TestClusterRolesAreAggregated(t *testing.T) {
 					found = found || cmp.Equal(rule, reads[0])
 				}
 				if found != want {
-					return fmt.Errorf("%s: want the rule to be there: %v, got %v", name, want, role.Rules)
+					return fmt.Errorf("ClusterRole %s: has the rule: want %t, got the rules %v", name, want, role.Rules)
 				}
 			}
 			return nil
@@ -228,7 +229,7 @@ func TestCertificateSigningRequests(t *testing.T) {
 		var csr *certificatesv1.CertificateSigningRequest
 		eventually(t, func(ctx context.Context) (err error) {
 			if csr, err = requests.Get(ctx, name, metav1.GetOptions{}); err == nil && len(csr.Status.Certificate) == 0 {
-				err = fmt.Errorf("want a certificate, got %v", csr.Status)
+				err = fmt.Errorf("want a certificate in CertificateSigningRequest %s, got the status %v", name, csr.Status)
 			}
 			return err
 		})
@@ -275,7 +276,7 @@ func TestCertificateSigningRequests(t *testing.T) {
 			return err
 		}
 		if c := csr.Status.Conditions; len(c) != 2 || c[1].Type != certificatesv1.CertificateFailed || c[1].Message != "DNS or IP subjectAltName is required" {
-			return fmt.Errorf("want the condition to say why the request fails, got %v", c)
+			return fmt.Errorf("want a condition Failed with the reason of the signer, got the conditions %v", c)
 		}
 		return nil
 	})

@@ -29,7 +29,7 @@ func TestCustomResourceSpecs(t *testing.T) {
 		want               string
 	}{
 		{
-			"v2", "/openapi/v2", "v2 has no way to say that a value may be null, and clients must not set defaults",
+			"v2", "/openapi/v2", "v2 can't express that a value may be null, and clients must not set defaults",
 			func(document map[string]any) map[string]any { return document["definitions"].(map[string]any) }, `
 colour: {type: string}
 note: {}
@@ -37,7 +37,7 @@ number: {x-kubernetes-int-or-string: true}
 `,
 		},
 		{
-			"v3", "/openapi/v3/apis/example.com/v1", "v3 says all that the definition says",
+			"v3", "/openapi/v3/apis/example.com/v1", "v3 has the definition's whole schema",
 			func(document map[string]any) map[string]any {
 				return document["components"].(map[string]any)["schemas"].(map[string]any)
 			}, `
@@ -60,7 +60,7 @@ number: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: strin
 				ok(t, json.Unmarshal(data, &document))
 				var found bool
 				if dial, found = test.schemas(document)["com.example.v1.Dial"].(map[string]any); !found {
-					return errors.New("Dial isn't described")
+					return errors.New("the OpenAPI document has no schema com.example.v1.Dial")
 				}
 				return nil
 			})

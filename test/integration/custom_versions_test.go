@@ -24,7 +24,7 @@ func TestVersionThatIsGone(t *testing.T) {
 	ok(t, definitions.Delete(t.Context(), "gears.example.com", metav1.DeleteOptions{}))
 	eventually(t, func(ctx context.Context) error {
 		if _, err := definitions.Get(ctx, "gears.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("want the definition to go, got %w", err)
+			return fmt.Errorf("want the definition gears.example.com to be deleted, got %w", err)
 		}
 		return nil
 	})

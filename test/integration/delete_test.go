@@ -121,9 +121,9 @@ func TestDeleteWithGracePeriod(t *testing.T) {
 		want   []int64
 	}{
 		{"the pod's own period is filled in", nil, []int64{30}},
-		{"the pod is on its way already", nil, []int64{30}},
-		{"it has less time now", new(int64(10)), []int64{30, 10}},
-		{"it goes at once: it is updated, then deleted", new(int64(0)), []int64{30, 10, 0, 0}},
+		{"the pod is already being deleted", nil, []int64{30}},
+		{"the grace period becomes shorter", new(int64(10)), []int64{30, 10}},
+		{"without a grace period, the pod is updated and then deleted at once", new(int64(0)), []int64{30, 10, 0, 0}},
 	} {
 		ok(t, pods.Delete(t.Context(), "running", metav1.DeleteOptions{GracePeriodSeconds: step.period}))
 		var got []int64
@@ -153,17 +153,17 @@ func TestDeleteIsReviewedAfterItsChecks(t *testing.T) {
 		stays        bool
 	}{
 		{
-			"missing", "there is nothing to send", "missing",
+			"missing", "the object doesn't exist, so a review would have no object", "missing",
 			func(*corev1.ConfigMap) metav1.DeleteOptions { return metav1.DeleteOptions{} }, apierrors.IsNotFound, 0, true,
 		},
 		{
-			"precondition holds", "it is the object that the client means", "thing",
+			"precondition holds", "the object has the UID of the precondition", "thing",
 			func(o *corev1.ConfigMap) metav1.DeleteOptions {
 				return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}}
 			}, nil, 1, false,
 		},
 		{
-			"precondition on the uid", "it is another object", "thing",
+			"precondition on the uid", "the object has another UID", "thing",
 			func(*corev1.ConfigMap) metav1.DeleteOptions {
 				return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(types.UID("another"))}}
 			}, apierrors.IsConflict, 0, true,
@@ -175,7 +175,7 @@ func TestDeleteIsReviewedAfterItsChecks(t *testing.T) {
 			}, apierrors.IsConflict, 0, true,
 		},
 		{
-			"dry run", "webhooks say what they would say", "thing",
+			"dry run", "webhooks review a dry run like a request", "thing",
 			func(*corev1.ConfigMap) metav1.DeleteOptions {
 				return metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
 			}, nil, 1, true,

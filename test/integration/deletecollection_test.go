@@ -150,8 +150,8 @@ func TestDeleteCollectionWithARefusal(t *testing.T) {
 		workers      int
 		asked, left  []string
 	}{
-		{"one worker", "no other worker continues", 1, []string{"a", "b"}, []string{"b", "c", "d"}},
-		{"two workers", "the other one does the rest", 2, []string{"a", "b", "c", "d"}, []string{"b"}},
+		{"one worker", "the only worker has ended", 1, []string{"a", "b"}, []string{"b", "c", "d"}},
+		{"two workers", "the other worker deletes the remaining objects", 2, []string{"a", "b", "c", "d"}, []string{"b"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

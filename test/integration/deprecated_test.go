@@ -28,12 +28,12 @@ func TestDeprecatedVersions(t *testing.T) {
 		marked       string
 	}{
 		{
-			"/apis/resource.k8s.io/v1beta2/resourceclaims", "it is since 1.36",
+			"/apis/resource.k8s.io/v1beta2/resourceclaims", "the version is deprecated since 1.36",
 			[]string{"299 - resource.k8s.io/v1beta2 ResourceClaim is deprecated in v1.36+, unavailable in v1.39+"}, "true",
 		},
-		{"/apis/resource.k8s.io/v1beta2/devicetaintrules", "it will be in 1.39", nil, ""},
-		{"/apis/scheduling.k8s.io/v1beta1/workloads", "it will be in 1.40", nil, ""},
-		{"/apis/resource.k8s.io/v1/resourceclaims", "it won't be", nil, ""},
+		{"/apis/resource.k8s.io/v1beta2/devicetaintrules", "the version will be deprecated in 1.39", nil, ""},
+		{"/apis/scheduling.k8s.io/v1beta1/workloads", "the version will be deprecated in 1.40", nil, ""},
+		{"/apis/resource.k8s.io/v1/resourceclaims", "the version isn't deprecated", nil, ""},
 	} {
 		ok(t, client.CoreV1().RESTClient().Get().AbsPath(tc.path).SetHeader("User-Agent", agent).Do(t.Context()).Error())
 		if diff := cmp.Diff(tc.want, seen.take()); diff != "" {

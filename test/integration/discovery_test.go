@@ -31,8 +31,8 @@ func TestAmbiguousResources(t *testing.T) {
 	ok(t, err)
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	for _, test := range []struct{ resource, want, reason string }{
-		{"deployments", "apps/v1", "extensions has them for old clients"},
-		{"ingresses", "networking.k8s.io/v1", "so it has these"},
+		{"deployments", "apps/v1", "the group extensions has deployments only for old clients"},
+		{"ingresses", "networking.k8s.io/v1", "the group extensions has ingresses only for old clients"},
 		{"events", "/v1", "the core group is before all others"},
 		{"horizontalpodautoscalers", "autoscaling/v2", "the preferred version isn't the first one"},
 		{"networkpolicies", "networking.k8s.io/v1", "custom resources of example.com, before it in the alphabet, don't hide those of Kubernetes"},
@@ -57,23 +57,23 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 		change       func(*definition)
 		want         string
 	}{
-		{"short name", "kubectl finds it by that", func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
-		{"another short name", "the old one is free", func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
+		{"short name", "kubectl finds a resource by the short name", func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
+		{"another short name", "the old short name is free again", func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
 		{"category", "kubectl get all", func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
-		{"subresource", "clients ask whether it is there", func(d *definition) {
+		{"subresource", "clients look for the subresource in discovery", func(d *definition) {
 			d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
 		}, "v1: gears [ge] [all], gears/status [] []"},
-		{"new version", "clients prefer it", func(d *definition) {
+		{"new version", "clients prefer the newer version", func(d *definition) {
 			v2 := *d.Spec.Versions[0].DeepCopy()
 			v2.Name, v2.Storage, v2.Subresources = "v2", false, nil
 			d.Spec.Versions = append(d.Spec.Versions, v2)
 		}, "v2: gears [ge] [all]; v1: gears [ge] [all], gears/status [] []"},
-		{"version no longer served", "clients must not prefer it", func(d *definition) { d.Spec.Versions[1].Served = false },
+		{"version no longer served", "clients must not prefer a version that isn't served", func(d *definition) { d.Spec.Versions[1].Served = false },
 			"v1: gears [ge] [all], gears/status [] []"},
-		{"version served again", "the entry before it isn't taken for this", func(d *definition) {
+		{"version served again", "the earlier entry of the version must not be used again", func(d *definition) {
 			d.Spec.Versions[1].Served, d.Spec.Names.ShortNames = true, nil
 		}, "v2: gears [] [all]; v1: gears [] [all], gears/status [] []"},
-		{"version dropped", "nothing names it any more", func(d *definition) { d.Spec.Versions = d.Spec.Versions[:1] },
+		{"version dropped", "the definition no longer has the version", func(d *definition) { d.Spec.Versions = d.Spec.Versions[:1] },
 			"v1: gears [] [all], gears/status [] []"},
 		{"none served", "the group goes", func(d *definition) { d.Spec.Versions[0].Served = false }, ""},
 		{"served again", "the group comes back", func(d *definition) { d.Spec.Versions[0].Served = true },
@@ -165,7 +165,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			eventually(t, func(context.Context) error {
 				for _, legacy := range []bool{false, true} {
 					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
-						return errors.Join(fmt.Errorf("groups are %v", groups), err)
+						return errors.Join(fmt.Errorf("want no version vextra of the group in discovery, got the groups %v", groups), err)
 					}
 				}
 				return nil

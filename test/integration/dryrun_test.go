@@ -23,17 +23,17 @@ var dryRuns = []struct {
 	exists       bool
 	do           func(context.Context, corev1client.ConfigMapInterface) error
 }{
-	{"create", "nothing is made", false, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"create", "no object is created", false, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Create(ctx, thing(), metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"update", "the object is as it was", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"update", "the object stays unchanged", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		changed := thing()
 		changed.Data["by"] = "dry run"
 		_, err := maps.Update(ctx, changed, metav1.UpdateOptions{DryRun: dry})
 		return err
 	}},
-	{"patch", "the object is as it was", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
+	{"patch", "the object stays unchanged", true, func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 		_, err := maps.Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"by":"dry run"}}`), metav1.PatchOptions{DryRun: dry})
 		return err
 	}},
@@ -78,10 +78,10 @@ func TestDryRun(t *testing.T) {
 		class, reason string
 		asked         bool
 	}{
-		{"None", "there are none in any case", true},
-		{"NoneOnDryRun", "the webhook is told that it is a dry run", true},
+		{"None", "the webhook never has side effects", true},
+		{"NoneOnDryRun", "the review says that the request is a dry run", true},
 		{"Some", "the side effects would stay", false},
-		{"Unknown", "there may be some", false},
+		{"Unknown", "the webhook may have side effects", false},
 	} {
 		for _, kind := range configurationKinds {
 			for _, tc := range dryRuns {

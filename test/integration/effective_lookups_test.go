@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The objects that admission reads are up to date, too: parameters of policies, labels, service accounts, addresses of
-// services. They are also up to date after the deletion of a collection.
+// After the answer to a write, admission uses the new state of the objects that it looks up: parameters of policies,
+// labels, service accounts, addresses of services. This is also true after the deletion of a collection.
 func TestEffectiveLookups(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("ServiceAccount"))
@@ -159,7 +159,7 @@ func TestEffectiveLookups(t *testing.T) {
 		},
 		effect: refusedConfigMap,
 	}, {
-		name: "dry-run", reason: "a dry run configures nothing; what isn't one does",
+		name: "dry-run", reason: "a dry run has no effect on later requests, and a request has",
 		on: func(ctx context.Context, name string) error {
 			_, err := registration.ValidatingWebhookConfigurations().Create(ctx, configuration(name, name, denied), create)
 			return err

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// effectiveRounds is the number of times that each setting is turned on and off. Repetition finds an answer that comes
-// before the effect only sometimes.
+// effectiveRounds is the number of times that each setting is turned on and off. A wrong answer may come before the
+// effect in only some of the rounds.
 const effectiveRounds = 50
 
 // setting is a configuration that a test can create and delete.

@@ -92,7 +92,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	}}}, metav1.CreateOptions{}))(t)
 	must(hammers.Create(t.Context(), object("tools.example.com/v1", "Hammer", "stays", nil), metav1.CreateOptions{}))(t)
 
-	// The deletion of this owner waits for its dependent on the other server, so the collector must know the dependent.
+	// The deletion of this owner waits for its dependent on the other server, so the collector must find the dependent.
 	foreground := metav1.DeletePropagationForeground
 	ok(t, maps.Delete(t.Context(), "here", metav1.DeleteOptions{PropagationPolicy: &foreground}))
 	gone(t, "the owner", func(ctx context.Context) (*corev1.ConfigMap, error) {
@@ -116,7 +116,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	ok(t, maps.Delete(t.Context(), "first", metav1.DeleteOptions{}))
 	eventually(t, func(ctx context.Context) error { // this shows that the collector has worked in the meantime
 		if _, err := maps.Get(ctx, "second", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("want garbage to be collected, got %w", err)
+			return fmt.Errorf("want the ConfigMap second, whose owner was deleted, to be deleted, got %w", err)
 		}
 		return nil
 	})

@@ -16,7 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newKinds are resources that kube-apiserver 1.37 serves by default and an earlier version doesn't, by that version.
+// newKinds maps a version to the resources that the next version of kube-apiserver serves by default, and this version
+// doesn't serve.
 var newKinds = map[string][]string{
 	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests", "resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
 	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},
@@ -69,12 +70,12 @@ func TestEmulatedVersionsOnDemand(t *testing.T) {
 		options               []miniapitest.Option
 		want                  map[string]bool
 	}{
-		{"beta", "1.35", "it was beta", []miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1")}, map[string]bool{v1beta1: true, v1: false}},
-		{"all", "1.36", "there was no beta of it yet", []miniapitest.Option{miniapitest.WithAPIs("api/all")},
+		{"beta", "1.35", "the kind was beta in 1.35", []miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1")}, map[string]bool{v1beta1: true, v1: false}},
+		{"all", "1.36", "workloads had no beta version in 1.36", []miniapitest.Option{miniapitest.WithAPIs("api/all")},
 			map[string]bool{"scheduling.k8s.io/v1beta1/workloads": false, "resource.k8s.io/v1beta2/devicetaintrules": true, v1: true}},
-		{"removed since", "1.36", "it was beta until 1.37", []miniapitest.Option{miniapitest.WithAPIs("api/beta")}, map[string]bool{"networking.k8s.io/v1beta1/ipaddresses": true}},
-		{"legacy", "1.34", "what was gone then is for api/legacy all the same", []miniapitest.Option{miniapitest.Legacy()}, map[string]bool{"extensions/v1beta1/deployments": true, v1: false}},
-		{"forward", "1.35", "clients of what is enabled may know the next version of it alone",
+		{"removed since", "1.36", "ipaddresses had a beta version before 1.37", []miniapitest.Option{miniapitest.WithAPIs("api/beta")}, map[string]bool{"networking.k8s.io/v1beta1/ipaddresses": true}},
+		{"legacy", "1.34", "api/legacy also stands for versions that 1.34 had already removed", []miniapitest.Option{miniapitest.Legacy()}, map[string]bool{"extensions/v1beta1/deployments": true, v1: false}},
+		{"forward", "1.35", "clients of an enabled version may support only its next version",
 			[]miniapitest.Option{miniapitest.WithAPIs("admissionregistration.k8s.io/v1beta1"), forward(func(o *server.Options) { o.ServerRun.EmulationForwardCompatible = true })},
 			map[string]bool{v1beta1: true, v1: true}},
 		{"by name", "1.35", "the resource is named",
@@ -118,13 +119,13 @@ func TestEmulationRefused(t *testing.T) {
 		options      []miniapitest.Option
 		want         string
 	}{
-		{"old", "nothing here knows what it was like", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.33")}, "--emulated-version 1.33 is not between [1.34, 1.37"},
+		{"old", "this server can't emulate 1.33", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.33")}, "--emulated-version 1.33 is not between [1.34, 1.37"},
 		{"new", "the version doesn't exist yet", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.99")}, "--emulated-version 1.99 is not between [1.34, 1.37"},
-		{"no version", "it isn't one", []miniapitest.Option{miniapitest.WithEmulatedVersion("latest")}, `emulated version "latest"`},
-		{"two", "a server has one", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithEmulatedVersion("1.36")}, "1.35 and as 1.36"},
-		{"gate", "it came later", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithFeatureGates(map[string]bool{"EtcdRangeStream": true})}, "EtcdRangeStream"},
-		{"resource", "it came later", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("admissionregistration.k8s.io/v1/mutatingadmissionpolicies")}, "introduced at 1.36 after the current version 1.35"},
-		{"version", "it came later", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("storagemigration.k8s.io/v1")}, "storagemigration.k8s.io/v1"},
+		{"no version", "latest is no version of Kubernetes", []miniapitest.Option{miniapitest.WithEmulatedVersion("latest")}, `emulated version "latest"`},
+		{"two", "a server has one emulated version", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithEmulatedVersion("1.36")}, "1.35 and as 1.36"},
+		{"gate", "1.35 lacks the feature gate", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithFeatureGates(map[string]bool{"EtcdRangeStream": true})}, "EtcdRangeStream"},
+		{"resource", "1.35 lacks the resource", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("admissionregistration.k8s.io/v1/mutatingadmissionpolicies")}, "introduced at 1.36 after the current version 1.35"},
+		{"version", "1.35 lacks the version", []miniapitest.Option{miniapitest.WithEmulatedVersion("1.35"), miniapitest.WithAPIs("storagemigration.k8s.io/v1")}, "storagemigration.k8s.io/v1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			srv, err := miniapitest.New(t.Context(), test.options...)

@@ -32,7 +32,8 @@ import (
 var objectsYAML []byte
 
 // The test makes a request for every verb of every resource, in each version of discovery. Webhooks of both kinds
-// review each request twice: in its own version, and in another version. The patches of the latter are converted back.
+// review each request twice: in its own version, and in another version. The server converts patches of the other
+// version back.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
@@ -305,7 +306,7 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 }
 
-// want returns the expected review of a request, in the version as.
+// want returns the expected review of a request. The review has the version of the argument as.
 func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked {
 	kind := func(gvr schema.GroupVersionResource) string {
 		r := w.served[gvr]

@@ -79,19 +79,19 @@ func TestExemptConfiguration(t *testing.T) {
 		fromPolicy   bool // whether a policy doesn't apply to the resource either
 		fields       map[string]any
 	}{
-		{"ValidatingWebhookConfiguration", "without it, what it refuses is let in again", false, webhooks},
-		{"MutatingWebhookConfiguration", "without it, what it breaks is whole again", false, webhooks},
-		{"ValidatingAdmissionPolicy", "its expression may be what is wrong", true, policySpec(false, matching("example.com"))},
-		{"ValidatingAdmissionPolicyBinding", "without it, its policy refuses nothing", true, bindingSpec("other", false)},
-		{"MutatingAdmissionPolicy", "its expression may be what is wrong", true, policySpec(true, matching("example.com"))},
-		{"MutatingAdmissionPolicyBinding", "without it, its policy changes nothing", true, bindingSpec("other", true)},
+		{"ValidatingWebhookConfiguration", "a client deletes the configuration to allow the refused requests again", false, webhooks},
+		{"MutatingWebhookConfiguration", "a client deletes the configuration to end wrong changes of objects", false, webhooks},
+		{"ValidatingAdmissionPolicy", "a client corrects the policy if its expression is wrong", true, policySpec(false, matching("example.com"))},
+		{"ValidatingAdmissionPolicyBinding", "a client deletes the binding to end the effect of the policy", true, bindingSpec("other", false)},
+		{"MutatingAdmissionPolicy", "a client corrects the policy if its expression is wrong", true, policySpec(true, matching("example.com"))},
+		{"MutatingAdmissionPolicyBinding", "a client deletes the binding to end the effect of the policy", true, bindingSpec("other", true)},
 	}
 	for _, by := range []struct {
 		name, reason string
 		refuse       func(*testing.T, *miniapitest.Server) *miniapitest.Recorder
 		policies     bool
 	}{{
-		name: "webhooks", reason: "a webhook that is out of order must not protect itself",
+		name: "webhooks", reason: "a broken webhook must not prevent its own removal",
 		refuse: func(t *testing.T, srv *miniapitest.Server) *miniapitest.Recorder {
 			return install(t, srv, mutating("m", deny("no"), everything), validating("v", deny("no"), everything))
 		},
@@ -171,7 +171,7 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 		name, reason string
 		ask          func(kubernetes.Interface) error
 	}{
-		{"TokenReview", "other servers ask whose a token is", func(c kubernetes.Interface) error {
+		{"TokenReview", "other servers need the user of a token", func(c kubernetes.Interface) error {
 			_, err := c.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "token"}}, metav1.CreateOptions{})
 			return err
 		}},
@@ -179,23 +179,23 @@ func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 			_, err := c.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SubjectAccessReview", "other servers ask what a user may do", func(c kubernetes.Interface) error {
+		{"SubjectAccessReview", "other servers need the permissions of a user", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 			return err
 		}},
-		{"LocalSubjectAccessReview", "other servers ask it of one namespace", func(c kubernetes.Interface) error {
+		{"LocalSubjectAccessReview", "other servers need the permissions of a user in one namespace", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().LocalSubjectAccessReviews(metav1.NamespaceDefault).Create(t.Context(), &authorizationv1.LocalSubjectAccessReview{
 				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault}, Spec: spec,
 			}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectAccessReview", "users ask whether they may do something", func(c kubernetes.Interface) error {
+		{"SelfSubjectAccessReview", "users need to know their own permissions", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes},
 			}, metav1.CreateOptions{})
 			return err
 		}},
-		{"SelfSubjectRulesReview", "users ask what they may do", func(c kubernetes.Interface) error {
+		{"SelfSubjectRulesReview", "users need to know all their permissions", func(c kubernetes.Interface) error {
 			_, err := c.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
 				Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault},
 			}, metav1.CreateOptions{})

@@ -35,13 +35,13 @@ func TestFailurePolicy(t *testing.T) {
 	}{
 		{"no listener", "no connection is made", nil, admissionregistrationv1.WebhookClientConfig{URL: new("https://" + nobody + "/hook")},
 			fmt.Sprintf(`failed to call webhook: Post "https://%s/hook?timeout=10s": dial tcp %s: connect: connection refused`, nobody, nobody)},
-		{"no such service", "there is no address to call", nil, admissionregistrationv1.WebhookClientConfig{
+		{"no such service", "a missing service has no address", nil, admissionregistrationv1.WebhookClientConfig{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "missing"},
 		}, `failed to call webhook: Post "https://missing.default.svc:443/?timeout=10s": service "missing" not found`},
-		{"no such port", "there is no address to call", nil, admissionregistrationv1.WebhookClientConfig{
+		{"no such port", "the service doesn't have the port", nil, admissionregistrationv1.WebhookClientConfig{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Port: port(8443)},
 		}, `failed to call webhook: Post "https://kubernetes.default.svc:8443/?timeout=10s": no service port 8443 found for service "kubernetes"`},
-		{"the connection ends", "there is no answer", hangUp, admissionregistrationv1.WebhookClientConfig{}, `failed to call webhook: Post "https://`},
+		{"the connection ends", "the webhook sends no response", hangUp, admissionregistrationv1.WebhookClientConfig{}, `failed to call webhook: Post "https://`},
 	} {
 		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
 			failing := func(policy admissionregistrationv1.FailurePolicyType) hook {
@@ -123,7 +123,7 @@ func TestStartWithABrokenWebhook(t *testing.T) {
 			return err
 		}
 		if target := service.Spec.Ports[0].TargetPort.String(); !strings.HasSuffix(second.Config().Host, ":"+target) {
-			return fmt.Errorf("the service of the API targets port %s of %s", target, second.Config().Host)
+			return fmt.Errorf("want the service of the API to target the port of %s, got the port %s", second.Config().Host, target)
 		}
 		return nil
 	})

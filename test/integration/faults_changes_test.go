@@ -71,10 +71,10 @@ func TestWrongChangesOfFaults(t *testing.T) {
 	}{
 		{"invalid", "all faults of a request are checked before one is added", http.MethodPost, "", "faults: [{resources: [nodes], status: 502}, {status: 1}]", "fault number 2: status 1: must be the code of an error, 400 to 599", apierrors.IsBadRequest},
 		{"no YAML", "the body must be read", http.MethodPost, "", "faults: [", "did not find expected", apierrors.IsBadRequest},
-		{"empty", "the request would do nothing", http.MethodPost, "", " ", "the body has no faults", apierrors.IsBadRequest},
+		{"empty", "a request without faults has no effect", http.MethodPost, "", " ", "the body has no faults", apierrors.IsBadRequest},
 		{"name twice", "a fault is removed by its name", http.MethodPost, "", "faults: [{name: there, status: 500}]", `faults "there" already exists`, apierrors.IsAlreadyExists},
 		{"none of the name", "a misspelled name must not be ignored", http.MethodDelete, "/gone", "", `faults "gone" not found`, apierrors.IsNotFound},
-		{"method", "there is no update", http.MethodPut, "", "faults: []", "PUT is not supported", apierrors.IsMethodNotSupported},
+		{"method", "faults can't be updated", http.MethodPut, "", "faults: []", "PUT is not supported", apierrors.IsMethodNotSupported},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

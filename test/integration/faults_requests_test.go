@@ -101,7 +101,7 @@ faults:
 			header: http.Header{"Retry-After": {"7"}, "Miniapi-Fault": {"busy: status 429 at request 1"}},
 		},
 		{
-			name: "own words", reason: "a reason that a controller looks for can be given", path: "/api/v1/secrets", code: http.StatusServiceUnavailable,
+			name: "own words", reason: "the fault can set the reason that a controller looks for", path: "/api/v1/secrets", code: http.StatusServiceUnavailable,
 			want:   metav1.Status{Status: "Failure", Reason: "Starting", Code: 503, Message: "please wait", Details: &metav1.StatusDetails{Kind: "secrets"}},
 			header: http.Header{"Miniapi-Fault": {"down: status 503 at request 1"}},
 		},
@@ -115,7 +115,7 @@ faults:
 			want:   metav1.Status{Status: "Failure", Reason: "InternalError", Code: 500, Message: "an error on the server (\"injected by fault unhealthy\") has prevented the request from succeeding", Details: &metav1.StatusDetails{}},
 			header: http.Header{"Miniapi-Fault": {"unhealthy: status 500 at request 1"}},
 		},
-		{name: "other", reason: "no fault is for it", path: "/version", code: http.StatusOK, header: http.Header{}},
+		{name: "other", reason: "no fault selects the request", path: "/version", code: http.StatusOK, header: http.Header{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -184,8 +184,8 @@ faults:
 		body               int // the number of bytes of the body that the client gets
 	}{
 		{"stream", "the stream is reset, and the connection stays", "/api/v1/pods", http2, contains("INTERNAL_ERROR"), 0},
-		{"stream in HTTP/1.1", "there are no streams", "/api/v1/pods", plain(t, one), contains("EOF"), 0},
-		{"connection", "the system says so", "/api/v1/secrets", http2, func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, 0},
+		{"stream in HTTP/1.1", "HTTP/1.1 has no streams", "/api/v1/pods", plain(t, one), contains("EOF"), 0},
+		{"connection", "the operating system reports the reset", "/api/v1/secrets", http2, func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, 0},
 		{"truncated", "the rest of the body is missing", "/api/v1/namespaces", http2, contains("INTERNAL_ERROR"), 100},
 		{"truncated in HTTP/1.1", "the rest of the body is missing", "/api/v1/namespaces", plain(t, one), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }, 100},
 	} {
@@ -315,7 +315,7 @@ faults:
 	must(configMaps.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 }
 
-// Faults can be limited to some clients, and a client can ask for no faults by a header.
+// Faults can be limited to some clients, and a client can exclude its request from faults by a header.
 func TestFaultsOfClients(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -333,8 +333,8 @@ faults:
 		{"user", "the user after impersonation counts", func(c *rest.Config) {
 			c.Impersonate.UserName, c.Impersonate.Groups = "system:serviceaccount:a:b", []string{"system:masters"}
 		}, 500},
-		{"user agent", "its version may be any", func(c *rest.Config) { c.UserAgent = "manager/v2" }, 501},
-		{"other", "no fault is for it", func(*rest.Config) {}, 0},
+		{"user agent", "the user agent may have any version", func(c *rest.Config) { c.UserAgent = "manager/v2" }, 501},
+		{"other", "no fault selects the client", func(*rest.Config) {}, 0},
 		{"without", "a header keeps faults away", func(c *rest.Config) {
 			c.UserAgent = "all/v1"
 			c.Wrap(faults.Without)

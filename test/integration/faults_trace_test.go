@@ -86,13 +86,13 @@ func TestFaultsOfWatchesAreTraced(t *testing.T) {
 	eventually(t, func(context.Context) error {
 		all := recorded(t, srv, "configmaps")
 		if len(all) != 1 || all[0].Verb != "watch" || len(all[0].Faults) != 1 || all[0].Faults[0].Effect != "expire" {
-			return fmt.Errorf("want the watch with its fault, got %d requests", len(all))
+			return fmt.Errorf("want one recorded request, a watch with the fault expire, got %d requests", len(all))
 		}
 		return nil
 	})
 }
 
-// "miniapi trace why" names the fault because of which a webhook wasn't called, or because of which its call failed.
+// "miniapi trace why" names the fault that has prevented the call of a webhook, or has made the call fail.
 func TestWhyNamesFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -110,7 +110,7 @@ func TestWhyNamesFaults(t *testing.T) {
 			inject(t, srv, "faults: [{name: it, "+test.fault[1:]+"]")
 			err := createThing(t, srv)
 			if err == nil {
-				t.Fatal(errors.New("want the request to fail"))
+				t.Fatal(errors.New("want the create of the ConfigMap to fail because of the fault, got no error"))
 			}
 			uninject(t, srv, "")
 			got := why(t, srv, "MutatingWebhookConfiguration/w", "configmaps", "default", "thing")

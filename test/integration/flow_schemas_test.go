@@ -103,7 +103,7 @@ func dangling(ctx context.Context, schemas typedv1.FlowSchemaInterface, name str
 			return c, nil
 		}
 	}
-	return flowcontrolv1.FlowSchemaCondition{}, errors.New("there is no condition Dangling")
+	return flowcontrolv1.FlowSchemaCondition{}, errors.New("the FlowSchema has no condition Dangling")
 }
 
 func flowSchema(name, level string) *flowcontrolv1.FlowSchema {

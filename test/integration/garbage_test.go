@@ -97,7 +97,7 @@ func TestGarbageCollection(t *testing.T) {
 		want         map[string]string
 	}{
 		{
-			"background", "dependents go after their owner, and theirs after them",
+			"background", "dependents are deleted after their owner, and the dependents' own dependents last",
 			[][]string{{"owner"}, {"child", "owner"}, {"grandchild", "child"}}, metav1.DeletePropagationBackground,
 			map[string]string{},
 		},
@@ -107,22 +107,22 @@ func TestGarbageCollection(t *testing.T) {
 			map[string]string{"child": "", "grandchild": "child"},
 		},
 		{
-			"foreground", "dependents go first",
+			"foreground", "dependents are deleted first",
 			[][]string{{"owner"}, {"child", "owner!"}, {"grandchild", "child!"}}, metav1.DeletePropagationForeground,
 			map[string]string{},
 		},
 		{
-			"another owner", "a dependent stays as long as one owner does, and loses the reference to the other",
+			"another owner", "a dependent stays as long as one owner exists, and loses the reference to the deleted owner",
 			[][]string{{"owner"}, {"other"}, {"child", "owner", "other"}}, metav1.DeletePropagationBackground,
 			map[string]string{"other": "", "child": "other"},
 		},
 		{
-			"another owner in the foreground", "the dependent doesn't keep the owner that goes",
+			"another owner in the foreground", "a dependent with another owner doesn't delay the deletion",
 			[][]string{{"owner"}, {"other"}, {"child", "owner!", "other!"}}, metav1.DeletePropagationForeground,
 			map[string]string{"other": "", "child": "other"},
 		},
 		{
-			"two generations, two owners", "all owners are gone in the end",
+			"two generations, two owners", "all owners are deleted in the end",
 			[][]string{{"owner"}, {"a", "owner!"}, {"b", "owner!"}, {"child", "a!", "b!"}}, metav1.DeletePropagationForeground,
 			map[string]string{},
 		},
@@ -202,8 +202,8 @@ func TestAbsentOwners(t *testing.T) {
 	}{
 		{"here", "the owner exists", present, true},
 		{"cluster-scoped", "an owner without a namespace may own objects in all", clusterRole, true},
-		{"no-such-owner", "there is none", other(func(r *metav1.OwnerReference) { r.Name, r.UID = "none", "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f10" }), false},
-		{"other-uid", "the owner was another object of this name", other(func(r *metav1.OwnerReference) { r.UID = "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f11" }), false},
+		{"no-such-owner", "no object has the name of the owner", other(func(r *metav1.OwnerReference) { r.Name, r.UID = "none", "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f10" }), false},
+		{"other-uid", "the UID is that of an earlier object with the same name", other(func(r *metav1.OwnerReference) { r.UID = "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f11" }), false},
 		{"other-name", "the UID is another object's", other(func(r *metav1.OwnerReference) { r.Name = "other" }), false},
 		{"other-kind", "the UID is an object's of another kind", other(func(r *metav1.OwnerReference) { r.Kind = "Secret" }), false},
 		{"other-namespace", "an owner owns nothing in another namespace", there, false},

@@ -77,8 +77,8 @@ func TestGroupsAreInOrder(t *testing.T) {
 		name, reason string
 		legacy       bool
 	}{
-		{"aggregated", "it is what clients ask for since 1.27", false},
-		{"each group for itself", "other clients know nothing else", true},
+		{"aggregated", "clients since 1.27 request aggregated discovery", false},
+		{"each group for itself", "older clients request the documents of single groups", true},
 	} {
 		t.Run(discovered.name, func(t *testing.T) {
 			// The server reads the discovery of another server after the response.

@@ -24,16 +24,16 @@ func TestHealthOfTheInitialObjects(t *testing.T) {
 		check        string
 		want         int
 	}{
-		{"roles", "scripts wait for this one", all, "rbac/bootstrap-roles", http.StatusOK},
-		{"priority classes", "system pods need them", all, "scheduling/bootstrap-system-priority-classes", http.StatusOK},
-		{"flow schemas", "they are created, if not applied", all, "priority-and-fairness-config-producer", http.StatusOK},
-		{"namespaces", "objects need theirs", all, "start-system-namespaces-controller", http.StatusOK},
+		{"roles", "scripts wait for this check", all, "rbac/bootstrap-roles", http.StatusOK},
+		{"priority classes", "system pods need the priority classes", all, "scheduling/bootstrap-system-priority-classes", http.StatusOK},
+		{"flow schemas", "the flow schemas are created, although the server doesn't apply them", all, "priority-and-fairness-config-producer", http.StatusOK},
+		{"namespaces", "objects need their namespaces", all, "start-system-namespaces-controller", http.StatusOK},
 		{"trust", "extension API servers read whom to trust", all, "start-cluster-authentication-info-controller", http.StatusOK},
-		{"token tracking", "its date is written", all, "start-legacy-token-tracking-controller", http.StatusOK},
-		{"service", "pods reach the API by it", all, "bootstrap-controller", http.StatusOK},
-		{"addresses", "services are given them", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
-		{"not served", "what isn't served isn't created", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
-		{"the others", "they are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
+		{"token tracking", "the server stores the date of the beginning", all, "start-legacy-token-tracking-controller", http.StatusOK},
+		{"service", "pods reach the API through the service", all, "bootstrap-controller", http.StatusOK},
+		{"addresses", "services get these addresses", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
+		{"not served", "the server doesn't create objects of kinds that it doesn't serve", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
+		{"the others", "the other objects are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
 		{"unknown", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {

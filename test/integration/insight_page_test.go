@@ -78,11 +78,11 @@ func TestPageSignsIn(t *testing.T) {
 	}{
 		{"the page", "the browser is signed in", decisions.Prefix, as, http.StatusOK},
 		{"requests", "the browser has the permissions of its user", decisions.RequestsPath, as, http.StatusOK},
-		{"the API", "the cookie is for the page alone", "/api/v1/namespaces", as, http.StatusUnauthorized},
+		{"the API", "the cookie is valid only for the page", "/api/v1/namespaces", as, http.StatusUnauthorized},
 		{"a path that leaves the page", "paths are compared as they are", decisions.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
 		{"the same link", "a link works once", strings.TrimPrefix(link, host), nil, http.StatusUnauthorized},
 		{"another cookie", "only cookies of this server count", decisions.Prefix, wrong, http.StatusUnauthorized},
-		{"no cookie", "strangers see nothing", decisions.Prefix, nil, http.StatusUnauthorized},
+		{"no cookie", "a browser that isn't signed in gets no content", decisions.Prefix, nil, http.StatusUnauthorized},
 		{"the page, as alice", "alice may see the page", decisions.Prefix, asAlice, http.StatusOK},
 		{"requests, as alice", "the session is bound to alice, who may not see requests", decisions.RequestsPath, asAlice, http.StatusForbidden},
 	} {
@@ -160,7 +160,7 @@ func TestMatrix(t *testing.T) {
 	want := map[string]string{
 		"pods pods": "CREATE", "controllerrevisions.apps all": "DELETE", "daemonsets.apps all": "DELETE", "deployments.apps all": "DELETE",
 		"replicasets.apps all": "DELETE", "statefulsets.apps all": "DELETE",
-		// Policies see configurations of webhooks, and not those of policies.
+		// Policies apply to webhook configurations, but not to policies.
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE", "validatingwebhookconfigurations.admissionregistration.k8s.io hooks": "DELETE",
 		"jobs.batch some":                    "CREATE UPDATE",
 		"poddisruptionbudgets.policy adding": "CREATE UPDATE",

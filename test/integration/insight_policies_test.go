@@ -154,7 +154,7 @@ func TestPoliciesAreRecorded(t *testing.T) {
       expression 'object.data.missing == 'x'' resulted in error: no such key: missing`,
 		refused: "ValidatingAdmissionPolicy/failing/failing",
 	}, {
-		name: "ignored", reason: "failurePolicy Ignore lets it pass",
+		name: "ignored", reason: "failurePolicy Ignore lets the request pass",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: new(admissionregistrationv1.Ignore), Validations: []admissionregistrationv1.Validation{{Expression: "object.data.missing == 'x'"}},
 		},

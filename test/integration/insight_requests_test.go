@@ -87,7 +87,7 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 		called       bool
 	}{
 		{"create", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "CREATE"}, false},
-		{"update", "the rule names it", decisions.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
+		{"update", "the rule names the operation", decisions.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
 		{"delete", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
 		{"as the admin", "the condition is false", decisions.Evaluation{Webhook: "alice"}, false},
 		{"as alice", "the condition is true", decisions.Evaluation{Webhook: "alice", User: "alice"}, true},

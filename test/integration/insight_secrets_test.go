@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// password is the secret value of the tests, and half a part of it that only messages have.
+// password is the secret value of the tests. half is a part of password, and only messages contain half alone.
 const (
 	password = "hunter2-and-more"
 	half     = "r2-and"
@@ -92,7 +92,7 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 		resource     string
 		refused      bool
 	}{
-		{"a mutating webhook", "its patch copies the secret, and its answer echoes the review", func(t *testing.T, srv *miniapitest.Server) error {
+		{"a mutating webhook", "the webhook's patch copies the secret, and its answer repeats the review", func(t *testing.T, srv *miniapitest.Server) error {
 			install(t, srv, mutating("a", leaking(true), onSecrets))
 			return create(t, srv)
 		}, "secrets", false},
@@ -117,7 +117,7 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 			quoting(t, srv, "configmaps", "Secret", "object.metadata.name == string(params.data.password)", "'not ' + string(params.data.password)")
 			return askedFor("default", unchangedConfigMap)(t.Context(), srv)
 		}, "configmaps", true},
-		{"an invalid Secret", "the error may quote it", func(t *testing.T, srv *miniapitest.Server) error {
+		{"an invalid Secret", "the error may quote the Secret", func(t *testing.T, srv *miniapitest.Server) error {
 			invalid := secret()
 			invalid.Type, invalid.Data = corev1.SecretTypeDockerConfigJson, map[string][]byte{corev1.DockerConfigJsonKey: []byte(password)}
 			_, err := srv.Client().CoreV1().Secrets("default").Create(t.Context(), invalid, metav1.CreateOptions{})
@@ -129,7 +129,7 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 			_, err := srv.Client().CoreV1().Secrets("default").Patch(t.Context(), "thing", types.MergePatchType, []byte(`{"stringData":{"more":"`+password+`"}}`), metav1.PatchOptions{})
 			return err
 		}, "secrets", false},
-		{"an apply patch", "its text is an object", func(t *testing.T, srv *miniapitest.Server) error {
+		{"an apply patch", "the text of an apply patch is a whole object", func(t *testing.T, srv *miniapitest.Server) error {
 			install(t, srv, mutating("a", leaking(true), onSecrets))
 			applied := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"thing"},"stringData":{"password":"` + password + `"}}`
 			_, err := srv.Client().CoreV1().Secrets("default").Patch(t.Context(), "thing", types.ApplyPatchType, []byte(applied), metav1.PatchOptions{FieldManager: "tester"})
@@ -180,7 +180,8 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// withoutPatchedSecrets looks into the patch of a response, which is encoded.
+// withoutPatchedSecrets checks the patch of a recorded response. The patch is encoded, so a search in the response
+// wouldn't find a secret in it.
 func withoutPatchedSecrets(t *testing.T, call *trace.Call) {
 	t.Helper()
 	var review admissionv1.AdmissionReview

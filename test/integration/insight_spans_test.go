@@ -99,7 +99,7 @@ func TestSpansOfAdmission(t *testing.T) {
 			}
 		}
 		if len(missing) > 0 {
-			return fmt.Errorf("missing:\n%s\nof %d lines", strings.Join(missing, "\n"), len(lines))
+			return fmt.Errorf("the collector lacks these spans and events, and has %d others:\n%s", len(lines), strings.Join(missing, "\n"))
 		}
 		return nil
 	})

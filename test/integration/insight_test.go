@@ -23,7 +23,7 @@ import (
 // recording is the flag that makes a server record requests.
 const recording = "--trace-requests=1000"
 
-// why asks the server why a webhook was called for an object or not.
+// why returns the server's answer to the question why a webhook was called for an object, or why it wasn't called.
 func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, name string) trace.Answer {
 	t.Helper()
 	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.WhyPath).
@@ -128,10 +128,10 @@ func questions() []question {
 		{name: "another API group", reason: "rules name the groups", hook: validating("asked", allow(), on("*", "apps/v1", "configmaps")), want: trace.RuleGroup, field: "webhooks[0].rules[0].apiGroups"},
 		{name: "another API version", reason: "rules name the versions", hook: validating("asked", allow(), on("*", "v2", "configmaps")), want: trace.RuleVersion, field: "webhooks[0].rules[0].apiVersions"},
 		{name: "another resource", reason: "rules name the resources", hook: validating("asked", allow(), on("*", "v1", "secrets")), want: trace.RuleResource, field: "webhooks[0].rules[0].resources"},
-		{name: "a subresource", reason: "a resource's name stands for the resource alone", hook: validating("asked", allow(), on("*", "v1", "namespaces")), request: patchNamespace("status"), resource: "namespaces", object: "default", want: trace.RuleSubresource, field: "webhooks[0].rules[0].resources"},
+		{name: "a subresource", reason: "a resource's name doesn't match subresources", hook: validating("asked", allow(), on("*", "v1", "namespaces")), request: patchNamespace("status"), resource: "namespaces", object: "default", want: trace.RuleSubresource, field: "webhooks[0].rules[0].resources"},
 		{name: "a subresource and the rule *", reason: "* stands for all resources and for no subresource", hook: validating("asked", allow(), on("*", "*/*", "*")), request: patchNamespace("status"), resource: "namespaces", object: "default", want: trace.RuleSubresource, field: "webhooks[0].rules[0].resources"},
 		{name: "a namespaced object and scope Cluster", reason: "a ConfigMap is in a namespace", hook: validating("asked", allow(), scope(admissionregistrationv1.ClusterScope)), want: trace.RuleScope, field: "webhooks[0].rules[0].scope"},
-		{name: "a cluster's object and scope Namespaced", reason: "a namespace is in none", hook: validating("asked", allow(), on("*", "v1", "namespaces"), scope(admissionregistrationv1.NamespacedScope)), request: patchNamespace(), resource: "namespaces", object: "default", want: trace.RuleScope, field: "webhooks[0].rules[0].scope"},
+		{name: "a cluster's object and scope Namespaced", reason: "a namespace is a cluster-scoped object", hook: validating("asked", allow(), on("*", "v1", "namespaces"), scope(admissionregistrationv1.NamespacedScope)), request: patchNamespace(), resource: "namespaces", object: "default", want: trace.RuleScope, field: "webhooks[0].rules[0].scope"},
 		{name: "another operation", reason: "rules name the operations", hook: validating("asked", allow(), on("UPDATE DELETE", "v1", "configmaps")), want: trace.RuleOperation, field: "webhooks[0].rules[0].operations"},
 		{name: "no rules", reason: "a webhook without rules matches nothing", hook: validating("asked", allow(), noRules), want: trace.NoRules, field: "webhooks[0].rules"},
 		{name: "matchPolicy Exact", reason: "the rule names another version of the same objects", hook: validating("asked", allow(), on("*", "autoscaling/v1", "horizontalpodautoscalers"), matchPolicy(admissionregistrationv1.Exact)), request: createAutoscaler, resource: "horizontalpodautoscalers", want: trace.MatchPolicyExact, field: "webhooks[0].matchPolicy"},
@@ -171,7 +171,7 @@ func questions() []question {
 			hook: mutating("asked", allow(), labelledWeb), others: []hook{mutating("b-later", patch(miniapitest.Replace("/metadata/labels/app", "web")))},
 			want: trace.ObjectSelector, field: `webhooks[0].objectSelector.matchLabels["app"]`, again: trace.ReinvocationFirstMatch,
 		},
-		{name: "an earlier mutating webhook refuses", reason: "the rest isn't asked", hook: mutating("asked", allow()), others: []hook{mutating("a-earlier", deny("no"))}, want: trace.RefusedEarlier},
+		{name: "an earlier mutating webhook refuses", reason: "later webhooks aren't called", hook: mutating("asked", allow()), others: []hook{mutating("a-earlier", deny("no"))}, want: trace.RefusedEarlier},
 		{name: "a mutating webhook refuses before validating ones", reason: "mutating webhooks come first", hook: validating("asked", allow()), others: []hook{mutating("b-mutating", deny("no"))}, want: trace.RefusedEarlier},
 		{name: "an admission plugin refuses", reason: "the namespace doesn't exist", hook: mutating("asked", allow()), request: askedFor("missing", unchangedConfigMap), namespace: "missing", want: trace.RefusedEarlier},
 		{name: "a policy refuses", reason: "policies come before webhooks", hook: validating("asked", allow()), before: refusingPolicy, want: trace.RefusedEarlier},
@@ -179,9 +179,9 @@ func questions() []question {
 		{name: "a fault ends the request", reason: "a test injects a fault into the server", hook: validating("asked", allow()), before: faulty("status: 500"), want: trace.Faulted},
 		{name: "a fault breaks the call", reason: "a test injects a fault into calls of webhooks", hook: validating("asked", allow(), failsOpen), before: faulty("webhooks: ['*'], wrongUID: true"), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
 		{name: "the call failed, ignored", reason: "failurePolicy Ignore lets the request pass", hook: unreachable(validating("asked", nil, failsOpen)), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
-		{name: "configured after the request", reason: "a webhook sees later requests alone", before: configuredLater, want: trace.ConfiguredLater},
+		{name: "configured after the request", reason: "a webhook is called only for later requests", before: configuredLater, want: trace.ConfiguredLater},
 		{name: "no such webhook", reason: "no webhook has this name and kind", want: trace.NotConfigured},
-		{name: "no such object", reason: "nothing asked for it", request: func(context.Context, *miniapitest.Server) error { return nil }, object: "never-asked-for", hook: validating("asked", allow()), want: trace.NotRecorded},
+		{name: "no such object", reason: "no client has requested the object", request: func(context.Context, *miniapitest.Server) error { return nil }, object: "never-asked-for", hook: validating("asked", allow()), want: trace.NotRecorded},
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyQuestion is a row of the table of policies in docs/insight.md. The test installs the policy named asked. Then
-// it creates the ConfigMap named thing by a dry run. The ConfigMap has the label app=db and the data size=3.
+// policyQuestion is a row of the table of policies in docs/insight.md. The test installs the policy "asked". It then
+// creates the ConfigMap "thing" by a dry run, with the label app=db and the data size=3.
 type policyQuestion struct {
 	name, reason string
 	install      func(testing.TB, *miniapitest.Server)
@@ -34,8 +34,8 @@ type policyQuestion struct {
 	says string
 }
 
-// validates installs a validating policy named asked. The function change may change the policy's spec and its binding.
-// By default, the binding denies requests.
+// validates returns a function that installs a validating policy with the name "asked". The function change may change
+// the policy's spec and its binding. By default, the binding denies requests.
 func validates(change func(*admissionregistrationv1.ValidatingAdmissionPolicySpec, *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec)) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -45,7 +45,7 @@ func validates(change func(*admissionregistrationv1.ValidatingAdmissionPolicySpe
 	}
 }
 
-// constrains installs a policy named asked with match constraints.
+// constrains returns a function that installs a policy with match constraints.
 func constrains(change func(*admissionregistrationv1.MatchResources)) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.MatchConstraints = matchResources("*", "v1", "configmaps")
@@ -53,7 +53,7 @@ func constrains(change func(*admissionregistrationv1.MatchResources)) func(testi
 	})
 }
 
-// judges installs a policy named asked with a failurePolicy, a validation and a binding's action.
+// judges returns a function that installs a policy with a failurePolicy, a validation and a binding's action.
 func judges(policy admissionregistrationv1.FailurePolicyType, expression string, action admissionregistrationv1.ValidationAction) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, bound *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.FailurePolicy = &policy
@@ -63,7 +63,7 @@ func judges(policy admissionregistrationv1.FailurePolicyType, expression string,
 	})
 }
 
-// conditional installs a policy with the name "asked", a failurePolicy and a match condition.
+// conditional returns a function that installs a policy with a failurePolicy and a match condition.
 func conditional(policy admissionregistrationv1.FailurePolicyType, expression string) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, _ *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.FailurePolicy = &policy
@@ -71,7 +71,7 @@ func conditional(policy admissionregistrationv1.FailurePolicyType, expression st
 	})
 }
 
-// parameterized installs a policy named asked with parameters that don't exist.
+// parameterized returns a function that installs a policy with parameters that don't exist.
 func parameterized(kind admissionregistrationv1.ParamKind, action admissionregistrationv1.ParameterNotFoundActionType) func(testing.TB, *miniapitest.Server) {
 	return validates(func(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, bound *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		spec.ParamKind = &kind
@@ -79,7 +79,7 @@ func parameterized(kind admissionregistrationv1.ParamKind, action admissionregis
 	})
 }
 
-// mutates installs a mutating policy named asked.
+// mutates returns a function that installs a mutating policy with the name "asked".
 func mutates(spec admissionregistrationv1.MutatingAdmissionPolicySpec) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -87,7 +87,8 @@ func mutates(spec admissionregistrationv1.MutatingAdmissionPolicySpec) func(test
 	}
 }
 
-// with calls the function other before the function policy, to install an object that the policy depends on.
+// with returns a function that calls other and then policy. The function other creates an object that the policy
+// depends on.
 func with(other, policy func(testing.TB, *miniapitest.Server)) func(testing.TB, *miniapitest.Server) {
 	return func(t testing.TB, srv *miniapitest.Server) {
 		t.Helper()
@@ -178,7 +179,7 @@ func policyQuestions() []policyQuestion {
 			_, err := srv.Client().AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{DryRun: dry})
 			return err
 		}, want: trace.ExemptConfiguration},
-		{name: "a policy configured after the request", reason: "a policy sees later requests alone", install: with(func(t testing.TB, srv *miniapitest.Server) {
+		{name: "a policy configured after the request", reason: "a policy applies only to later requests", install: with(func(t testing.TB, srv *miniapitest.Server) {
 			t.Helper()
 			ok(t, dryRunOf(unchangedConfigMap)(t.Context(), srv))
 		}, validates(unchangedPolicy)), request: func(context.Context, *miniapitest.Server) error { return nil }, want: trace.ConfiguredLater},

@@ -32,8 +32,8 @@ func TestInvalidObjects(t *testing.T) {
 		want         string
 	}{
 		{"service without a name", "an IPAddress needs the name of its service", service(""), `metadata.name: Required value: name or generateName is required`},
-		{"name of a service", "its IPAddress couldn't name it", service("a/b"), `metadata.name: Invalid value: "a/b"`},
-		{"node of a pod", "a plugin wants the node's labels, and can't ask for it", func(c kubernetes.Interface) error {
+		{"name of a service", "the IPAddress of the service can't have this name", service("a/b"), `metadata.name: Invalid value: "a/b"`},
+		{"node of a pod", "a plugin needs the labels of a node with an invalid name", func(c kubernetes.Interface) error {
 			_, err := c.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: "a"},
 				Spec:       corev1.PodSpec{NodeName: "a/b", Containers: []corev1.Container{{Name: "c", Image: "i"}}},

@@ -204,14 +204,14 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 		converter    http.Handler
 		want         string // a part of the error; empty if the request succeeds
 	}{
-		{"it works", "the webhook gets its version", works, ""},
-		{"it says so", "its message is passed on", converting(works, func(r *apiextensionsv1.ConversionResponse) {
+		{"it works", "the admission webhook gets the version of its rule", works, ""},
+		{"it says so", "the client gets the message of the conversion webhook", converting(works, func(r *apiextensionsv1.ConversionResponse) {
 			r.Result, r.ConvertedObjects = metav1.Status{Status: metav1.StatusFailure, Message: "no length is known"}, nil
 		}), converter + "failed: no length is known"},
-		{"it breaks", "it answers with an error", replying(http.StatusInternalServerError, ""), converter + `failed: an error on the server ("unknown") has prevented the request from succeeding`},
-		{"it answers another review", "the uid is another", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.UID = "another" }),
+		{"it breaks", "the conversion webhook answers with an error", replying(http.StatusInternalServerError, ""), converter + `failed: an error on the server ("unknown") has prevented the request from succeeding`},
+		{"it answers another review", "the response has another uid than the request", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.UID = "another" }),
 			converter + `failed: expected response.uid="`},
-		{"it loses an object", "there are fewer objects than were sent", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = nil }),
+		{"it loses an object", "the response has fewer objects than the request", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = nil }),
 			converter + "returned 0 objects, expected 1"},
 	} {
 		for _, kind := range []struct {

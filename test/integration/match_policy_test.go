@@ -93,7 +93,7 @@ func TestMatchPolicy(t *testing.T) {
 		request func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation
 	}{{
 		name:     "deployments",
-		reason:   "the versions are of one resource, extensions' too",
+		reason:   "all versions, including extensions/v1beta1, have the same objects",
 		resource: "deployments", kind: sameKind,
 		request: func(t *testing.T, srv *miniapitest.Server, version string) []admissionv1.Operation {
 			deployments := resources(srv, version, "deployments")
@@ -202,7 +202,7 @@ func TestMatchPolicyRules(t *testing.T) {
 		name: "wildcard", reason: "every version is named, so nothing is converted",
 		rules: rules("*/*"), request: "apps/v1beta1", want: []string{"apps/v1beta1 Deployment"},
 	}, {
-		name: "version-of-any-group", reason: "the one version of the group that is there",
+		name: "version-of-any-group", reason: "only the group apps has deployments in v1",
 		rules: rules("*/v1"), request: "extensions/v1beta1", want: []string{"apps/v1 Deployment"},
 	}, {
 		name: "not-served", reason: "a resource that isn't served is equivalent to no other",
@@ -270,7 +270,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 		patch: miniapitest.Replace("/spec/rollbackTo/revision", 8),
 		field: []string{"metadata", "annotations", rollback}, want: "8",
 	}, {
-		name: "field-to-annotation", reason: "the conversion of fields to annotations works too",
+		name: "field-to-annotation", reason: "a field of extensions/v1beta1 becomes an annotation in apps/v1",
 		object: func() *unstructured.Unstructured {
 			d := deployment("extensions/v1beta1", "old")
 			_ = unstructured.SetNestedField(d.Object, int64(7), "spec", "rollbackTo", "revision")
@@ -281,7 +281,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 		patch: miniapitest.Add("/metadata/annotations/"+rollback, "9"),
 		field: []string{"spec", "rollbackTo", "revision"}, want: int64(9),
 	}, {
-		name: "default", reason: "the object has the defaults of the version that it came in",
+		name: "default", reason: "the object has the defaults of the client's version",
 		object: deployment("apps/v1", "defaults"), resource: "deployments", version: "extensions/v1beta1",
 		sees: []string{"spec", "progressDeadlineSeconds"}, seesThis: int64(600),
 		patch: miniapitest.Replace("/spec/progressDeadlineSeconds", 700),
@@ -293,7 +293,7 @@ func TestMatchPolicyConversion(t *testing.T) {
 		patch: miniapitest.Replace("/spec/targetCPUUtilizationPercentage", 70),
 		field: []string{"spec", "metrics"}, want: cpu(70)["metrics"],
 	}, {
-		name: "v1-to-v2", reason: "the conversion from v1 to v2 works too",
+		name: "v1-to-v2", reason: "a percentage of v1 becomes a list of metrics in v2",
 		object: autoscaler("autoscaling/v1", "old", map[string]any{"targetCPUUtilizationPercentage": int64(50)}), resource: "horizontalpodautoscalers", version: "autoscaling/v2",
 		sees: []string{"spec", "metrics"}, seesThis: cpu(50)["metrics"],
 		patch: miniapitest.Replace("/spec/metrics/0/resource/target/averageUtilization", 90),
@@ -364,8 +364,8 @@ func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	}
 }
 
-// A webhook may evaluate its match conditions in another version and then not be called. That doesn't undo the changes
-// of other webhooks.
+// The server may convert an object to evaluate the match conditions of a webhook, and then not call the webhook. The
+// conversion doesn't undo the changes of other webhooks.
 func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -38,7 +38,7 @@ func TestObjectSelector(t *testing.T) {
 			_, err := maps.Create(ctx, labelled(bar), metav1.CreateOptions{DryRun: dry})
 			return err
 		}, true},
-		{"create without", "there is no old object that could", nil, func(ctx context.Context) error {
+		{"create without", "a create has no old object that could match", nil, func(ctx context.Context) error {
 			_, err := maps.Create(ctx, labelled(none), metav1.CreateOptions{DryRun: dry})
 			return err
 		}, false},
@@ -138,26 +138,26 @@ func TestMatchConditions(t *testing.T) {
 		// failed is the name of the condition that can't be evaluated.
 		failed string
 	}{
-		{"none", "there is nothing that could fail to hold", nil, true, ""},
+		{"none", "a webhook without conditions is always called", nil, true, ""},
 		{"holds", "the webhook is called", []string{"true"}, true, ""},
 		{"doesn't hold", "the webhook isn't called", []string{"false"}, false, ""},
-		{"one of two holds", "all must", []string{"true", "false"}, false, ""},
-		{"request", "it is the request as the webhook would get it", []string{
+		{"one of two holds", "all conditions must be true", []string{"true", "false"}, false, ""},
+		{"request", "request has the fields of the webhook's review", []string{
 			"request.operation == 'UPDATE'", "request.name == 'thing'", "request.namespace == 'default'", "request.kind.kind == 'ConfigMap'",
 			"request.resource.resource == 'configmaps'", "request.userInfo.username == 'jane'", "'developers' in request.userInfo.groups", "!request.dryRun",
 			"request.options.kind == 'UpdateOptions'",
 		}, true, ""},
-		{"object", "it has what the client sent", []string{"object.data.by == 'update'", "object.metadata.labels.app == 'thing'"}, true, ""},
-		{"oldObject", "it has what is stored", []string{"!has(oldObject.data.by)", "oldObject.data.made == 'first'"}, true, ""},
-		{"authorizer", "it knows what the user may do", []string{
+		{"object", "object has the client's content", []string{"object.data.by == 'update'", "object.metadata.labels.app == 'thing'"}, true, ""},
+		{"oldObject", "oldObject has the stored content", []string{"!has(oldObject.data.by)", "oldObject.data.made == 'first'"}, true, ""},
+		{"authorizer", "authorizer checks the permissions of the user", []string{
 			"authorizer.group('').resource('configmaps').namespace('default').check('update').allowed()",
 			"!authorizer.group('').resource('nodes').check('delete').allowed()",
 			"authorizer.requestResource.check('update').allowed()",
 		}, true, ""},
 		{"library", "CEL's functions are there", []string{"'thing'.matches('^t') && quantity('1Ki').isGreaterThan(quantity('1k')) && url('https://a/b').getHost() == 'a'"}, true, ""},
-		{"error", "what can't be evaluated neither holds nor doesn't", []string{failing}, false, "condition-0"},
-		{"error and one that holds", "the error is left", []string{"true", failing}, false, "condition-1"},
-		{"error and one that doesn't hold", "the webhook wouldn't be called in any case", []string{failing, "false"}, false, ""},
+		{"error", "a condition that fails is neither true nor false", []string{failing}, false, "condition-0"},
+		{"error and one that holds", "the other condition is true, so the error decides", []string{"true", failing}, false, "condition-1"},
+		{"error and one that doesn't hold", "a false condition skips the webhook in any case", []string{failing, "false"}, false, ""},
 	} {
 		for _, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
 			for _, make := range []func(string, http.Handler, ...change) hook{mutating, validating} {

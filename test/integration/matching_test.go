@@ -25,7 +25,7 @@ var matchable = []struct {
 	name, reason string
 	do           func(context.Context, kubernetes.Interface) error
 }{
-	{"CREATE configmaps", "there is a new object only", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CREATE configmaps", "a create has only a new object", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
@@ -33,28 +33,28 @@ var matchable = []struct {
 		_, err := c.CoreV1().ConfigMaps("default").Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{DryRun: dry})
 		return err
 	}},
-	{"DELETE configmaps", "there is an old object only", func(ctx context.Context, c kubernetes.Interface) error {
+	{"DELETE configmaps", "a deletion has only an old object", func(ctx context.Context, c kubernetes.Interface) error {
 		return c.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{DryRun: dry})
 	}},
 	// This request has a path only.
-	{"CONNECT pods/attach", "the object is what is asked of the pod, which needn't be there", nil},
-	{"CREATE namespaces", "it belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CONNECT pods/attach", "the object has the options of the connection, and the pod needn't exist", nil},
+	{"CREATE namespaces", "a namespace is cluster-scoped", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"UPDATE namespaces/status", "it is a subresource of what belongs to the cluster", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE namespaces/status", "the subresource of a cluster-scoped resource is cluster-scoped", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.CoreV1().Namespaces().Patch(ctx, "default", types.MergePatchType, []byte(`{"metadata":{"annotations":{"a":"b"}}}`), metav1.PatchOptions{DryRun: dry}, "status")
 		return err
 	}},
-	{"CREATE apps deployments", "its group has a name", func(ctx context.Context, c kubernetes.Interface) error {
+	{"CREATE apps deployments", "the resource isn't in the core group", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Create(ctx, appsDeployment("new"), metav1.CreateOptions{DryRun: dry})
 		return err
 	}},
-	{"UPDATE apps deployments/scale", "its object isn't a deployment", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE apps deployments/scale", "the object of a scale isn't a deployment", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{DryRun: dry}, "scale")
 		return err
 	}},
-	{"UPDATE apps deployments/status", "its object is a deployment", func(ctx context.Context, c kubernetes.Interface) error {
+	{"UPDATE apps deployments/status", "the object of a status is a deployment", func(ctx context.Context, c kubernetes.Interface) error {
 		_, err := c.AppsV1().Deployments("default").Patch(ctx, "web", types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`), metav1.PatchOptions{DryRun: dry}, "status")
 		return err
 	}},
@@ -107,36 +107,36 @@ func TestRules(t *testing.T) {
 		rules        []admissionregistrationv1.RuleWithOperations
 		want         []string
 	}{
-		{"everything", "three wildcards match whatever there is", rules(rule("*", "*/*", "*/*")), all},
+		{"everything", "wildcards for group, version and resource match every request", rules(rule("*", "*/*", "*/*")), all},
 		{"nothing", "a webhook without rules is never called", nil, nil},
 
-		{"CREATE", "the other operations don't match", rules(rule("CREATE", "*/*", "*/*")), []string{"CREATE configmaps", "CREATE namespaces", "CREATE apps deployments"}},
-		{"DELETE", "the other operations don't match", rules(rule("DELETE", "*/*", "*/*")), []string{"DELETE configmaps"}},
-		{"CONNECT", "the other operations don't match", rules(rule("CONNECT", "*/*", "*/*")), []string{"CONNECT pods/attach"}},
+		{"CREATE", "no other operation matches", rules(rule("CREATE", "*/*", "*/*")), []string{"CREATE configmaps", "CREATE namespaces", "CREATE apps deployments"}},
+		{"DELETE", "no other operation matches", rules(rule("DELETE", "*/*", "*/*")), []string{"DELETE configmaps"}},
+		{"CONNECT", "no other operation matches", rules(rule("CONNECT", "*/*", "*/*")), []string{"CONNECT pods/attach"}},
 		{"two operations", "each of them matches", rules(rule("UPDATE DELETE", "v1", "configmaps")), []string{"UPDATE configmaps", "DELETE configmaps"}},
 
-		{"core group", "its name is empty, which is no wildcard", rules(rule("CREATE", "v1", "*")), []string{"CREATE configmaps", "CREATE namespaces"}},
+		{"core group", "the core group has an empty name, which is no wildcard", rules(rule("CREATE", "v1", "*")), []string{"CREATE configmaps", "CREATE namespaces"}},
 		{"a group", "other groups don't match", rules(rule("*", "apps/*", "*/*")),
 			[]string{"CREATE apps deployments", "UPDATE apps deployments/scale", "UPDATE apps deployments/status"}},
-		{"another version", "there is no v2 of apps", rules(rule("*", "apps/v2", "*/*")), nil},
+		{"another version", "the group apps has no version v2", rules(rule("*", "apps/v2", "*/*")), nil},
 		{"any group of a version", "apps and core have a v1", rules(rule("CREATE", "*/v1", "deployments", "configmaps")), []string{"CREATE configmaps", "CREATE apps deployments"}},
 
-		{"a resource", "subresources aren't meant", rules(rule("*", "apps/v1", "deployments")), []string{"CREATE apps deployments"}},
-		{"a subresource", "neither the resource nor another of its subresources is meant", rules(rule("*", "apps/v1", "deployments/scale")), []string{"UPDATE apps deployments/scale"}},
+		{"a resource", "a resource doesn't match its subresources", rules(rule("*", "apps/v1", "deployments")), []string{"CREATE apps deployments"}},
+		{"a subresource", "a subresource matches neither its resource nor other subresources", rules(rule("*", "apps/v1", "deployments/scale")), []string{"UPDATE apps deployments/scale"}},
 		{"*", "all resources, but no subresources", rules(rule("*", "apps/v1", "*")), []string{"CREATE apps deployments"}},
-		{"deployments/*", "all subresources, and as in kube-apiserver the resource too", rules(rule("*", "apps/v1", "deployments/*")),
+		{"deployments/*", "deployments/* matches all subresources and, as in kube-apiserver, the resource", rules(rule("*", "apps/v1", "deployments/*")),
 			[]string{"CREATE apps deployments", "UPDATE apps deployments/scale", "UPDATE apps deployments/status"}},
-		{"*/status", "that subresource of all resources", rules(rule("UPDATE", "*/*", "*/status")), []string{"UPDATE namespaces/status", "UPDATE apps deployments/status"}},
-		{"*/scale", "that subresource of all resources", rules(rule("*", "*/*", "*/scale")), []string{"UPDATE apps deployments/scale"}},
+		{"*/status", "*/status matches the subresource status of all resources", rules(rule("UPDATE", "*/*", "*/status")), []string{"UPDATE namespaces/status", "UPDATE apps deployments/status"}},
+		{"*/scale", "*/scale matches the subresource scale of all resources", rules(rule("*", "*/*", "*/scale")), []string{"UPDATE apps deployments/scale"}},
 
-		{"Cluster", "namespaces belong to the cluster, and so do their subresources", rules(scoped("Cluster", rule("*", "*/*", "*/*"))), []string{"CREATE namespaces", "UPDATE namespaces/status"}},
+		{"Cluster", "namespaces and their subresources are cluster-scoped", rules(scoped("Cluster", rule("*", "*/*", "*/*"))), []string{"CREATE namespaces", "UPDATE namespaces/status"}},
 		{"Namespaced", "subresources have the scope of their resource", rules(scoped("Namespaced", rule("CONNECT UPDATE", "*/*", "*/*"))),
 			[]string{"UPDATE configmaps", "CONNECT pods/attach", "UPDATE apps deployments/scale", "UPDATE apps deployments/status"}},
 		{"scope *", "both scopes match", rules(scoped("*", rule("CREATE", "v1", "*"))), []string{"CREATE configmaps", "CREATE namespaces"}},
 
-		{"two rules", "one of them is enough, and both are no reason to call twice", rules(rule("CREATE", "v1", "configmaps"), rule("*", "*/*", "configmaps")),
+		{"two rules", "one matching rule is enough, and two matching rules cause only one call", rules(rule("CREATE", "v1", "configmaps"), rule("*", "*/*", "configmaps")),
 			[]string{"CREATE configmaps", "UPDATE configmaps", "DELETE configmaps"}},
-		{"rules don't mix", "what matches one half of each matches neither", rules(rule("CREATE", "apps/v1", "*"), rule("DELETE", "v1", "configmaps")),
+		{"rules don't mix", "a request that matches parts of two rules matches no rule", rules(rule("CREATE", "apps/v1", "*"), rule("DELETE", "v1", "configmaps")),
 			[]string{"DELETE configmaps", "CREATE apps deployments"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -183,27 +183,27 @@ func TestNamespaceSelector(t *testing.T) {
 		name, reason string
 		do           func(context.Context) error
 	}{
-		{"in prod", "its namespace has an environment", in("prod")},
-		{"in staging", "its namespace has another environment", in("staging")},
-		{"in system", "its namespace has a runlevel alone", in("system")},
-		{"in plain", "its namespace has no label but its name", in("plain")},
-		{"create namespace prod", "a namespace is judged by its own labels", func(ctx context.Context) error {
+		{"in prod", "the namespace has the label environment", in("prod")},
+		{"in staging", "the namespace has another value of the label environment", in("staging")},
+		{"in system", "the namespace has only the label runlevel", in("system")},
+		{"in plain", "the namespace has only the label with its name", in("plain")},
+		{"create namespace prod", "the selector is compared with the namespace's own labels", func(ctx context.Context) error {
 			_, err := core.Namespaces().Create(ctx, namespace("new", map[string]string{"environment": "prod"}), metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
-		{"create namespace plain", "a namespace may have none", func(ctx context.Context) error {
+		{"create namespace plain", "the namespace has no labels of its own", func(ctx context.Context) error {
 			_, err := core.Namespaces().Create(ctx, namespace("new", nil), metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
-		{"make namespace plain prod", "the labels that it gets count", label("plain", `"environment":"prod"`)},
-		{"make namespace prod plain", "the labels that it loses don't", label("prod", `"environment":null`)},
-		{"delete namespace prod", "the labels that it has count", func(ctx context.Context) error {
+		{"make namespace plain prod", "the new labels of the namespace count", label("plain", `"environment":"prod"`)},
+		{"make namespace prod plain", "the removed labels of the namespace don't count", label("prod", `"environment":null`)},
+		{"delete namespace prod", "the existing labels of the namespace count", func(ctx context.Context) error {
 			return core.Namespaces().Delete(ctx, "prod", metav1.DeleteOptions{DryRun: dry})
 		}},
-		{"delete namespace plain", "there are none to count", func(ctx context.Context) error {
+		{"delete namespace plain", "the namespace has no labels of its own", func(ctx context.Context) error {
 			return core.Namespaces().Delete(ctx, "plain", metav1.DeleteOptions{DryRun: dry})
 		}},
-		{"create node", "it is in no namespace, so that no selector keeps it from the webhook", func(ctx context.Context) error {
+		{"create node", "a node has no namespace, so the selector doesn't apply", func(ctx context.Context) error {
 			_, err := core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{DryRun: dry})
 			return err
 		}},
@@ -214,18 +214,18 @@ func TestNamespaceSelector(t *testing.T) {
 		want         []string
 	}{
 		{
-			"environment in prod and staging", "the labels must be there",
+			"environment in prod and staging", "only namespaces with one of the values match",
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "environment", Operator: "In", Values: []string{"prod", "staging"}}}},
 			[]string{"in prod", "in staging", "create namespace prod", "make namespace plain prod", "delete namespace prod", "create node"},
 		},
 		{
-			"runlevel not in 0 and 1", "a namespace without the label isn't at that level",
+			"runlevel not in 0 and 1", "NotIn also matches namespaces without the label",
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "runlevel", Operator: "NotIn", Values: []string{"0", "1"}}}},
 			[]string{"in prod", "in staging", "in plain", "create namespace prod", "create namespace plain", "make namespace plain prod",
 				"make namespace prod plain", "delete namespace prod", "delete namespace plain", "create node"},
 		},
 		{
-			"name of the namespace", "every namespace has a label of its name",
+			"name of the namespace", "every namespace has a label with its name",
 			&metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "plain"}},
 			[]string{"in plain", "make namespace plain prod", "delete namespace plain", "create node"},
 		},
@@ -256,9 +256,9 @@ func TestNamespaceSelector(t *testing.T) {
 			name, reason, patch string
 			want                int
 		}{
-			{"as it is", "it isn't labelled", `{}`, 0},
-			{"labelled", "the label counts from the next request on", `{"metadata":{"labels":{"watched":"yes"}}}`, 1},
-			{"not labelled any more", "so does its absence", `{"metadata":{"labels":{"watched":null}}}`, 1},
+			{"as it is", "the namespace lacks the label", `{}`, 0},
+			{"labelled", "the new label counts for the next request", `{"metadata":{"labels":{"watched":"yes"}}}`, 1},
+			{"not labelled any more", "the removal of the label counts for the next request", `{"metadata":{"labels":{"watched":null}}}`, 1},
 		} {
 			must(core.Namespaces().Patch(t.Context(), "plain", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{}))(t)
 			ok(t, in("plain")(t.Context()))

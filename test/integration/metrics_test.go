@@ -35,7 +35,7 @@ func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...stri
 	return lines
 }
 
-// run is a prefix of names. Each run of a test has another one.
+// run is a prefix of names. Each run of a test has a different prefix.
 type run string
 
 func newRun() run { return run("run-" + string(uuid.NewUUID())[:8] + "-") }
@@ -169,7 +169,7 @@ func TestMetricsOfRejections(t *testing.T) {
 		{"delete", "an object goes", "DELETE", func(ctx context.Context) error {
 			return maps.Delete(ctx, "thing", metav1.DeleteOptions{})
 		}},
-		{"deletecollection", "one object is rejected, and no other is there", "DELETE", func(ctx context.Context) error {
+		{"deletecollection", "the collection has one object, whose deletion is rejected", "DELETE", func(ctx context.Context) error {
 			return maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
 		}},
 		{"connect", "a connection is asked for", "CONNECT", func(ctx context.Context) error {
@@ -222,8 +222,8 @@ func TestMetricsOfMatchConditions(t *testing.T) {
 		name, reason, expression string
 		want                     []string
 	}{
-		{"excluded", "a condition that doesn't hold is no error", "false", []string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
-		{"failed", "a condition that can't be evaluated is an error, and excludes nothing", "object.nothing == 1", []string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
+		{"excluded", "a false condition is no error", "false", []string{exclusions + `{kind="webhook",name="excluded-condition.example.com",operation="CREATE",type="validate"} 1`}},
+		{"failed", "a condition that can't be evaluated is counted as an error, and not as an exclusion", "object.nothing == 1", []string{failures + `{kind="webhook",name="failed-condition.example.com",operation="CREATE",type="validating"} 1`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -244,11 +244,11 @@ func TestMetricsOfPlugins(t *testing.T) {
 	srv := miniapitest.Start(t)
 	must(srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
 	for _, metric := range []struct{ name, reason, labels string }{
-		{"apiserver_admission_step_admission_duration_seconds_count", "what mutates is one step", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_step_admission_duration_seconds_count", "what validates is the other", `{operation="CREATE",rejected="false",type="validate"}`},
-		{"apiserver_admission_step_admission_duration_seconds_summary_count", "steps have quantiles, too", `{operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", "a plugin of the first step is measured by itself", `{name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"}`},
-		{"apiserver_admission_controller_admission_duration_seconds_count", "so is one of the other, though there is no webhook", `{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="false",type="validate"}`},
+		{"apiserver_admission_step_admission_duration_seconds_count", "the mutating phase is a step", `{operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_step_admission_duration_seconds_count", "the validating phase is a step", `{operation="CREATE",rejected="false",type="validate"}`},
+		{"apiserver_admission_step_admission_duration_seconds_summary_count", "a summary has quantiles for each step", `{operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_controller_admission_duration_seconds_count", "each mutating plugin has a duration", `{name="NamespaceLifecycle",operation="CREATE",rejected="false",type="admit"}`},
+		{"apiserver_admission_controller_admission_duration_seconds_count", "each validating plugin has a duration, even without a webhook", `{name="ValidatingAdmissionWebhook",operation="CREATE",rejected="false",type="validate"}`},
 	} {
 		if len(samples(t, srv, metric.labels, metric.name)) == 0 {
 			t.Errorf("%s: %s%s isn't there", metric.reason, metric.name, metric.labels)

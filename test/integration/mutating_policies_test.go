@@ -29,7 +29,7 @@ func patches(expression string) admissionregistrationv1.Mutation {
 }
 
 // mutate creates a mutating policy with a binding, and deletes both at the end of the test. By default, the policy
-// applies to the creation of ConfigMaps, and is never called again.
+// applies to the creation of ConfigMaps, and its reinvocationPolicy is Never.
 func mutate(t testing.TB, srv *miniapitest.Server, name string, spec admissionregistrationv1.MutatingAdmissionPolicySpec, param *admissionregistrationv1.ParamRef) {
 	t.Helper()
 	if spec.MatchConstraints == nil {
@@ -72,11 +72,11 @@ func TestMutatingPolicies(t *testing.T) {
 		spec: mutations(applies(`Object{data: {"size": "2", "new": "1"}}`)),
 		want: map[string]string{"made": "first", "size": "2", "new": "1"},
 	}, {
-		name: "patch", reason: "a JSON patch changes it step by step",
+		name: "patch", reason: "the operations of a JSON patch change the object one after the other",
 		spec: mutations(patches(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a.b"), value: "1"}, JSONPatch{op: "remove", path: "/data/made"}]`)),
 		want: map[string]string{"a.b": "1", "size": "1"},
 	}, {
-		name: "in-order", reason: "each mutation sees what the one before has made",
+		name: "in-order", reason: "each mutation gets the object with the earlier mutations",
 		spec: mutations(
 			applies(`Object{data: {"size": object.data.size + "2"}}`),
 			patches(`[JSONPatch{op: "replace", path: "/data/size", value: object.data.size + "3"}]`),
@@ -84,7 +84,7 @@ func TestMutatingPolicies(t *testing.T) {
 		),
 		want: map[string]string{"made": "first", "size": "1234"},
 	}, {
-		name: "variables", reason: "variables are known",
+		name: "variables", reason: "mutations can use variables",
 		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 			Variables: []admissionregistrationv1.Variable{{Name: "who", Expression: "request.userInfo.username"}},
 			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: {"who": variables.who}}`)},
@@ -99,7 +99,7 @@ func TestMutatingPolicies(t *testing.T) {
 		param: &admissionregistrationv1.ParamRef{Name: "team", ParameterNotFoundAction: new(denyIfNotFound)},
 		want:  map[string]string{"made": "first", "size": "1", "team": "blue"},
 	}, {
-		name: "match-conditions", reason: "a request that they keep out isn't changed",
+		name: "match-conditions", reason: "a policy doesn't change a request whose match condition is false",
 		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "small", Expression: "object.data.size == '0'"}},
 			Mutations:       []admissionregistrationv1.Mutation{applies(`Object{data: {"new": "1"}}`)},
@@ -110,7 +110,7 @@ func TestMutatingPolicies(t *testing.T) {
 		spec:    mutations(patches(failedPatch)),
 		refused: `policy 'failure' with binding 'failure' denied request: JSON Patch: error in remove for path: '/data/nothing': Unable to remove nonexistent key: nothing: missing value`,
 	}, {
-		name: "failure-ignored", reason: "with Ignore, it changes nothing",
+		name: "failure-ignored", reason: "with failurePolicy Ignore, a mutation that fails changes nothing",
 		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 			FailurePolicy: new(admissionregistrationv1.Ignore), Mutations: []admissionregistrationv1.Mutation{patches(failedPatch)},
 		},
@@ -168,8 +168,8 @@ func TestMutatingPoliciesMerge(t *testing.T) {
 	}
 }
 
-// Mutating policies run before mutating webhooks. If one changes the object, the other is called again, if its
-// reinvocationPolicy is IfNeeded.
+// Mutating policies run before mutating webhooks. If a policy or a webhook changes the object, the server again calls
+// policies and webhooks with the reinvocationPolicy IfNeeded.
 func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -191,7 +191,7 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 		calls        []string
 		want         map[string]string
 	}{{
-		name: "before", reason: "the webhook sees what the policy has made, and changes nothing",
+		name: "before", reason: "the webhook gets the policy's change, and changes nothing",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ""), nil)
 			return install(t, srv, mutating("a", answering(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -203,14 +203,14 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 		},
 		calls: []string{"a"}, want: map[string]string{"made": "first", "p": "x"},
 	}, {
-		name: "never", reason: "the webhook changes the object, the policy isn't called again",
+		name: "never", reason: "the webhook changes the object, but the policy isn't called again",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ""), nil)
 			return install(t, srv, mutating("a", answering(inTurn(adds("a"))), mayBeReinvoked))
 		},
 		calls: []string{"a"}, want: map[string]string{"made": "first", "p": "x", "a": "1"},
 	}, {
-		name: "if-needed", reason: "the webhook changes the object, so the policy is called again; it changes the object, so the webhook is",
+		name: "if-needed", reason: "the policy is called again after the webhook's change, and the webhook after the policy's second change",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ifNeeded), nil)
 			return install(t, srv, mutating("a", answering(inTurn(adds("a"), unchanged())), mayBeReinvoked))
@@ -224,7 +224,7 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 		},
 		want: map[string]string{"made": "first", "p": "xx"},
 	}, {
-		name: "policies", reason: "of two policies, the first is called again for what the second has changed",
+		name: "policies", reason: "the first policy is called again after the second policy's change",
 		prepare: func(t *testing.T) *miniapitest.Recorder {
 			mutate(t, srv, "p", counts("p", ifNeeded), nil)
 			mutate(t, srv, "q", counts("q", ""), nil)

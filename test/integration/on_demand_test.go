@@ -36,11 +36,11 @@ func TestKindsOnDemand(t *testing.T) {
 		apis         []string
 		served       []int
 	}{
-		{"default", "what kube-apiserver serves without being asked", nil, []int{0, ga}},
+		{"default", "these versions are on by default in kube-apiserver", nil, []int{0, ga}},
 		{"one", "a version is asked for by name", []string{"scheduling.k8s.io/v1beta1"}, []int{0, ga, 9, beta}},
 		{"beta", "all versions in beta", []string{"api/beta"}, []int{0, beta}},
-		{"alpha", "all versions in alpha that kube-apiserver serves yet", []string{"api/alpha"}, []int{0, ga, beta, alpha}},
-		{"legacy", "what kube-apiserver serves no longer", []string{"api/legacy"}, []int{0, ga, alpha, len(versions)}},
+		{"alpha", "all alpha versions that kube-apiserver still has", []string{"api/alpha"}, []int{0, ga, beta, alpha}},
+		{"legacy", "all versions that kube-apiserver no longer has", []string{"api/legacy"}, []int{0, ga, alpha, len(versions)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,14 +35,14 @@ func TestOpenAPISecurity(t *testing.T) {
 		of                            func(document map[string]any) map[string]any
 	}{
 		{
-			"v2", "/openapi/v2", "/api/v1/pods", "what kubectl explain and old clients read",
+			"v2", "/openapi/v2", "/api/v1/pods", "kubectl explain and old clients read this document",
 			map[string]any{"definitions": schemes, "security": []any{map[string]any{"BearerToken": []any{}}}},
 			func(document map[string]any) map[string]any {
 				return map[string]any{"definitions": document["securityDefinitions"], "security": document["security"]}
 			},
 		},
 		{
-			"v3", "/openapi/v3/apis/apps/v1", "/apis/apps/v1/deployments", "what clients of today are generated from",
+			"v3", "/openapi/v3/apis/apps/v1", "/apis/apps/v1/deployments", "present clients are generated from this document",
 			map[string]any{"definitions": schemes},
 			func(document map[string]any) map[string]any {
 				return map[string]any{"definitions": document["components"].(map[string]any)["securitySchemes"]}

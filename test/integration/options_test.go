@@ -32,7 +32,7 @@ func TestOptionsAreSent(t *testing.T) {
 		want         map[string]any
 	}{
 		{
-			"create", "without options, there are still the kind and version", false,
+			"create", "without options, the review still has their kind and version", false,
 			func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 				_, err := maps.Create(ctx, thing(), metav1.CreateOptions{})
 				return err
@@ -60,7 +60,7 @@ func TestOptionsAreSent(t *testing.T) {
 			}, options("UpdateOptions", map[string]any{"fieldManager": "me", "fieldValidation": "Ignore"}),
 		},
 		{
-			"apply", "an apply is an update; force belongs to the patch alone", true,
+			"apply", "an apply is reviewed as an update, and UpdateOptions have no field force", true,
 			func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 				_, err := maps.Apply(ctx, corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "apply"}),
 					metav1.ApplyOptions{DryRun: dryRun, FieldManager: "me", Force: true})
@@ -68,7 +68,7 @@ func TestOptionsAreSent(t *testing.T) {
 			}, options("UpdateOptions", map[string]any{"dryRun": []any{"All"}, "fieldManager": "me"}),
 		},
 		{
-			"apply to create", "an apply of what isn't there is a creation", false,
+			"apply to create", "an apply of an object that doesn't exist is a create", false,
 			func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 				_, err := maps.Apply(ctx, corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "apply"}),
 					metav1.ApplyOptions{FieldManager: "me"})
@@ -76,7 +76,7 @@ func TestOptionsAreSent(t *testing.T) {
 			}, options("CreateOptions", map[string]any{"fieldManager": "me"}),
 		},
 		{
-			"delete", "what the client leaves open stays open, unless the kind has a grace period", true,
+			"delete", "the server sets no options except for the grace period of the kind", true,
 			func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 				return maps.Delete(ctx, "thing", metav1.DeleteOptions{})
 			}, options("DeleteOptions", nil),
@@ -88,7 +88,7 @@ func TestOptionsAreSent(t *testing.T) {
 			}, options("DeleteOptions", map[string]any{"dryRun": []any{"All"}, "propagationPolicy": "Background"}),
 		},
 		{
-			"deletecollection", "each object gets those of the one request", true,
+			"deletecollection", "each review has the options of the request", true,
 			func(ctx context.Context, maps corev1client.ConfigMapInterface) error {
 				return maps.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, metav1.ListOptions{LabelSelector: "app=thing"})
 			}, options("DeleteOptions", map[string]any{"propagationPolicy": "Background"}),

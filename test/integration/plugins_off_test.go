@@ -86,11 +86,11 @@ func TestPluginsThatAreOff(t *testing.T) {
 		try: podShows("default", func(p *corev1.Pod) any { return p.Spec.Containers[0].ImagePullPolicy }),
 		off: "IfNotPresent", on: "Always",
 	}, {
-		plugin: "NamespaceAutoProvision", reason: "a namespace is made when it is used",
+		plugin: "NamespaceAutoProvision", reason: "the plugin creates a missing namespace",
 		try: inNewNamespace,
 		off: `namespaces "new" not found`, on: admitted,
 	}, {
-		plugin: "NamespaceExists", reason: "by itself, it lets nothing into a namespace that isn't there",
+		plugin: "NamespaceExists", reason: "the plugin refuses objects in a missing namespace",
 		options: []miniapitest.Option{miniapitest.WithoutAdmissionPlugins("NamespaceLifecycle")},
 		try:     inNewNamespace,
 		off:     admitted, on: `namespaces "new" not found`,
@@ -116,7 +116,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		off:     "[node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
 		on:      "[k node.kubernetes.io/not-ready node.kubernetes.io/unreachable]",
 	}, {
-		plugin: "NodeRestriction", reason: "a node changes itself alone",
+		plugin: "NodeRestriction", reason: "a node may change only its own Node object",
 		options: []miniapitest.Option{miniapitest.WithObjects(
 			&corev1.Node{ObjectMeta: named("a")}, &corev1.Node{ObjectMeta: named("b")},
 			&rbacv1.ClusterRoleBinding{
@@ -130,12 +130,12 @@ func TestPluginsThatAreOff(t *testing.T) {
 		},
 		off: admitted, on: `nodes "b" is forbidden: node "a" is not allowed to modify node "b"`,
 	}, {
-		plugin: "ServiceAccount", reason: "a pod runs as the account of its namespace, which a controller makes",
+		plugin: "ServiceAccount", reason: "a pod gets the service account default, which a controller creates",
 		options: []miniapitest.Option{miniapitest.WithObjects(in("default", &corev1.ServiceAccount{ObjectMeta: named("default")}))},
 		try:     podShows("default", func(p *corev1.Pod) any { return "runs as " + p.Spec.ServiceAccountName + "." }),
 		off:     "runs as .", on: "runs as default.",
 	}, {
-		plugin: "DenyServiceExternalIPs", reason: "addresses outside of the cluster aren't for users to take",
+		plugin: "DenyServiceExternalIPs", reason: "users may not use external addresses",
 		try: func(t *testing.T, srv *miniapitest.Server) string {
 			_, err := srv.Client().CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: named("s"), Spec: corev1.ServiceSpec{
 				Ports: []corev1.ServicePort{{Port: 80}}, ExternalIPs: []string{"192.0.2.1"},
@@ -144,7 +144,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		},
 		off: admitted, on: `services "s" is forbidden: Use of external IPs is denied by admission control`,
 	}, {
-		plugin: "LimitPodHardAntiAffinityTopology", reason: "a pod keeps others off its node, not off a zone",
+		plugin: "LimitPodHardAntiAffinityTopology", reason: "anti-affinity may only have the topology of nodes",
 		try: podShows("default", func(*corev1.Pod) any { return admitted }, func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "zone"}},
@@ -153,7 +153,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 		off: admitted,
 		on:  `pods "p" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed`,
 	}, {
-		plugin: "ExtendedResourceToleration", reason: "a pod that needs a resource tolerates nodes that are kept for it",
+		plugin: "ExtendedResourceToleration", reason: "a pod that requests a resource gets the toleration for its nodes",
 		try: podShows("default", toleratedKeys, func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 		}),
@@ -186,7 +186,7 @@ func TestPluginsThatAreOff(t *testing.T) {
 			options            []miniapitest.Option
 		}{
 			{"off", "the plugin is off by default", test.off, nil},
-			{"on", "it is asked for", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}},
+			{"on", "an option turns the plugin on", test.on, []miniapitest.Option{miniapitest.WithAdmissionPlugins(test.plugin)}},
 		} {
 			t.Run(test.plugin+"-"+state.name, func(t *testing.T) {
 				t.Parallel()
@@ -234,7 +234,7 @@ func TestAlwaysAdmit(t *testing.T) {
 		options      []miniapitest.Option
 		want         []string // the phases in which the plugin runs
 	}{
-		{"off", "the plugin isn't asked for", nil, nil},
+		{"off", "no option turns the plugin on", nil, nil},
 		{"on", "the plugin is in both phases", []miniapitest.Option{miniapitest.WithAdmissionPlugins("AlwaysAdmit")}, []string{"admit", "validate"}},
 	} {
 		srv := miniapitest.Start(t, state.options...)

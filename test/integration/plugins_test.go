@@ -96,7 +96,7 @@ func TestPluginsOfPods(t *testing.T) {
 		shows: func(p *corev1.Pod) any { return tolerated(p) },
 		want:  []string{"node.kubernetes.io/not-ready:NoExecute for 300s", "node.kubernetes.io/unreachable:NoExecute for 300s"},
 	}, {
-		name: "DefaultTolerationSeconds-own", reason: "unless the pod says for how long",
+		name: "DefaultTolerationSeconds-own", reason: "the pod's own toleration stays",
 		change: func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{
 				Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(1)),
@@ -105,18 +105,18 @@ func TestPluginsOfPods(t *testing.T) {
 		shows: func(p *corev1.Pod) any { return tolerated(p) },
 		want:  []string{"node.kubernetes.io/not-ready:NoExecute for 1s", "node.kubernetes.io/unreachable:NoExecute for 300s"},
 	}, {
-		name: "Priority", reason: "without a class it is 0",
+		name: "Priority", reason: "a pod without a priority class has priority 0",
 		shows: priority, want: "0 PreemptLowerPriority",
 	}, {
-		name: "Priority-class", reason: "with a class it is that of the class",
+		name: "Priority-class", reason: "a pod with a priority class has the priority of the class",
 		change: func(p *corev1.Pod) { p.Spec.PriorityClassName = "urgent" },
 		shows:  priority, want: "1000 Never",
 	}, {
-		name: "Priority-unknown", reason: "a class must be there",
+		name: "Priority-unknown", reason: "the priority class must exist",
 		change:  func(p *corev1.Pod) { p.Spec.PriorityClassName = "unknown" },
 		refused: "no PriorityClass with name unknown was found",
 	}, {
-		name: "Priority-integer", reason: "the integer isn't for users to set",
+		name: "Priority-integer", reason: "users may not set the priority as a number",
 		change:  func(p *corev1.Pod) { p.Spec.Priority = new(int32(7)) },
 		refused: "the integer value of priority (7) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name",
 	}, {
@@ -124,11 +124,11 @@ func TestPluginsOfPods(t *testing.T) {
 		change: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("heavy") },
 		shows:  func(p *corev1.Pod) any { return fmt.Sprint(p.Spec.Overhead.Memory(), p.Spec.NodeSelector) }, want: "8Mi map[runtime:heavy]",
 	}, {
-		name: "RuntimeClass-unknown", reason: "a class must be there",
+		name: "RuntimeClass-unknown", reason: "the runtime class must exist",
 		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("unknown") },
 		refused: `pod rejected: RuntimeClass "unknown" not found`,
 	}, {
-		name: "RuntimeClass-overhead", reason: "the overhead comes from the class and not from users",
+		name: "RuntimeClass-overhead", reason: "only the runtime class sets the overhead",
 		change:  func(p *corev1.Pod) { p.Spec.RuntimeClassName, p.Spec.Overhead = new("heavy"), memory("1Mi") },
 		refused: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
 	}, {
@@ -136,7 +136,7 @@ func TestPluginsOfPods(t *testing.T) {
 		change:  func(p *corev1.Pod) { p.Spec.HostNetwork = true },
 		refused: `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`,
 	}, {
-		name: "PodSecurity-warn", reason: "the namespace warns of what isn't restricted", namespace: "warned",
+		name: "PodSecurity-warn", reason: "the namespace warns about pods that the restricted standard forbids", namespace: "warned",
 		shows: func(p *corev1.Pod) any { return p.Name }, want: "podsecurity-warn",
 		warns: `would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`,
 	}, {
@@ -214,7 +214,7 @@ func TestPluginsOfDefaultClasses(t *testing.T) {
 		want         string
 	}{
 		{name: "none", reason: "the class doesn't exist", want: "none"},
-		{name: "plain", reason: "a class isn't the default unless it says so", class: "plain", want: "none"},
+		{name: "plain", reason: "a class without the annotation isn't the default", class: "plain", want: "none"},
 		{name: "default", reason: "the default", class: "usual", annotations: isDefault, want: "usual"},
 		{name: "named", reason: "a class that the claim names stays", asks: new("plain"), want: "plain"},
 	} {
@@ -300,11 +300,11 @@ func TestQuotasOfClaims(t *testing.T) {
 		create       func(ctx context.Context, namespace, name string) error
 		refused      bool // whether the second claim is refused
 	}{
-		{"storage", "two claims ask for twice as much", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
-		{"claims", "each claim is one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
+		{"storage", "the second claim would exceed the storage of the quota", "requests.storage", "1Gi", "1Gi", volume("fast"), true},
+		{"claims", "each claim counts as one", "persistentvolumeclaims", "1", "1", volume("fast"), true},
 		{"class", "a class has a quota of its own", "fast.storageclass.storage.k8s.io/requests.storage", "1Gi", "1Gi", volume("fast"), true},
 		{"other-class", "the quota is of another class", "slow.storageclass.storage.k8s.io/requests.storage", "0", "0", volume("fast"), false},
-		{"devices", "a claim asks for two devices", "gpu.deviceclass.resource.k8s.io/devices", "3", "2", devices, true},
+		{"devices", "a claim requests two devices", "gpu.deviceclass.resource.k8s.io/devices", "3", "2", devices, true},
 		{"other-devices", "the quota is of another class", "nic.deviceclass.resource.k8s.io/devices", "0", "0", devices, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

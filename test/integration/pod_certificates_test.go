@@ -49,8 +49,8 @@ func TestClusterTrustBundles(t *testing.T) {
 }
 
 // A PodCertificateRequest gets one answer: a certificate for its key, from a user with permission to sign for its
-// signer. In v1beta1, the request has a field for the key that v1 doesn't have; the field is stored, and a webhook for
-// v1 doesn't see it.
+// signer. A request in v1beta1 has a field for the key that v1 doesn't have. The server stores the field, even if a
+// webhook for v1 changes the request.
 func TestPodCertificateRequests(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("certificates.k8s.io/v1beta1"))

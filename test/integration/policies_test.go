@@ -29,7 +29,7 @@ func validations(validations ...admissionregistrationv1.Validation) admissionreg
 }
 
 // enforce creates a policy and its bindings, and deletes them at the end of the test. The names of the bindings begin
-// with that of the policy. By default, the policy applies to ConfigMaps.
+// with the name of the policy. By default, the policy applies to ConfigMaps.
 func enforce(t testing.TB, srv *miniapitest.Server, policy *admissionregistrationv1.ValidatingAdmissionPolicy, bindings ...admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 	t.Helper()
 	if policy.Spec.MatchConstraints == nil {
@@ -100,7 +100,7 @@ func TestPolicyExpressions(t *testing.T) {
 		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
 		want         refused // the expected error; the zero value if the request succeeds
 	}{{
-		name: "true", reason: "an expression that holds admits",
+		name: "true", reason: "an expression that is true allows the request",
 		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '1'"}),
 	}, {
 		name: "false", reason: "without a message, the expression is named",
@@ -123,7 +123,7 @@ func TestPolicyExpressions(t *testing.T) {
 		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "no", Reason: new(metav1.StatusReasonForbidden)}),
 		want: refused{http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "reason" is forbidden: ValidatingAdmissionPolicy 'reason' with binding 'reason' denied request: no`},
 	}, {
-		name: "first", reason: "the first of several that fail is answered",
+		name: "first", reason: "the client gets the message of the first failed validation",
 		spec: validations(
 			admissionregistrationv1.Validation{Expression: "true", Message: "one"},
 			admissionregistrationv1.Validation{Expression: "false", Message: "two"},
@@ -131,16 +131,16 @@ func TestPolicyExpressions(t *testing.T) {
 		),
 		want: denied("first", "two"),
 	}, {
-		name: "error", reason: "an expression that fails refuses, as failurePolicy is Fail by default",
+		name: "error", reason: "an expression that can't be evaluated refuses the request, because failurePolicy is Fail by default",
 		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.colour == 'red'"}),
 		want: denied("error", "expression 'object.data.colour == 'red'' resulted in error: no such key: colour"),
 	}, {
-		name: "error-ignored", reason: "failurePolicy Ignore admits what can't be judged",
+		name: "error-ignored", reason: "failurePolicy Ignore allows the request if the expression can't be evaluated",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &ignore, Validations: []admissionregistrationv1.Validation{{Expression: "object.data.colour == 'red'"}},
 		},
 	}, {
-		name: "variables", reason: "variables are evaluated once, and may use those before them",
+		name: "variables", reason: "variables are evaluated once, and may use earlier variables",
 		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			Variables: []admissionregistrationv1.Variable{
 				{Name: "size", Expression: "int(object.data.size)"},
@@ -150,7 +150,7 @@ func TestPolicyExpressions(t *testing.T) {
 		},
 		want: denied("variables", "twice is 2"),
 	}, {
-		name: "request", reason: "the request is known",
+		name: "request", reason: "expressions can use the request",
 		spec: validations(admissionregistrationv1.Validation{
 			Expression:        "request.operation != 'CREATE' || request.resource.resource != 'configmaps'",
 			MessageExpression: "request.operation + ' ' + request.kind.kind + ' ' + request.namespace + '/' + request.name + ' by ' + request.userInfo.username",
@@ -161,7 +161,7 @@ func TestPolicyExpressions(t *testing.T) {
 		spec: validations(admissionregistrationv1.Validation{Expression: "oldObject != null", Message: "new"}),
 		want: denied("old-object", "new"),
 	}, {
-		name: "namespace-object", reason: "the namespace is known, with its labels",
+		name: "namespace-object", reason: "expressions can use the namespace with its labels",
 		spec: validations(admissionregistrationv1.Validation{
 			Expression: "false", MessageExpression: "namespaceObject.metadata.labels['kubernetes.io/metadata.name']",
 		}),
@@ -259,10 +259,10 @@ func TestPolicyBindings(t *testing.T) {
 		name: "deny-and-audit", reason: "a refused request has audit annotations too", refusedBy: "deny-and-audit", audited: []auditedFailure{{"deny-and-audit", "no", []string{"Deny", "Audit"}}},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(deny, audit)},
 	}, {
-		name: "several", reason: "each binding has its own say", refusedBy: "several-b", warnedBy: []string{"several"},
+		name: "several", reason: "each binding has its own validation actions", refusedBy: "several-b", warnedBy: []string{"several"},
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{binding(warn), binding(deny)},
 	}, {
-		name: "elsewhere", reason: "a binding can narrow what its policy matches",
+		name: "elsewhere", reason: "a binding can limit the requests that the policy applies to",
 		bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			selecting([]admissionregistrationv1.ValidationAction{deny}, "kube-system"),
 		},

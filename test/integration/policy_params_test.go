@@ -50,27 +50,27 @@ func TestPolicyParams(t *testing.T) {
 		admitted     []string // the names of the Secrets that the policy allows
 		refused      map[string]string
 	}{{
-		name: "of-a-namespace", reason: "a namespace that is named is used, wherever the request is",
+		name: "of-a-namespace", reason: "paramRef.namespace is used for requests in every namespace",
 		ref: admissionregistrationv1.ParamRef{Name: "limits", Namespace: metav1.NamespaceDefault}, namespace: "two",
 		admitted: []string{"d-x"}, refused: map[string]string{"one-x": "must begin with d-"},
 	}, {
-		name: "of-the-request", reason: "without one, it is the namespace of the request",
+		name: "of-the-request", reason: "without paramRef.namespace, the parameter is in the namespace of the request",
 		ref: admissionregistrationv1.ParamRef{Name: "limits"}, namespace: "one",
 		admitted: []string{"one-x"}, refused: map[string]string{"d-x": "must begin with one-"},
 	}, {
-		name: "selected", reason: "a selector finds any number of parameters: all of them must agree",
+		name: "selected", reason: "the validation must be true for all parameters that the selector finds",
 		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"limits": "one"}}}, namespace: "one",
 		admitted: []string{"one-a"}, refused: map[string]string{"one-b": "must begin with one-a"},
 	}, {
-		name: "all", reason: "an empty selector finds all of the namespace",
+		name: "all", reason: "an empty selector finds all parameters of the namespace",
 		ref: admissionregistrationv1.ParamRef{Selector: &metav1.LabelSelector{}}, namespace: metav1.NamespaceDefault,
 		refused: map[string]string{"one-x": "must begin with d-"},
 	}, {
-		name: "missing-refuses", reason: "parameterNotFoundAction Deny refuses what can't be judged",
+		name: "missing-refuses", reason: "parameterNotFoundAction Deny refuses the request if the parameter is missing",
 		ref:     admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(denyIfNotFound)},
 		refused: map[string]string{"x": "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"}, namespace: "two",
 	}, {
-		name: "missing-admits", reason: "Allow admits it",
+		name: "missing-admits", reason: "parameterNotFoundAction Allow allows the request if the parameter is missing",
 		ref:      admissionregistrationv1.ParamRef{Name: "limits", ParameterNotFoundAction: new(allowIfNotFound)},
 		admitted: []string{"x"}, namespace: "two",
 	}, {
@@ -143,28 +143,28 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 		change       func(context.Context) error
 		want         string // the reason why the value "large" is refused, or "" if it isn't
 	}{{
-		name: "not defined", reason: "the kind is unknown",
+		name: "not defined", reason: "the kind of the parameters isn't defined",
 		change: func(context.Context) error { return nil },
 		want:   "ValidatingAdmissionPolicy 'sizes' denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Widget'",
 	}, {
-		name: "defined", reason: "the kind is known, the parameter isn't there",
+		name: "defined", reason: "the kind is defined, but the parameter doesn't exist",
 		change: func(context.Context) error { define(t, srv, "widgets", "Widget", "v1"); return nil },
 		want:   "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
 	}, {
-		name: "created", reason: "the parameter doesn't allow it",
+		name: "created", reason: "the parameter doesn't allow the size",
 		change: func(ctx context.Context) error {
 			_, err := widgets.Create(ctx, widget("small"), metav1.CreateOptions{})
 			return err
 		},
 		want: "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed expression: object.data.size in params.spec.sizes",
 	}, {
-		name: "changed", reason: "the parameter has come to allow it",
+		name: "changed", reason: "the changed parameter allows the size",
 		change: func(ctx context.Context) error {
 			_, err := widgets.Apply(ctx, "sizes", widget("small", "large"), metav1.ApplyOptions{FieldManager: "test", Force: true})
 			return err
 		},
 	}, {
-		name: "deleted", reason: "the parameter is gone",
+		name: "deleted", reason: "the parameter is deleted",
 		change: func(ctx context.Context) error { return widgets.Delete(ctx, "sizes", metav1.DeleteOptions{}) },
 		want:   "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction",
 	}} {
@@ -205,11 +205,11 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}{{
 		name: "first", reason: "a lock without a namespace is for all", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
 	}, {
-		name: "namespaced", reason: "a lock in another namespace isn't for this one", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
+		name: "namespaced", reason: "a lock in another namespace doesn't apply", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
 	}, {
 		name: "namespaced again", reason: "locks are looked for in the namespace", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
 	}, {
-		name: "renamed", reason: "locks are where the new definition has them", plural: "padlocks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
+		name: "renamed", reason: "the new definition has another plural name for locks", plural: "padlocks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
 	}, {
 		name: "without namespaces", reason: "a lock without a namespace is for all again", plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
 	}} {
@@ -229,7 +229,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 		ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
 		eventually(t, func(ctx context.Context) error {
 			if _, err := definitions.Get(ctx, definition.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is still there: %w", err)
+				return fmt.Errorf("want the definition %s to be deleted, got %w", definition.GetName(), err)
 			}
 			return nil
 		})
@@ -271,8 +271,8 @@ func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 }
 
 // The author of a policy needs permission to read all objects of the parameter kind. The author of a binding needs
-// permission to read the selected objects. Otherwise, refusals by the policy could reveal the content of objects to
-// them. An update that doesn't change the parameters needs no permission.
+// permission to read the selected objects. Otherwise, refusals by the policy could reveal the content of the objects to
+// the author. An update that doesn't change the parameters needs no permission.
 func TestPolicyParamsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -317,16 +317,16 @@ func TestPolicyParamsNeedPermission(t *testing.T) {
 			less         *rbacv1.PolicyRule // a permission that is too small
 			enough       rbacv1.PolicyRule
 		}{
-			{"new policy", "the kind of parameters is new to the author", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
-			{"policy with other parameters", "the kind of parameters is new to the author", "AdmissionPolicy",
+			{"new policy", "the author has no permission for the new kind of parameters", "AdmissionPolicy", nil, policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
+			{"policy with other parameters", "the author has no permission for the new kind of parameters", "AdmissionPolicy",
 				policy(mutates, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}), policy(mutates, secrets), allSecrets, &onSecret, rbacRule("", "get", "secrets")},
-			{"policy with the same parameters", "the author learns nothing new", "AdmissionPolicy", policy(mutates, secrets), policy(mutates, secrets), "", nil, rbacv1.PolicyRule{}},
-			{"policy without parameters", "there is nothing to learn", "AdmissionPolicy", nil, policy(mutates, nil), "", nil, rbacv1.PolicyRule{}},
-			{"new binding by name", "the one object is enough", "AdmissionPolicyBinding", nil, bound(mutates, byName("s")), theSecret, nil, onSecret},
+			{"policy with the same parameters", "the update gives the author no access to further objects", "AdmissionPolicy", policy(mutates, secrets), policy(mutates, secrets), "", nil, rbacv1.PolicyRule{}},
+			{"policy without parameters", "a policy without parameters reveals no objects", "AdmissionPolicy", nil, policy(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+			{"new binding by name", "permission for the one object is enough", "AdmissionPolicyBinding", nil, bound(mutates, byName("s")), theSecret, nil, onSecret},
 			{"new binding by a selector", "the selector may find any object", "AdmissionPolicyBinding", nil, bound(mutates, selected), theSecrets, &onSecret, rbacRule("", "list", "secrets")},
-			{"binding to other parameters", "the object is new to the author", "AdmissionPolicyBinding", bound(mutates, byName("other")), bound(mutates, byName("s")), theSecret, nil, onSecret},
-			{"binding to the same parameters", "the author learns nothing new", "AdmissionPolicyBinding", bound(mutates, byName("s")), bound(mutates, byName("s")), "", nil, rbacv1.PolicyRule{}},
-			{"binding without parameters", "there is nothing to learn", "AdmissionPolicyBinding", nil, bound(mutates, nil), "", nil, rbacv1.PolicyRule{}},
+			{"binding to other parameters", "the author has no permission for the newly named object", "AdmissionPolicyBinding", bound(mutates, byName("other")), bound(mutates, byName("s")), theSecret, nil, onSecret},
+			{"binding to the same parameters", "the update gives the author no access to further objects", "AdmissionPolicyBinding", bound(mutates, byName("s")), bound(mutates, byName("s")), "", nil, rbacv1.PolicyRule{}},
+			{"binding without parameters", "a binding without parameters reveals no objects", "AdmissionPolicyBinding", nil, bound(mutates, nil), "", nil, rbacv1.PolicyRule{}},
 		} {
 			t.Run(prefix+" "+test.name, func(t *testing.T) {
 				kind := prefix + test.kind

@@ -24,14 +24,14 @@ func TestPoliciesOfAnyVersion(t *testing.T) {
 				kind, reason string
 				spec         map[string]any
 			}{
-				{"MutatingAdmissionPolicy", "its change is what the other policy refuses", map[string]any{"matchConstraints": match, "reinvocationPolicy": "Never", "mutations": []any{map[string]any{
+				{"MutatingAdmissionPolicy", "the mutating policy makes the change that the validating policy refuses", map[string]any{"matchConstraints": match, "reinvocationPolicy": "Never", "mutations": []any{map[string]any{
 					"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": `Object{data: {"size": "9"}}`},
 				}}}},
 				{"MutatingAdmissionPolicyBinding", "no policy is in force without a binding", map[string]any{"policyName": "policy"}},
-				{"ValidatingAdmissionPolicy", "its message tells that it has judged", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
+				{"ValidatingAdmissionPolicy", "the message shows that the policy applies", map[string]any{"matchConstraints": match, "validations": []any{map[string]any{
 					"expression": `object.data.size != "9"`, "message": "too large for " + version,
 				}}}},
-				{"ValidatingAdmissionPolicyBinding", "it has what is invalid refused", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
+				{"ValidatingAdmissionPolicyBinding", "the binding has the action Deny", map[string]any{"policyName": "policy", "validationActions": []any{"Deny"}}},
 			} {
 				written := clusterResources(srv, version, resourceOf(o.kind))
 				must(written.Create(t.Context(), object(version, o.kind, "policy", map[string]any{"spec": o.spec}), metav1.CreateOptions{}))(t)

@@ -114,14 +114,14 @@ func TestReinvocation(t *testing.T) {
 		},
 		want: []string{"a: main=Always", "b: main=Always a=1", "stored: main=Always sidecar=Always a=1"},
 	}, {
-		name: "opted-in-alone", reason: "of two, only the one that asks for it is called again",
+		name: "opted-in-alone", reason: "only the webhook with the policy IfNeeded is called again",
 		webhooks: []webhook{
 			{"a", mayBeReinvoked, answers(unchanged(), unchanged())},
 			{"b", neverIsReinvoked, answers(labelled("b", "1"))},
 		},
 		want: []string{"a: main=Always", "b: main=Always", "a: main=Always b=1", "stored: main=Always b=1"},
 	}, {
-		name: "added-and-seen", reason: "a webhook before sees the container that one after it has added, with what the plugin did to it",
+		name: "added-and-seen", reason: "an earlier webhook gets the container that a later webhook has added, with the plugin's change",
 		webhooks: []webhook{
 			{"a", mayBeReinvoked, answers(unchanged(), labelled("a", "2"))},
 			{"b", mayBeReinvoked, answers(withSidecar(), unchanged())},
@@ -231,7 +231,7 @@ func TestReinvocationOfDelete(t *testing.T) {
 }
 
 // Mutating webhooks are called one after the other: configurations in the order of their names, and the webhooks of a
-// configuration in their order there.
+// configuration in the order of its list.
 func TestMutatingOrder(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -59,7 +59,7 @@ func failing(t testing.TB, srv *miniapitest.Server, file string, change func()) 
 	change()
 	eventually(t, func(context.Context) error {
 		if _, after := reloads(t, srv, file); after == before {
-			return errors.New("no failure is counted")
+			return fmt.Errorf("the metrics of %s still count %s failed reloads", file, before)
 		}
 		return nil
 	})
@@ -150,11 +150,11 @@ func TestAuthorizationConfigThatChanges(t *testing.T) {
 	eventually(t, mayAll("bob"))
 
 	for _, wrong := range []struct{ name, reason, content string }{
-		{"not read", "no editor writes that", "authorizers: ["},
+		{"not read", "the content isn't YAML", "authorizers: ["},
 		{"empty", "most programs truncate a file before they write", ""},
-		{"invalid", "it wouldn't do at the start", head + rbac + rbac},
+		{"invalid", "the server wouldn't start with this content", head + rbac + rbac},
 		{"without a mode", "RBAC stays, kube-apiserver says", head + ann},
-		{"with another mode", "what a mode needs to see is followed from the start", head + ann + rbac + "\n- {type: Node, name: node}"},
+		{"with another mode", "the objects that a mode needs are watched only from the start", head + ann + rbac + "\n- {type: Node, name: node}"},
 		{"webhook without a kubeconfig", "the webhook has no address", head + rbac + strings.Replace(ann, "kubeConfigFile: \"", "kubeConfigFile: \"/nowhere", 1)},
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
@@ -272,10 +272,10 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 	eventually(t, are(map[string]string{"one": "b:ann", "other": "c:ann"}))
 
 	for _, wrong := range []struct{ name, reason, content string }{
-		{"not read", "no editor writes that", "jwt: ["},
+		{"not read", "the content isn't YAML", "jwt: ["},
 		{"empty", "most programs truncate a file before they write", ""},
-		{"invalid", "it wouldn't do at the start", head + one.entry("a:") + one.entry("b:")},
-		{"gone", "it may be there again in a moment", ""},
+		{"invalid", "the server wouldn't start with this content", head + one.entry("a:") + one.entry("b:")},
+		{"gone", "the file may exist again a moment later", ""},
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			failing(t, srv, "authentication", func() {

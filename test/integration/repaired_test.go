@@ -24,9 +24,9 @@ func TestMetadataIsRepaired(t *testing.T) {
 		change       miniapitest.PatchOperation
 		want         string
 	}{
-		{"owners", "an owner by two entries would be one all the same", miniapitest.Add("/metadata/ownerReferences/-", owner),
+		{"owners", "two references to an owner mean the same as one", miniapitest.Add("/metadata/ownerReferences/-", owner),
 			".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 6f0e7f2a"},
-		{"managed fields", "the managers of fields must stay known", miniapitest.Remove("/metadata/managedFields/0/fieldsType"),
+		{"managed fields", "the field managers must not be lost", miniapitest.Remove("/metadata/managedFields/0/fieldsType"),
 			".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -60,26 +60,26 @@ func TestBadResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	cases := []badResponse{
-		{"another version", "it must be the one that was sent", 200, strings.ReplaceAll(response(""), "k8s.io/v1", "k8s.io/v1beta1"),
+		{"another version", "the version must be the version of the review", 200, strings.ReplaceAll(response(""), "k8s.io/v1", "k8s.io/v1beta1"),
 			`failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion`, false},
-		{"another group", "it must be the one that was sent", 200, strings.ReplaceAll(response(""), "admission.k8s.io/v1", "example.com/v1"),
+		{"another group", "the group must be the group of the review", 200, strings.ReplaceAll(response(""), "admission.k8s.io/v1", "example.com/v1"),
 			`failed to call webhook: no kind "AdmissionReview" is registered for version "example.com/v1" in scheme`, false},
-		{"another kind", "it must be an AdmissionReview", 200, strings.ReplaceAll(response(""), "AdmissionReview", "ConversionReview"),
+		{"another kind", "the response must be an AdmissionReview", 200, strings.ReplaceAll(response(""), "AdmissionReview", "ConversionReview"),
 			`failed to call webhook: no kind "ConversionReview" is registered for version "admission.k8s.io/v1" in scheme`, false},
-		{"no version and kind", "they can't be guessed", 200, `{"response":{"uid":"%UID%","allowed":true}}`,
+		{"no version and kind", "the server can't guess kind and version", 200, `{"response":{"uid":"%UID%","allowed":true}}`,
 			`received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=`, false},
-		{"another uid", "it is the answer to another request", 200, strings.ReplaceAll(response(""), "%UID%", "another"),
+		{"another uid", "the uid is that of another request", 200, strings.ReplaceAll(response(""), "%UID%", "another"),
 			`received invalid webhook response: expected response.uid="%UID%", got "another"`, false},
-		{"no uid", "v1 wants it", 200, strings.ReplaceAll(response(""), `"uid":"%UID%",`, ""),
+		{"no uid", "v1 requires a uid", 200, strings.ReplaceAll(response(""), `"uid":"%UID%",`, ""),
 			`received invalid webhook response: expected response.uid="%UID%", got ""`, false},
-		{"no response", "there is nothing to go by", 200, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
+		{"no response", "the review has no response", 200, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`,
 			`received invalid webhook response: webhook response was absent`, false},
-		{"not JSON", "it can't be read", 200, `allowed`,
+		{"not JSON", "the body isn't JSON", 200, `allowed`,
 			`failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string`, false},
-		{"cut off", "it can't be read", 200, response("")[:40],
+		{"cut off", "the JSON is incomplete", 200, response("")[:40],
 			`failed to call webhook: couldn't get version/kind; json parse error: unexpected end of JSON input`, false},
-		{"empty", "there is nothing to go by", 200, ``, `failed to call webhook: 0-length response with status code: 200 and content type: application/json`, false},
-		{"wrong types", "it can't be read", 200, strings.Replace(response(""), "true", `"yes"`, 1),
+		{"empty", "the body is empty", 200, ``, `failed to call webhook: 0-length response with status code: 200 and content type: application/json`, false},
+		{"wrong types", "the field allowed isn't a boolean", 200, strings.Replace(response(""), "true", `"yes"`, 1),
 			`failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool`, false},
 		{"status 500", "only 200 is an answer", 500, response(""), `failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding`, false},
 		{"status 404", "only 200 is an answer", 404, response(""), `failed to call webhook: the server could not find the requested resource`, false},
@@ -88,11 +88,11 @@ func TestBadResponses(t *testing.T) {
 		{"status 302", "only 200 is an answer", 302, response(""), `failed to call webhook: the server responded with the status code 302 but did not return more information`, false},
 	}
 	mutatingOnly := []badResponse{
-		{"patch without type", "v1 wants both", 200, response(strings.Replace(jsonPatch(`[]`), `"patchType":"JSONPatch",`, "", 1)),
+		{"patch without type", "v1 requires patch and patchType together", 200, response(strings.Replace(jsonPatch(`[]`), `"patchType":"JSONPatch",`, "", 1)),
 			`received invalid webhook response: webhook returned response.patch but not response.patchType`, false},
-		{"type without patch", "v1 wants both", 200, response(`,"patchType":"JSONPatch"`),
+		{"type without patch", "v1 requires patch and patchType together", 200, response(`,"patchType":"JSONPatch"`),
 			`received invalid webhook response: webhook returned response.patchType but not response.patch`, false},
-		{"empty type", "it names no type", 200, response(strings.Replace(jsonPatch(`[]`), "JSONPatch", "", 1)),
+		{"empty type", "an empty patchType is no type", 200, response(strings.Replace(jsonPatch(`[]`), "JSONPatch", "", 1)),
 			`received invalid webhook response: webhook returned invalid response.patchType of ""`, false},
 		{"another type", "JSONPatch is the only one", 200, response(strings.Replace(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`), "JSONPatch", "MergePatch", 1)),
 			`unsupported patch type "MergePatch" (configuration "bad")`, false},
@@ -100,18 +100,18 @@ func TestBadResponses(t *testing.T) {
 			`received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch (configuration "bad")`, false},
 		{"not base64", "bytes in JSON are base64", 200, response(`,"patchType":"JSONPatch","patch":"*"`),
 			`failed to call webhook: illegal base64 data at input byte 0`, false},
-		{"unknown operation", "the server did what it was told", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
-		{"path that isn't there", "the server did what it was told", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
-		{"failed test", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
-		{"nothing to replace all with", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `an operation needs a value that it doesn't have`, true},
-		{"comparison of all with nothing", "the server did what it was told", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `an operation needs a value that it doesn't have`, true},
-		{"comparison with null", "the server did what it was told", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `an operation needs a value that it doesn't have`, true},
-		{"undecodable object", "the server did what it was told", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
+		{"unknown operation", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"merge","path":"/data/a","value":"b"}]`)), `Unexpected kind: merge`, true},
+		{"path that isn't there", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"remove","path":"/data/missing"}]`)), `error in remove for path: '/data/missing': Unable to remove nonexistent key: missing: missing value`, true},
+		{"failed test", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"test","path":"/data/made","value":"second"}]`)), `testing value /data/made failed: test failed`, true},
+		{"nothing to replace all with", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"replace","path":""}]`)), `an operation needs a value that it doesn't have`, true},
+		{"comparison of all with nothing", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"test","path":""}]`)), `an operation needs a value that it doesn't have`, true},
+		{"comparison with null", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"add","path":"/metadata/finalizers","value":["a"]},{"op":"test","path":"/metadata/finalizers","value":[null]}]`)), `an operation needs a value that it doesn't have`, true},
+		{"undecodable object", "a patch that can't be applied refuses the request under both failure policies", 200, response(jsonPatch(`[{"op":"replace","path":"/data","value":"none"}]`)), `json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string`, true},
 	}
 	validatingOnly := []badResponse{
-		{"patch", "there is nothing left to change", 200, response(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`)),
+		{"patch", "a validating webhook can't change the object", 200, response(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`)),
 			`received invalid webhook response: validating webhook may not return response.patch`, false},
-		{"patchType", "there is nothing left to change", 200, response(`,"patchType":"JSONPatch"`),
+		{"patchType", "a validating webhook can't change the object", 200, response(`,"patchType":"JSONPatch"`),
 			`received invalid webhook response: validating webhook may not return response.patchType`, false},
 	}
 	for _, kind := range []struct {
@@ -119,8 +119,8 @@ func TestBadResponses(t *testing.T) {
 		hook         func(string, http.Handler, ...change) hook
 		cases        []badResponse
 	}{
-		{"mutating", "it may patch the object", mutating, append(cases[:len(cases):len(cases)], mutatingOnly...)},
-		{"validating", "it may not patch the object", validating, append(cases[:len(cases):len(cases)], validatingOnly...)},
+		{"mutating", "a mutating webhook may patch the object", mutating, append(cases[:len(cases):len(cases)], mutatingOnly...)},
+		{"validating", "a validating webhook may not patch the object", validating, append(cases[:len(cases):len(cases)], validatingOnly...)},
 	} {
 		for _, tc := range kind.cases {
 			for _, policy := range []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore} {
@@ -168,15 +168,15 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
 		},
 		{
-			"not allowed", "what isn't allowed is refused", ``,
+			"not allowed", "a response without allowed refuses the request", ``,
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + " without explanation"},
 		},
 		{
-			"code and message", "the client gets both", `,"status":{"code":403,"message":"You cannot do this because it is Tuesday and your name starts with A"}`,
+			"code and message", "the client gets the code and the message", `,"status":{"code":403,"message":"You cannot do this because it is Tuesday and your name starts with A"}`,
 			metav1.Status{Status: "Failure", Code: 403, Message: denied + ": You cannot do this because it is Tuesday and your name starts with A"},
 		},
 		{
-			"reason", "it stands for the message", `,"status":{"reason":"Forbidden"}`,
+			"reason", "without a message, the client gets the reason", `,"status":{"reason":"Forbidden"}`,
 			metav1.Status{Status: "Failure", Code: 400, Reason: "Forbidden", Message: denied + ": Forbidden"},
 		},
 		{
@@ -184,7 +184,7 @@ func TestRefusals(t *testing.T) {
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": fine"},
 		},
 		{
-			"no code of HTTP", "it can't be sent", `,"status":{"code":1000,"message":"no"}`,
+			"no code of HTTP", "the server can't send such a code", `,"status":{"code":1000,"message":"no"}`,
 			metav1.Status{Status: "Failure", Code: 400, Message: denied + ": no"},
 		},
 		{

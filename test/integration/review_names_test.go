@@ -31,7 +31,7 @@ func TestNamespaceOfTheRequest(t *testing.T) {
 		do           func(context.Context, kubernetes.Interface) error
 		want         place
 	}{
-		{"create a namespace", "its name is in the object alone", func(ctx context.Context, c kubernetes.Interface) error {
+		{"create a namespace", "only the object has the name of the new namespace", func(ctx context.Context, c kubernetes.Interface) error {
 			_, err := c.CoreV1().Namespaces().Create(ctx, namespace(), metav1.CreateOptions{})
 			return err
 		}, place{"a", "a"}},
@@ -43,11 +43,11 @@ func TestNamespaceOfTheRequest(t *testing.T) {
 			_, err := c.CoreV1().Namespaces().Patch(ctx, "a", types.MergePatchType, labels, metav1.PatchOptions{})
 			return err
 		}, place{"a", "a"}},
-		{"update the status of a namespace", "a subresource is where its resource is", func(ctx context.Context, c kubernetes.Interface) error {
+		{"update the status of a namespace", "a subresource has the namespace of its resource", func(ctx context.Context, c kubernetes.Interface) error {
 			_, err := c.CoreV1().Namespaces().UpdateStatus(ctx, namespace(), metav1.UpdateOptions{})
 			return err
 		}, place{"a", "a"}},
-		{"finalize a namespace", "a subresource is where its resource is", func(ctx context.Context, c kubernetes.Interface) error {
+		{"finalize a namespace", "a subresource has the namespace of its resource", func(ctx context.Context, c kubernetes.Interface) error {
 			held := namespace()
 			held.Spec.Finalizers = []corev1.FinalizerName{"kubernetes"}
 			_, err := c.CoreV1().Namespaces().Finalize(ctx, held, metav1.UpdateOptions{})

@@ -23,12 +23,12 @@ func TestStatusOfNewObjects(t *testing.T) {
 		resource, reason               string
 		mutating, validating, answered map[string]any
 	}{
-		{"persistentvolumeclaims", "its phase is a default alone", fields{"phase": "Pending"}, fields{}, fields{"phase": "Pending"}},
-		{"persistentvolumes", "its phase is a default, and is set", fields{"phase": "Pending"}, fields{"phase": "Pending", "lastPhaseTransitionTime": nil},
+		{"persistentvolumeclaims", "only the defaults set the phase", fields{"phase": "Pending"}, fields{}, fields{"phase": "Pending"}},
+		{"persistentvolumes", "the defaults and the server set the phase", fields{"phase": "Pending"}, fields{"phase": "Pending", "lastPhaseTransitionTime": nil},
 			fields{"phase": "Pending", "lastPhaseTransitionTime": nil}},
-		{"namespaces", "its phase is a default, and is set", fields{"phase": "Active"}, fields{"phase": "Active"}, fields{"phase": "Active"}},
-		{"pods", "its phase is set", fields{}, fields{"phase": "Pending", "qosClass": "BestEffort"}, fields{"phase": "Pending", "qosClass": "BestEffort"}},
-		{"services", "it has none", fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}},
+		{"namespaces", "the defaults and the server set the phase", fields{"phase": "Active"}, fields{"phase": "Active"}, fields{"phase": "Active"}},
+		{"pods", "only the server sets the phase", fields{}, fields{"phase": "Pending", "qosClass": "BestEffort"}, fields{"phase": "Pending", "qosClass": "BestEffort"}},
+		{"services", "a service has no phase", fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}, fields{"loadBalancer": fields{}}},
 	} {
 		t.Run(test.resource, func(t *testing.T) {
 			gvr := groupVersionOf("v1").WithResource(test.resource)

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// The server sends a review in the first version of the webhook's admissionReviewVersions that it supports.
+// The server sends a review in the first version of the webhook's admissionReviewVersions that the server supports.
 func TestReviewVersionIsTheFirstKnown(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -29,11 +29,11 @@ func TestReviewVersionIsTheFirstKnown(t *testing.T) {
 		versions     []string
 		want         string
 	}{
-		{"v1", "there is no choice", []string{"v1"}, "v1"},
-		{"v1beta1", "there is no choice", []string{"v1beta1"}, "v1beta1"},
+		{"v1", "the list has only one version", []string{"v1"}, "v1"},
+		{"v1beta1", "the list has only one version", []string{"v1beta1"}, "v1beta1"},
 		{"both", "the first is preferred", []string{"v1", "v1beta1"}, "v1"},
-		{"both, the older first", "the order is the webhook's", []string{"v1beta1", "v1"}, "v1beta1"},
-		{"an unknown one first", "it is passed over", []string{"v2", "v1beta1", "v1"}, "v1beta1"},
+		{"both, the older first", "the order of the webhook's list decides", []string{"v1beta1", "v1"}, "v1beta1"},
+		{"an unknown one first", "the server ignores an unknown version", []string{"v2", "v1beta1", "v1"}, "v1beta1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			prepare(t, srv.Client(), false)

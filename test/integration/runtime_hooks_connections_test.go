@@ -60,7 +60,7 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 	own, err := newAuthority()
 	ok(t, err)
 	var webhooks, extensions arrivals
-	// One server plays both the extensions and the webhooks. Their paths differ.
+	// One HTTPS server has both the extensions and the webhooks, at different paths.
 	extension, webhook := extensions.handler(discovering(t, answers("quota", "", 0))), webhooks.handler(allow())
 	listening := own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasSuffix(req.URL.Path, "/discovery") {
@@ -90,9 +90,9 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 		{"url", "the host is that of the URL", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new(fmt.Sprintf("https://localhost:%d", listening))}, fmt.Sprintf("SNI localhost, host localhost:%d", listening), ""},
 		{"placed", "--webhook-service has the address", service("placed", nil), "SNI placed.default.svc, host placed.default.svc:443", ""},
 		{"elsewhere", "the service has another name, and the given port", service("elsewhere", port(listening)), fmt.Sprintf("SNI elsewhere.default.svc, host elsewhere.default.svc:%d", listening), ""},
-		{"with-endpoints", "the service's port leads to that of its endpoints", service("with-endpoints", nil), "SNI with-endpoints.default.svc, host with-endpoints.default.svc:443", ""},
+		{"with-endpoints", "the port of the service leads to the port of its endpoints", service("with-endpoints", nil), "SNI with-endpoints.default.svc, host with-endpoints.default.svc:443", ""},
 		{"renamed", "the certificate is for another name", service("renamed", nil), "", "not renamed.default.svc"},
-		{"missing", "there is no such service", service("missing", nil), "", `service "missing" not found`},
+		{"missing", "the service doesn't exist", service("missing", nil), "", `service "missing" not found`},
 		{"other-port", "the service has no such port", service("with-endpoints", port(8443)), "", `no service port 8443 found for service "with-endpoints"`},
 		{"without-endpoints", "the service has no endpoints", service("without-endpoints", nil), "", `"without-endpoints"`},
 		{"another-authority", "the certificate is of an authority that the system doesn't trust", admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d", listening))}, "", "x509: certificate signed by unknown authority"},
@@ -222,7 +222,7 @@ func TestRuntimeHooksNeedNoControllers(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		result, err := callHook(ctx, srv.Config(), client.Call{Hook: "BeforeClusterCreate", Object: aCluster})
 		if err == nil && len(result.Answers) > 0 {
-			err = fmt.Errorf("answers are %+v", result.Answers)
+			err = fmt.Errorf("want no answer, because the extension selects another namespace, got %+v", result.Answers)
 		}
 		return err
 	})

@@ -144,7 +144,7 @@ func TestPausedExtensionConfig(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		config, err := readConfig(ctx, srv, "a")
 		if err == nil && !meta.IsStatusConditionTrue(config.Status.Conditions, runtimev1.PausedCondition) {
-			err = fmt.Errorf("conditions are %+v", config.Status.Conditions)
+			err = fmt.Errorf("want the condition Paused of ExtensionConfig a to be true, got the conditions %+v", config.Status.Conditions)
 		}
 		return err
 	})

@@ -137,7 +137,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 			}))
 		},
 	}, {
-		name: "redirect", reason: "an extension doesn't send its callers elsewhere", want: "HTTP status 307", discovery: "HTTP status 307",
+		name: "redirect", reason: "the server follows no redirects of an extension", want: "HTTP status 307", discovery: "HTTP status 307",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(http.RedirectHandler("https://localhost:1/", http.StatusTemporaryRedirect))
 		},
@@ -148,7 +148,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 			b.server.CloseClientConnections()
 		},
 	}, {
-		name: "panic", reason: "the builder of extensions answers for a function that panics", want: "HTTP status 500",
+		name: "panic", reason: "the extension's HTTP server answers in place of a function that panics", want: "HTTP status 500",
 		fault: func(t *testing.T, b *breakable) { b.answers(discovering(t, panicking)) },
 	}, {
 		name: "end of the connection", reason: "the extension ends within a request", want: "EOF", discovery: "EOF",

@@ -87,7 +87,7 @@ func readConfig(ctx context.Context, srv *miniapitest.Server, name string) (*run
 	return config, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, config)
 }
 
-// callHook asks the server to call a hook.
+// callHook requests a call of a hook from the server.
 func callHook(ctx context.Context, config *rest.Config, call client.Call) (*client.Result, error) {
 	body, err := json.Marshal(call)
 	if err != nil {
@@ -107,7 +107,7 @@ func callHook(ctx context.Context, config *rest.Config, call client.Call) (*clie
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("HTTP status %d", resp.StatusCode)
+		return nil, fmt.Errorf("call of hook %s: want HTTP status 200, got HTTP status %d", call.Hook, resp.StatusCode)
 	}
 	result := &client.Result{}
 	return result, json.NewDecoder(resp.Body).Decode(result)
@@ -127,7 +127,7 @@ func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (re
 			got = append(got, answer.Handler)
 		}
 		if diff := cmp.Diff(handlers, got); diff != "" {
-			return fmt.Errorf("answers (-want +got): %s", diff)
+			return fmt.Errorf("handlers that answered BeforeClusterCreate (-want +got): %s", diff)
 		}
 		return nil
 	})
@@ -180,7 +180,7 @@ func TestWithoutRuntimeHooks(t *testing.T) {
 	must(srv.DynamicClient().Resource(runtimev1.Resource()).Create(t.Context(), extensionConfig(t, "a", `{clientConfig: {url: "https://a.example"}}`), metav1.CreateOptions{}))(t)
 }
 
-// A user needs permission to create ExtensionConfigs, and to ask the server for calls of hooks.
+// A user needs permission to create ExtensionConfigs, and to request calls of hooks.
 func TestCallsAreAuthorized(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -195,7 +195,7 @@ func TestCallsAreAuthorized(t *testing.T) {
 	for _, call := range []client.Call{{Hook: "Unknown"}, {Hook: "BeforeClusterCreate", Object: json.RawMessage(`{"kind":"Machine"}`)}, {Hook: "Discovery"}} {
 		eventually(t, func(ctx context.Context) error {
 			if _, err := callHook(ctx, srv.Config(), call); err == nil || !strings.Contains(err.Error(), "400") {
-				return fmt.Errorf("%+v: %w", call, err)
+				return fmt.Errorf("call %+v: want an error with HTTP status 400, got %w", call, err)
 			}
 			return nil
 		})

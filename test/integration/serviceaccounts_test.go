@@ -59,7 +59,7 @@ func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 	eventually(t, func(ctx context.Context) error {
 		again, err := client.CoreV1().ServiceAccounts("new").Get(ctx, "default", metav1.GetOptions{})
 		if err == nil && again.UID == account.UID {
-			err = fmt.Errorf("want another account")
+			err = fmt.Errorf("want a new ServiceAccount new/default, got the deleted one with the UID %s", again.UID)
 		}
 		return err
 	})
@@ -77,7 +77,7 @@ func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 		eventually(t, func(ctx context.Context) error {
 			published, err := client.CoreV1().ConfigMaps("new").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 			if err == nil && (published.Data["ca.crt"] != want || len(published.Data) != 1) {
-				err = fmt.Errorf("%s: want the certificates alone, got %v", name, published.Data)
+				err = fmt.Errorf("ConfigMap kube-root-ca.crt after it was %s: want only the certificates, got %v", name, published.Data)
 			}
 			return err
 		})
@@ -100,7 +100,7 @@ func TestTokenSecrets(t *testing.T) {
 		must(secrets.Create(t.Context(), secret, metav1.CreateOptions{}))(t)
 		eventually(t, func(ctx context.Context) (err error) {
 			if secret, err = secrets.Get(ctx, name, metav1.GetOptions{}); err == nil && len(secret.Data["token"]) == 0 {
-				err = fmt.Errorf("want a token, got %v", secret.Data)
+				err = fmt.Errorf("want a token in Secret %s, got the data %v", name, secret.Data)
 			}
 			return err
 		})
@@ -132,7 +132,7 @@ func TestTokenSecrets(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { // the account's list of Secrets loses the deleted one
 		got, err := accounts.Get(ctx, "robot", metav1.GetOptions{})
 		if err == nil && (len(got.Secrets) != 1 || got.Secrets[0].Name != "other") {
-			err = fmt.Errorf("want the other secret alone, got %v", got.Secrets)
+			err = fmt.Errorf("want only the other Secret in the account's secrets, got %v", got.Secrets)
 		}
 		return err
 	})

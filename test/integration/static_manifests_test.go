@@ -96,7 +96,7 @@ spec: {policyName: no-%[1]s.static.k8s.io, validationActions: [Deny]}
 `, name, rules)
 }
 
-// refusedBy returns the error of a refusal by the policy of refusing.
+// refusedBy returns the error of a refusal by a policy that the function refusing returns.
 func refusedBy(resource, name string) refused {
 	return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(
 		`%s "%s" is forbidden: ValidatingAdmissionPolicy 'no-%[2]s.static.k8s.io' with binding 'no-%[2]s.static.k8s.io' denied request: nothing is called %[2]s`, resource, name)}
@@ -198,10 +198,10 @@ var configurable = []struct {
 }{
 	{"ValidatingWebhookConfiguration", "a webhook can refuse everything", nil},
 	{"MutatingWebhookConfiguration", "a webhook can change everything", nil},
-	{"ValidatingAdmissionPolicy", "its binding may be there already", policySpec(false, matching("example.com"))},
-	{"ValidatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", false)},
-	{"MutatingAdmissionPolicy", "its binding may be there already", policySpec(true, matching("example.com"))},
-	{"MutatingAdmissionPolicyBinding", "it puts a policy in force", bindingSpec("other", true)},
+	{"ValidatingAdmissionPolicy", "a new policy has an effect if its binding already exists", policySpec(false, matching("example.com"))},
+	{"ValidatingAdmissionPolicyBinding", "a new binding puts its policy in force", bindingSpec("other", false)},
+	{"MutatingAdmissionPolicy", "a new policy has an effect if its binding already exists", policySpec(true, matching("example.com"))},
+	{"MutatingAdmissionPolicyBinding", "a new binding puts its policy in force", bindingSpec("other", true)},
 }
 
 // Webhooks and policies in files also apply to webhook configurations and policies in the API. The API can't change the
@@ -272,18 +272,18 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 		plugin, content string
 		want            string
 	}{
-		{"name", "names tell where it is configured", validatingWebhooks, strings.ReplaceAll(validating(url), ".static.k8s.io", ""), `must have a name ending with ".static.k8s.io"`},
-		{"two of a name", "each has a name of its own", validatingWebhooks, validating(url) + "---\n" + validating(url), `duplicate name "a.static.k8s.io"`},
+		{"name", "the suffix of the name shows that a file has the configuration", validatingWebhooks, strings.ReplaceAll(validating(url), ".static.k8s.io", ""), `must have a name ending with ".static.k8s.io"`},
+		{"two of a name", "each configuration must have a different name", validatingWebhooks, validating(url) + "---\n" + validating(url), `duplicate name "a.static.k8s.io"`},
 		{"other kind", "each plugin reads its own kinds", mutatingWebhooks, validating(url), "is not a MutatingWebhookConfiguration"},
 		{"other version", "manifests are v1", validatingWebhooks, strings.Replace(validating(url), "k8s.io/v1", "k8s.io/v1beta1", 1), `no kind "ValidatingWebhookConfiguration" is registered for version "admissionregistration.k8s.io/v1beta1"`},
-		{"service", "services may not be there when it starts", validatingWebhooks, validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
-		{"invalid", "they are validated as in the API", validatingWebhooks, strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
-		{"unknown field", "it may be misspelt", validatingWebhooks, strings.Replace(validating(url), "sideEffects", "sideeffects", 1), `unknown field "webhooks[0].sideeffects"`},
+		{"service", "services may not exist when the server starts", validatingWebhooks, validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
+		{"invalid", "manifests are validated like objects in the API", validatingWebhooks, strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
+		{"unknown field", "an unknown field may be misspelt", validatingWebhooks, strings.Replace(validating(url), "sideEffects", "sideeffects", 1), `unknown field "webhooks[0].sideeffects"`},
 		{"twice the same field", "either value may be meant", validatingWebhooks, validating(url) + "  sideEffects: None\n", `key "sideEffects" already set`},
 		{"no YAML", "the content can't be read", validatingWebhooks, "{", "yaml"},
-		{"parameters", "parameters are of the API", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1), "spec.paramKind is not supported"},
-		{"expression", "it must compile", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "request.name != 'x'", "request.nothing", 1), "undefined field 'nothing'"},
-		{"policy of the API", "bindings are to policies of files", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "policyName: no-x.static.k8s.io", "policyName: x", 1), `spec.policyName "x" must end with ".static.k8s.io"`},
+		{"parameters", "parameters are objects of the API", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "spec:\n", "spec:\n  paramKind: {apiVersion: v1, kind: ConfigMap}\n", 1), "spec.paramKind is not supported"},
+		{"expression", "an expression must compile", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "request.name != 'x'", "request.nothing", 1), "undefined field 'nothing'"},
+		{"policy of the API", "a binding in a file can only name a policy in a file", validatingPolicies, strings.Replace(refusing("x", onConfigMaps), "policyName: no-x.static.k8s.io", "policyName: x", 1), `spec.policyName "x" must end with ".static.k8s.io"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -301,7 +301,7 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 	}
 	for _, test := range []struct{ name, reason, dir, want string }{
 		{"relative", "a server may be started anywhere", "manifests", `staticManifestsDir: Invalid value: "manifests": must be an absolute file path`},
-		{"missing", "its name may be misspelt", "/missing", `staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
+		{"missing", "the path may be misspelt", "/missing", `staticManifestsDir: Invalid value: "/missing": unable to read: stat /missing: no such file or directory`},
 	} {
 		t.Run(test.name+" folder", func(t *testing.T) {
 			t.Parallel()
@@ -369,7 +369,7 @@ func TestStaticManifestsThatChange(t *testing.T) {
 	folders.write(t, validatingPolicies, "a.yaml", strings.Replace(good, "request.name", "request.nothing", 1))
 	eventually(t, func(context.Context) error {
 		if len(reloaded("failure")) == 0 {
-			return errors.New("no failure is counted")
+			return errors.New("the metrics count no failed reload")
 		}
 		return nil
 	})

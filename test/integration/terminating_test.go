@@ -142,16 +142,16 @@ func TestTerminatingNamespace(t *testing.T) {
 		do           func(context.Context, corev1client.NamespaceInterface, *corev1.Namespace) error
 		stays        bool
 	}{
-		{"status", "a controller says what remains", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"status", "a controller reports the remaining objects", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			n.Status.Conditions = append(n.Status.Conditions, condition)
 			_, err := c.UpdateStatus(ctx, n, metav1.UpdateOptions{})
 			return err
 		}, true},
-		{"status, patched", "so does another one", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"status, patched", "another controller also reports its progress", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			_, err := c.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"Test","status":"True"}]}}`), metav1.PatchOptions{}, "status")
 			return err
 		}, true},
-		{"status, applied", "and a third", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"status, applied", "a third controller also reports its progress", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			status := corev1ac.NamespaceStatus().WithConditions(corev1ac.NamespaceCondition().WithType("Test").WithStatus(corev1.ConditionTrue))
 			_, err := c.ApplyStatus(ctx, corev1ac.Namespace(n.Name).WithStatus(status), metav1.ApplyOptions{FieldManager: "test"})
 			return err
@@ -166,25 +166,25 @@ func TestTerminatingNamespace(t *testing.T) {
 			_, err := c.Update(ctx, n, metav1.UpdateOptions{})
 			return err
 		}, true},
-		{"deletion", "it is on its way already", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"deletion", "the namespace is already being deleted", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			return c.Delete(ctx, n.Name, atOnce())
 		}, true},
-		{"finalization with a finalizer", "another controller isn't done", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"finalization with a finalizer", "another controller hasn't removed its finalizer", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			n.Spec.Finalizers = []corev1.FinalizerName{"example.com/hold"}
 			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
 			return err
 		}, true},
-		{"finalization in a dry run", "nothing is taken away", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"finalization in a dry run", "a dry run removes no finalizer", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			n.Spec.Finalizers = nil
 			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{DryRun: dry})
 			return err
 		}, true},
-		{"finalization with metadata.finalizers", "they hold it like every object", []string{"example.com/hold"}, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"finalization with metadata.finalizers", "metadata.finalizers delay the deletion of a namespace as of any object", []string{"example.com/hold"}, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			n.Spec.Finalizers = nil
 			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
 			return err
 		}, true},
-		{"finalization", "nothing holds it any more", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
+		{"finalization", "the last finalizer is removed", nil, func(ctx context.Context, c corev1client.NamespaceInterface, n *corev1.Namespace) error {
 			n.Spec.Finalizers = nil
 			_, err := c.Finalize(ctx, n, metav1.UpdateOptions{})
 			return err
@@ -214,13 +214,13 @@ func TestNamespacePropagation(t *testing.T) {
 		options      metav1.DeleteOptions
 		want         string
 	}{
-		{"orphan", "they are left", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}, metav1.FinalizerOrphanDependents},
-		{"foreground", "they go first", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, metav1.FinalizerDeleteDependents},
-		{"background", "they go later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
+		{"orphan", "the dependents stay", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationOrphan)}, metav1.FinalizerOrphanDependents},
+		{"foreground", "the dependents are deleted first", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, metav1.FinalizerDeleteDependents},
+		{"background", "the dependents are deleted later", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}, ""},
 		// Old clients send this field.
-		{"orphaned", "they are left", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck // older clients send the deprecated field
+		{"orphaned", "the dependents stay", metav1.DeleteOptions{OrphanDependents: new(true)}, metav1.FinalizerOrphanDependents}, //nolint:staticcheck // older clients send the deprecated field
 		// Old clients send the field orphanDependents.
-		{"not-orphaned", "they go first, of a namespace", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck // older clients send the deprecated field
+		{"not-orphaned", "the dependents of a namespace are deleted first", metav1.DeleteOptions{OrphanDependents: new(false)}, metav1.FinalizerDeleteDependents}, //nolint:staticcheck // older clients send the deprecated field
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -245,23 +245,23 @@ func TestTerminatingPod(t *testing.T) {
 		do           func(context.Context, *corev1.Pod) error
 		stays        bool
 	}{
-		{"status", "the kubelet tells how far it has come", nil, func(ctx context.Context, p *corev1.Pod) error {
+		{"status", "the kubelet reports its progress", nil, func(ctx context.Context, p *corev1.Pod) error {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Status.Phase = nil, nil, corev1.PodRunning
 			_, err := pods.UpdateStatus(ctx, p, metav1.UpdateOptions{})
 			return err
 		}, true},
-		{"last-finalizer", "its containers are still running", []string{"example.com/hold"}, func(ctx context.Context, p *corev1.Pod) error {
+		{"last-finalizer", "the pod's containers are still running", []string{"example.com/hold"}, func(ctx context.Context, p *corev1.Pod) error {
 			_, err := pods.Patch(ctx, p.Name, types.MergePatchType, noFinalizers, metav1.PatchOptions{}, "status")
 			return err
 		}, true},
-		{"grace-period", "no client shortens it but by a deletion", nil, func(ctx context.Context, p *corev1.Pod) error {
+		{"grace-period", "a client can shorten the grace period only by a deletion", nil, func(ctx context.Context, p *corev1.Pod) error {
 			_, err := pods.Patch(ctx, p.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
 			return err
 		}, true},
-		{"deletion-in-a-dry-run", "nothing is taken away", nil, func(ctx context.Context, p *corev1.Pod) error {
+		{"deletion-in-a-dry-run", "a dry run deletes nothing", nil, func(ctx context.Context, p *corev1.Pod) error {
 			return pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), DryRun: dry})
 		}, true},
-		{"deletion", "the kubelet has ended its containers", nil, func(ctx context.Context, p *corev1.Pod) error {
+		{"deletion", "the kubelet has ended the pod's containers", nil, func(ctx context.Context, p *corev1.Pod) error {
 			return pods.Delete(ctx, p.Name, atOnce())
 		}, false},
 	} {

@@ -45,8 +45,8 @@ func (s *silence) givenUp(t testing.TB) {
 	})
 }
 
-// The server waits for a webhook for its timeoutSeconds: by default 10 s, and 30 s in v1beta1. It never waits longer
-// than the rest of the request's own time. The URL of the call has the time as a parameter.
+// The server waits for a webhook's answer for the time timeoutSeconds: by default 10 s, and 30 s in v1beta1. It never
+// waits longer than the remaining time of the request itself. The URL of the call has the time as a parameter.
 func TestTimeoutIsSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -62,10 +62,10 @@ func TestTimeoutIsSent(t *testing.T) {
 		request      time.Duration
 		want         string // the parameter, as a regular expression
 	}{
-		{"default", "it is 10 s in v1", func(*hook) {}, 0, "10s"},
-		{"short", "it is per webhook", timeoutSeconds(5), 0, "5s"},
-		{"longest", "it is per webhook", timeoutSeconds(30), 0, "30s"},
-		{"short request", "the webhook hasn't more time than what is left of the request", timeoutSeconds(30), 9 * time.Second, "[1-9]s"},
+		{"default", "the default of v1 is 10 s", func(*hook) {}, 0, "10s"},
+		{"short", "each webhook has its own timeout", timeoutSeconds(5), 0, "5s"},
+		{"longest", "each webhook has its own timeout", timeoutSeconds(30), 0, "30s"},
+		{"short request", "the webhook has at most the remaining time of the request", timeoutSeconds(30), 9 * time.Second, "[1-9]s"},
 		{"long request", "the request has more time than the webhook", timeoutSeconds(5), 20 * time.Second, "5s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

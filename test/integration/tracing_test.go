@@ -38,10 +38,10 @@ func TestTracing(t *testing.T) {
 	}{
 		{"on", "a sampled trace has the flag 01", []miniapitest.Option{on}, nil,
 			http.Header{"Traceparent": {"00-[0-9a-f]{32}-[0-9a-f]{16}-01"}, "Baggage": {""}}},
-		{"on, of a traced caller", "the call is a part of the caller's trace", []miniapitest.Option{on},
+		{"on, of a traced caller", "the call belongs to the caller's trace", []miniapitest.Option{on},
 			http.Header{"Traceparent": {"00-" + trace + "-" + span + "-01"}}, http.Header{"Traceparent": {"00-" + trace + "-[0-9a-f]{16}-01"}}},
-		{"off", "there is no trace", nil, nil, http.Header{"Traceparent": {""}, "Baggage": {""}}},
-		{"off, of a traced caller", "the trace is the caller's, and goes on", nil,
+		{"off", "the request belongs to no trace", nil, nil, http.Header{"Traceparent": {""}, "Baggage": {""}}},
+		{"off, of a traced caller", "the call has the trace header of the caller", nil,
 			http.Header{"Traceparent": {"00-" + trace + "-" + span + "-01"}, "Tracestate": {"vendor=opaque"}, "Baggage": {"user=alice"}},
 			http.Header{"Traceparent": {"00-" + trace + "-" + span + "-01"}, "Tracestate": {"vendor=opaque"}, "Baggage": {"user=alice"}}},
 	} {

@@ -42,11 +42,11 @@ func TestUnchangedWrites(t *testing.T) {
 		{"update in protobuf", "the object is written as it is read", w.update(runtime.ContentTypeProtobuf)},
 		{"update in YAML", "an update needn't have the server's own metadata", w.updateOfLess},
 		{
-			"merge patch", "a value is set to itself, and null removes what isn't there",
+			"merge patch", "the patch sets a value to itself, and null for a field that doesn't exist",
 			w.patch(types.MergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
 		},
 		{
-			"strategic merge patch", "a value is set to itself, and null removes what isn't there",
+			"strategic merge patch", "the patch sets a value to itself, and null for a field that doesn't exist",
 			w.patch(types.StrategicMergePatchType, `{"metadata":{"creationTimestamp":null,"annotations":{"patched":"yes"},"labels":{"none":null}}}`),
 		},
 		{"JSON patch", "a value is replaced by itself", w.patch(types.JSONPatchType, `[{"op":"copy","from":"/metadata/name","path":"/metadata/name"}]`)},
@@ -102,7 +102,8 @@ func (e endpoint) String() string {
 	return e.object.GetAPIVersion() + " " + e.object.GetKind() + " through " + e.through.GroupVersion().String() + " " + e.through.Resource
 }
 
-// custom tells whether the resource is a custom resource. Those have neither protobuf nor strategic merge patches.
+// custom tells whether the resource is a custom resource. Custom resources have neither protobuf nor strategic merge
+// patches.
 func (e endpoint) custom() bool { return e.through.Group == "example.com" }
 
 func (e endpoint) scale() bool { return strings.HasSuffix(e.through.Resource, "/scale") }

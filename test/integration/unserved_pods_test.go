@@ -47,9 +47,9 @@ func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 	}{
 		{"unbound", "no node has the pod", "", 3600, false},
 		{"of-a-bare-node", "the node has no kubelet", "bare", 1, false},
-		{"of-a-missing-node", "there is no such node", "missing", 1, false},
+		{"of-a-missing-node", "the node doesn't exist", "missing", 1, false},
 		{"of-a-served-node", "the kubelet deletes the pod", "served", 1, true},
-		{"in-its-grace-period", "the pod may still go on", "bare", 3600, true},
+		{"in-its-grace-period", "the pod may still run", "bare", 3600, true},
 		{"out-of-service", "the node is known to be down", "out-of-service", 3600, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 				gone(t, test.name, get(test.name))
 				return
 			}
-			// This pod is deleted later and removed. So the controller has handled the first pod by then.
+			// This pod is deleted later. Its removal shows that the controller has already handled the first pod.
 			deleted(t, test.name+"-later", "bare", 1)
 			gone(t, "the later pod", get(test.name+"-later"))
 			if left, err := get(test.name)(t.Context()); err != nil || left.Status.Phase == corev1.PodFailed {

@@ -80,7 +80,7 @@ func TestWarnings(t *testing.T) {
 		refused      bool
 		want         []string
 	}{{
-		name: "allowed", reason: "an answer that allows may warn",
+		name: "allowed", reason: "a webhook that allows the request can warn",
 		hooks: []hook{validating("v", always(miniapitest.Allowed("be careful", "and slow")))},
 		want:  []string{"be careful", "and slow"},
 	}, {
@@ -95,7 +95,7 @@ func TestWarnings(t *testing.T) {
 		},
 		want: []string{"mutating", "validating"},
 	}, {
-		name: "mutating-rejected", reason: "warnings so far come with the rejection",
+		name: "mutating-rejected", reason: "the rejection has the warnings of the earlier webhooks",
 		hooks: []hook{
 			mutating("a", always(miniapitest.Allowed("a"))),
 			mutating("b", always(deniedWith("no", "b"))),
@@ -115,11 +115,11 @@ func TestWarnings(t *testing.T) {
 		},
 		want: []string{"be careful"},
 	}, {
-		name: "empty", reason: "nothing to say is no warning",
+		name: "empty", reason: "an empty text is no warning",
 		hooks: []hook{validating("v", always(miniapitest.Allowed("", "something")))},
 		want:  []string{"something"},
 	}, {
-		name: "any-text", reason: "headers are of one line of ASCII, warnings needn't be",
+		name: "any-text", reason: "a header has one line of ASCII, but a warning may have any text",
 		hooks: []hook{validating("v", always(miniapitest.Allowed(`"quoted" \ and ünïcode`)))},
 		want:  []string{`"quoted" \ and ünïcode`},
 	}, {

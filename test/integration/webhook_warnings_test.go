@@ -68,14 +68,14 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 		service      *admissionregistrationv1.ServiceReference
 		want         []string
 	}{
-		{"nothing of the group", "a mistyped group shows at once", nil, defined(), nil, []string{noGroup}},
-		{"another resource of the group", "a mistyped resource shows at once", nil, defined("Widget"), nil, []string{noResource}},
-		{"defined", "the definition came before", nil, defined("Widget", "Gadget"), nil, nil},
-		{"of another server", "which resources it has isn't known", nil, aggregated, nil, nil},
-		{"no service", "its name may be mistyped, too", nil, defined("Gadget"), service, []string{noService}},
-		{"service", "its endpoints may come and go", nil, withService, service, nil},
-		{"no port", "the service has another", nil, withService, otherPort, []string{noPort}},
-		{"service elsewhere", "an option says where it is", []miniapitest.Option{placed("hooks", "gadgets", 443, 1)}, defined("Gadget"), service, nil},
+		{"nothing of the group", "the warning shows a mistyped group at once", nil, defined(), nil, []string{noGroup}},
+		{"another resource of the group", "the warning shows a mistyped resource at once", nil, defined("Widget"), nil, []string{noResource}},
+		{"defined", "the definition was created before the configuration", nil, defined("Widget", "Gadget"), nil, nil},
+		{"of another server", "this server doesn't list the resources of another server", nil, aggregated, nil, nil},
+		{"no service", "the name of the service may be mistyped", nil, defined("Gadget"), service, []string{noService}},
+		{"service", "a service may have no endpoints for a time", nil, withService, service, nil},
+		{"no port", "the service has another port", nil, withService, otherPort, []string{noPort}},
+		{"service elsewhere", "an option has the address of the service", []miniapitest.Option{placed("hooks", "gadgets", 443, 1)}, defined("Gadget"), service, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -81,7 +81,7 @@ func objectSelector(labels map[string]string) change {
 	return func(h *hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: labels} }
 }
 
-// shortName returns the name that mutating or validating got.
+// shortName returns the name of the hook without its domain.
 func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
 
 // install serves the hooks, and creates a configuration for each until the test ends. The recorder has the calls of all

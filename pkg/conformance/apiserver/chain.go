@@ -46,7 +46,7 @@ func reinvocationTests() []trial.Test {
 			[]*trial.Hook{trial.Mutating("a", onlyWithout("a"), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b"), trial.Reinvoked(ifNeeded))}, []string{"a", "b", "a"}, "ab"},
 		{"full", "Multiple webhooks, full reinvocation: webhook A mutated after webhook B was called, so both are reinvoked once, without further loops.",
 			[]*trial.Hook{trial.Mutating("a", appends("a"), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b"), trial.Reinvoked(ifNeeded))}, []string{"a", "b", "a", "b"}, "abab"},
-		{"onlyOptedIn", "Reinvoked are the webhooks that indicate they want to be.",
+		{"onlyOptedIn", "Only the webhooks that indicate they want to be reinvoked are called again.",
 			[]*trial.Hook{trial.Mutating("a", appends("a")), trial.Mutating("b", trial.Allow(), trial.Reinvoked(ifNeeded)), trial.Mutating("c", appends("c"))}, []string{"a", "b", "c", "b"}, "ac"},
 	} {
 		tests = append(tests, trial.Test{
@@ -133,7 +133,7 @@ func onlyWithout(letter string) trial.Reply {
 	})
 }
 
-// warnings are about the Warning headers of answers.
+// warnings has the cases about the Warning headers of answers.
 var warnings = []trial.Test{
 	{
 		ID: "warning.allowed", Source: dynamic + "Response", Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
@@ -234,7 +234,7 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.finalState", Source: dynamic + "Guaranteeing the final state of the object is seen", Promise: "What a validating webhook sees is what is stored.",
+		ID: "order.finalState", Source: dynamic + "Guaranteeing the final state of the object is seen", Promise: "A validating webhook sees the object that is stored.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("a", appends("a"), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b"), trial.Reinvoked(ifNeeded)), trial.Validating("c", trial.Allow()))
 			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
@@ -260,7 +260,7 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.systemFields", Source: chain + "Create", Promise: "Name, uid and creationTimestamp are filled in between: validating webhooks see those that are stored.",
+		ID: "order.systemFields", Source: chain + "Create", Promise: "Name, uid and creationTimestamp are set after mutating webhooks, and before validating webhooks, which see the stored values.",
 		Run: func(t *trial.T) {
 			t.Install(pairOf(trial.Allow())...)
 			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")).OK()
@@ -285,7 +285,7 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.withinConfiguration", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating webhooks of a configuration are called in the order of its list, each with the changes of those before it.",
+		ID: "order.withinConfiguration", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating webhooks of a configuration are called in the order of its list, and each gets the changes of the earlier ones.",
 		Run: func(t *trial.T) {
 			t.InstallTogether("all", trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")), trial.Mutating("b", appends("b")))
 			t.Equal("data.trail", "cab", t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))
@@ -293,7 +293,7 @@ var ordering = []trial.Test{
 		},
 	},
 	{
-		ID: "order.configurations", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating configurations are called in the order of their names, whenever they were created.",
+		ID: "order.configurations", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating configurations are called in the order of their names, and not of their creation.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")), trial.Mutating("b", appends("b")))
 			t.Equal("data.trail", "abc", t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))

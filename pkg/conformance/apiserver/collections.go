@@ -86,7 +86,7 @@ var collections = []trial.Test{
 	},
 	{
 		ID: "deletecollection.clusterScope", Source: kep492 + "Plumbing existing objects to delete admission",
-		// A server that ignores the selector deletes the objects of other users.
+		// If the server ignores the label selector, the request deletes the ClusterRoles of all users.
 		Needs:   []trial.Need{trial.Disposable},
 		Promise: "Collections without a namespace are reviewed object by object too.",
 		Run: func(t *trial.T) {

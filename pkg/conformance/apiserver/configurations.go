@@ -62,7 +62,7 @@ func plain(t *trial.T) (trial.Resource, trial.Object) {
 	return trial.MutatingConfigurations, o.Copy()
 }
 
-// change changes the webhook of a configuration.
+// change returns a changed copy of a configuration's webhook.
 type change func(webhook trial.Object) trial.Object
 
 func set(path string, value any) change {
@@ -253,7 +253,8 @@ func legacyDefaults() []trial.Test {
 	return tests
 }
 
-// legacySideEffects returns a case about a dry run. Its webhook has a class of side effects that only v1beta1 allows.
+// legacySideEffects returns a case with a class of side effects that only v1beta1 allows. A dry run must fail if the
+// server would call a webhook with this class.
 func legacySideEffects(class string) func(*trial.T) {
 	return func(t *trial.T) {
 		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow()))

@@ -88,7 +88,7 @@ func conversionTests() []trial.Test {
 			}),
 		},
 		{
-			ID: "conversion.name", Promise: "A conversion webhook must not change metadata other than labels and annotations: not the name.",
+			ID: "conversion.name", Promise: "A conversion webhook must not change metadata other than labels and annotations: a changed name fails the request.",
 			Run: failedConversion(func(r trial.Object) {
 				for _, o := range r.Objects("convertedObjects") {
 					o.Sub("metadata")["name"] = "renamed"
@@ -96,7 +96,7 @@ func conversionTests() []trial.Test {
 			}),
 		},
 		{
-			ID: "conversion.closed", Promise: "A conversion webhook that can't be called fails the request.",
+			ID: "conversion.closed", Promise: "If the call of a conversion webhook fails, the request fails.",
 			Run: func(t *trial.T) {
 				_, v2 := defineConverted(t, trial.Raw(http.StatusInternalServerError, []byte("broken")))
 				a := t.Create(v2, t.Object(v2, "a"))
@@ -104,7 +104,7 @@ func conversionTests() []trial.Test {
 			},
 		},
 		{
-			ID: "conversion.beforeAdmission", Promise: "An admission webhook for another version of a custom resource is sent the object as the conversion webhook makes it.",
+			ID: "conversion.beforeAdmission", Promise: "An admission webhook for another version of a custom resource is sent the object that the conversion webhook has converted.",
 			Run: func(t *trial.T) {
 				v1, v2 := defineConverted(t, convert(nil))
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("CREATE", v1)))

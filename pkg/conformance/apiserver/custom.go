@@ -41,7 +41,7 @@ func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Objec
 	return r("v1"), r("v2")
 }
 
-// sized changes the versions of a definition: objects have required fields, a status and a scale.
+// sized changes the schemas of a definition: objects have required fields, a status and a scale.
 func sized(definition trial.Object) trial.Object {
 	versions := definition.Objects("spec.versions")
 	for i, version := range versions {
@@ -61,7 +61,7 @@ func sized(definition trial.Object) trial.Object {
 	return definition.With("spec.versions", versions)
 }
 
-// customs walk through the verbs of a custom resource, with objects that follow its schema.
+// customs has the cases that make a request for each verb of a custom resource, with objects that follow its schema.
 var customs = customTests()
 
 func customTests() []trial.Test {
@@ -97,13 +97,13 @@ func customTests() []trial.Test {
 	return tests
 }
 
-// published returns the smallest object of a resource when the server publishes the resource's schema.
+// published waits until the server publishes the schema of a resource, and returns the smallest object of this schema.
 func published(t *trial.T, r trial.Resource) trial.Object {
 	var object trial.Object
 	t.Eventually("the schema of "+r.String()+" is published", 30*time.Second, func() string {
 		derived, found := smallest(t, r)
 		if !found {
-			return "the server publishes none"
+			return "the server publishes no schema"
 		}
 		object = derived
 		return ""

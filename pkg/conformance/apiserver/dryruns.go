@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// dryRuns are about requests that aren't persisted.
+// dryRuns has the cases about dry runs.
 var dryRuns = append(dryRunTests(), sourced(concepts+"Dry-run", dryRunEffects)...)
 
 func dryRunTests() []trial.Test {
@@ -23,7 +23,7 @@ func dryRunTests() []trial.Test {
 			},
 		},
 		{
-			ID: "dryRun.options", Source: kep492 + "Passing {Operation}Option to Webhook", Promise: "The options of a dry run have dryRun.",
+			ID: "dryRun.options", Source: kep492 + "Passing {Operation}Option to Webhook", Promise: "The options in the review of a dry run have the field dryRun.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow()))
 				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK()
@@ -39,7 +39,7 @@ func dryRunTests() []trial.Test {
 			},
 		},
 		{
-			ID: "dryRun.refused", Source: concepts + "Dry-run", Promise: "A dry run is refused by webhooks as the request is.",
+			ID: "dryRun.refused", Source: concepts + "Dry-run", Promise: "Webhooks refuse a dry run as they refuse the request.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Deny(http.StatusTeapot, "no")))
 				t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").Refused(http.StatusTeapot, "no")
@@ -102,10 +102,11 @@ func dryRunTests() []trial.Test {
 	return tests
 }
 
-// dryRunEffects are about what a dry run could leave behind beside the object.
+// dryRunEffects has the cases about effects of a dry run other than a stored object, such as events and allocated
+// addresses.
 var dryRunEffects = []trial.Test{
 	{
-		ID: "dryRun.noEvent", Promise: "A watch sees nothing of dry runs: no create, update, patch or delete of one is an event.",
+		ID: "dryRun.noEvent", Promise: "A watch gets no events for dry runs of creates, updates, patches and deletes.",
 		Run: func(t *trial.T) {
 			there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
 			w := t.Watch(trial.ConfigMaps, "labelSelector="+trial.LabelCase, "resourceVersion="+there.Version())
@@ -118,7 +119,7 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.listed", Promise: "A list has nothing of dry runs: the same objects in the same versions.",
+		ID: "dryRun.listed", Promise: "Dry runs don't change a list: it has the same objects in the same versions.",
 		Run: func(t *trial.T) {
 			three(t)
 			before := t.List(trial.ConfigMaps, "labelSelector="+trial.LabelCase).OK()["items"]
@@ -145,14 +146,14 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.quota", Promise: "A dry run is refused by a quota as the request is, and is not charged to the quota.", Cost: time.Second,
+		ID: "dryRun.quota", Promise: "A quota refuses a dry run as it refuses the request, and a dry run isn't charged to the quota.", Cost: time.Second,
 		Run: func(t *trial.T) {
 			quotas := trial.Resource{Version: "v1", Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true}
 			t.Create(quotas, t.Object(quotas, "quota").With("spec.hard", trial.Object{"services": "0"})).OK()
 			hard := func(services string) {
 				patch := trial.Object{"spec": trial.Object{"hard": trial.Object{"services": services}}}
 				t.Patch(quotas, "quota", trial.MergePatch, patch).OK()
-				// A server without the controller of quotas has no status.
+				// A server may have no controller of quotas, which would write this status.
 				status := trial.Object{"status": trial.Object{"hard": trial.Object{"services": services}, "used": trial.Object{"services": "0"}}}
 				t.Patch(quotas.Sub("status"), "quota", trial.MergePatch, status).OK()
 			}
@@ -203,7 +204,7 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.namespace", Promise: "A dry run of the deletion of a namespace leaves the namespace active, with all that it has.",
+		ID: "dryRun.namespace", Promise: "A dry run of the deletion of a namespace leaves the namespace active, with all its objects.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Delete(trial.Namespaces, t.Namespace(), nil, "dryRun=All").OK()
@@ -228,7 +229,7 @@ var dryRunEffects = []trial.Test{
 		},
 	},
 	{
-		ID: "dryRun.policy", Promise: "Policies refuse a dry run as the request.", Needs: []trial.Need{trial.Serves(trial.Policies)},
+		ID: "dryRun.policy", Promise: "Policies apply to dry runs, and can refuse them.", Needs: []trial.Need{trial.Serves(trial.Policies)},
 		Run: func(t *trial.T) {
 			p := t.Policy("p", validation("request.dryRun == false", "no dry run"))
 			t.Enforce(p, t.Binding(p, "Deny"))
@@ -238,15 +239,16 @@ var dryRunEffects = []trial.Test{
 	},
 }
 
-// quotaTimeout is how long a server may take to notice a quota.
+// quotaTimeout limits the time until a changed quota is in effect.
 const quotaTimeout = 20 * time.Second
 
-// service80 returns a Service of a type.
+// service80 returns a Service of the given type, with the port 80.
 func service80(t *trial.T, name, serviceType string) trial.Object {
 	return t.Object(trial.Services, name).With("spec", trial.Object{"type": serviceType, "ports": []any{trial.Object{"port": 80}}})
 }
 
-// untaken asks by a dry run for a cluster IP or a node port that was free a moment ago, and then for the same by a request.
+// untaken checks that a dry run doesn't take a cluster IP or a node port. It creates and deletes a Service to get a
+// free value. It requests the value for a second Service by a dry run, and then for a third Service without one.
 func untaken(t *trial.T, serviceType, field string) {
 	free := t.Create(trial.Services, service80(t, "first", serviceType)).OK()
 	t.Delete(trial.Services, "first", nil).OK()

@@ -107,7 +107,7 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.policy.otherGroup", Promise: "Resources of one name in other groups that aren't the same data are not equivalent.",
+			ID: "match.policy.otherGroup", Promise: "Resources with the same name in different groups are not equivalent if their data isn't the same.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.Rules(trial.Rule("*", "conformance.invalid", "v1", "horizontalpodautoscalers"))))
 				t.Create(trial.HPAsV2, autoscaler(t, trial.HPAsV2, "a"), "dryRun=All").OK()
@@ -145,7 +145,7 @@ func equivalenceTests() []trial.Test {
 		},
 	}, trial.Test{
 		ID: "match.policy.scale", Source: kep492 + "Convert to webhook-requested version", Needs: []trial.Need{trial.Serves(oldDeployments.Sub("scale"))},
-		Promise: "The Scale of deployments in extensions/v1beta1 is equivalent to that of apps/v1, which is of autoscaling/v1.",
+		Promise: "The Scale of deployments in extensions/v1beta1 is equivalent to the Scale of deployments in apps/v1, whose kind is in autoscaling/v1.",
 		Run: func(t *trial.T) {
 			t.Create(trial.Deployments, deployment(t, "web")).OK()
 			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.Deployments.Sub("scale"))))

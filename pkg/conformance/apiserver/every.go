@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// EveryPattern stands, in lists of cases, for the identifiers of the cases that exist for each resource of a server.
+// EveryPattern stands for the identifiers of the cases that exist for each resource of a server. A list of cases has
+// EveryPattern if no server is given.
 const EveryPattern = "every.GROUP.VERSION.RESOURCE"
 
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
@@ -24,8 +25,8 @@ var risky = []string{
 	"resourceslices", "servicecidrs", "storageversionmigrations", "storageversions", "volumeattachments",
 }
 
-// every returns a test for each resource, subresource and version that a server lists. Deletions of collections without
-// a namespace have a test of their own, because they need a server that nothing else uses.
+// every returns a test for each resource, subresource and version that a server lists. The deletion of a collection
+// without a namespace is a separate test, because it needs a server without other users.
 func every(resources []trial.Resource) ([]trial.Test, error) {
 	samples, err := readSamples()
 	if err != nil {
@@ -73,7 +74,8 @@ func readOnly(r trial.Resource) bool {
 	return !slices.ContainsFunc(r.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) })
 }
 
-// connects tells whether requests of a subresource are connections: their kinds are options.
+// connects tells whether requests for a subresource are connections. The kind of such a subresource ends with Options,
+// as in PodExecOptions.
 func connects(r trial.Resource) bool {
 	return r.Subresource != "" && strings.HasSuffix(r.Kind, "Options")
 }
@@ -87,7 +89,8 @@ func groupOf(r trial.Resource) string {
 	return r.Group
 }
 
-// posted are the objects for creates of subresources. The webhook refuses the requests, so the server stores nothing.
+// posted maps a subresource to the fields of the object that a case posts to it. The webhook refuses the requests, so
+// the server stores nothing.
 var posted = map[string]trial.Object{
 	"binding":  {"target": trial.Object{"kind": "Node", "name": "conformance-none"}},
 	"eviction": {},
@@ -105,16 +108,16 @@ func (w *walk) subresource() {
 	case connects(w.resource):
 		w.connections()
 	case readOnly(w.resource):
-		// The answer to a get isn't checked, because its content comes from elsewhere: a log, for example, comes from a
-		// node.
+		// The answer to a get isn't checked, because its content depends on other processes: a log, for example, comes
+		// from a node.
 		w.take([]step{{"get", func() { w.Get(w.resource, w.Name("none")) }, expected{}}})
 	default:
 		w.written()
 	}
 }
 
-// connections makes a connection by each verb to an object that doesn't exist. The webhook refuses the request before
-// the server looks for the object.
+// connections requests a connection to an object that doesn't exist, by each verb. The webhook refuses the request
+// before the server looks for the object.
 func (w *walk) connections() {
 	var steps []step
 	for _, m := range methods {

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/listener"
 )
 
-// failing is a cause for failing calls of a webhook.
+// failing is a way in which the calls of a webhook fail.
 type failing struct {
 	name, because string
 	// hook returns a change of the webhook that makes its calls fail.
@@ -39,7 +39,7 @@ var failingWays = []failing{
 			h.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url}
 		}
 	}},
-	{"otherAuthority", "a certificate of another authority than caBundle", func(t *trial.T) trial.Change {
+	{"otherAuthority", "a certificate of an authority that isn't in caBundle", func(t *trial.T) trial.Change {
 		other, err := listener.OtherAuthority()
 		if err != nil {
 			t.FailNow("an authority can be made", err.Error())
@@ -55,7 +55,7 @@ var failingWays = []failing{
 			h.ClientConfig.CABundle = nil
 		}
 	}},
-	{"otherName", "a certificate for another name than the url's host", func(t *trial.T) trial.Change {
+	{"otherName", "a certificate that isn't for the host of the url", func(t *trial.T) trial.Change {
 		return func(h *trial.Hook) {
 			h.ClientConfig = t.ClientConfig(h)
 			if h.ClientConfig.URL == nil || !strings.Contains(*h.ClientConfig.URL, "//127.0.0.1:") {
@@ -86,7 +86,7 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 		},
 	},
 	{
-		ID: "failure.once", Source: dynamic + "Failure policy", Promise: "A call that fails is a failure: it isn't repeated.",
+		ID: "failure.once", Source: dynamic + "Failure policy", Promise: "A call that fails isn't repeated.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Raw(500, []byte{})))
 			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
@@ -95,7 +95,8 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 	},
 })
 
-// failureTests returns a case for each cause of failing calls, with each failure policy and both kinds of webhooks.
+// failureTests returns two cases for each way in which calls fail, one for each failure policy. Both kinds of webhooks
+// fail in each case.
 func failureTests() []trial.Test {
 	var tests []trial.Test
 	for _, way := range failingWays {
@@ -162,7 +163,7 @@ var timeouts = []trial.Test{
 	},
 	{
 		ID: "timeout.each", Source: dynamic + "Timeouts", Cost: 3 * time.Second,
-		Promise: "timeoutSeconds is of each webhook: two mutating webhooks that hang hold up the request twice.",
+		Promise: "timeoutSeconds applies to each webhook: two mutating webhooks that hang delay the request by two timeouts.",
 		Run: func(t *trial.T) {
 			ignore := trial.Fails(admissionregistrationv1.Ignore)
 			t.Install(trial.Mutating("a", t.Hang(), trial.Within(1), ignore), trial.Mutating("b", t.Hang(), trial.Within(1), ignore))
@@ -174,7 +175,7 @@ var timeouts = []trial.Test{
 	},
 	{
 		ID: "timeout.slowIsFine", Source: dynamic + "Timeouts", Cost: 2 * time.Second,
-		Promise: "A webhook that answers within its timeout is heard, also after more than a second.",
+		Promise: "The answer of a webhook counts if it comes within the timeout, even after more than a second.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", t.After(1500*time.Millisecond, trial.Deny(http.StatusTeapot, "late")), trial.Within(15)))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "late")

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// The requests that the rules of matched are tried with.
+// The requests of the cases in matched.
 var (
 	createConfigMap = func(t *trial.T) { t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK() }
 	createRole      = func(t *trial.T) {
@@ -28,7 +28,7 @@ var (
 	deleteDeployment = func(t *trial.T) { t.Delete(trial.Deployments, "there", nil, "dryRun=All").OK() }
 )
 
-// matched has rules and requests, and whether the rule must match the request.
+// matched has a rule and a request for each case, and says whether the rule must match the request.
 var matched = []struct {
 	name, promise string
 	rule          admissionregistrationv1.RuleWithOperations
@@ -39,9 +39,9 @@ var matched = []struct {
 	{"operation.update", "A rule for CREATE doesn't match an update.", trial.Rule("CREATE", "apps", "v1", "deployments"), updateDeployment, false},
 	{"operation.delete", "A rule for CREATE and UPDATE doesn't match a delete.", trial.Rule("CREATE UPDATE", "apps", "v1", "deployments"), deleteDeployment, false},
 	{"operation.several", "A rule lists one or more operations: each of them matches.", trial.Rule("CREATE DELETE", "apps", "v1", "deployments"), deleteDeployment, true},
-	{"operation.all", "The operation * matches all.", trial.Rule("*", "apps", "v1", "deployments"), deleteDeployment, true},
+	{"operation.all", "The operation * matches all operations.", trial.Rule("*", "apps", "v1", "deployments"), deleteDeployment, true},
 	{"group.other", "A rule for a group doesn't match another group.", trial.Rule("*", "batch", "v1", "deployments"), createDeployment, false},
-	{"group.core", `"" is the core API group: it doesn't match another.`, trial.Rule("*", "", "v1", "deployments"), createDeployment, false},
+	{"group.core", `"" is the core API group: it doesn't match another group.`, trial.Rule("*", "", "v1", "deployments"), createDeployment, false},
 	{"group.all", "The group * matches all API groups.", trial.Rule("*", "*", "v1", "deployments"), createDeployment, true},
 	{"version.other", "A rule for a version that isn't served matches no request.", trial.Rule("*", "apps", "v9", "deployments"), createDeployment, false},
 	{"version.all", "The version * matches all API versions.", trial.Rule("*", "apps", "*", "deployments"), createDeployment, true},

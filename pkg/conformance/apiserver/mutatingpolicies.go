@@ -60,7 +60,7 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "mutatingPolicy.sequence", Promise: "Mutations of a policy are applied in order, each to the result of the one before.",
+			ID: "mutatingPolicy.sequence", Promise: "Mutations of a policy are applied in order, each to the result of the previous mutation.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", addsKey, trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/added", value: object.data.added + "!"}]`))
 				t.EnforceMutating(p, t.MutatingBinding(p))
@@ -107,7 +107,7 @@ func mutatingPolicyTests() []trial.Test {
 	for _, r := range [][2]string{{"Never", "pw"}, {"IfNeeded", "pwp"}} {
 		policy, trail := r[0], r[1]
 		tests = append(tests, trial.Test{
-			ID: "mutatingPolicy.reinvocation." + policy, Promise: "reinvocationPolicy " + policy + " says whether a policy is evaluated again after a webhook has changed the object.",
+			ID: "mutatingPolicy.reinvocation." + policy, Promise: "A policy is evaluated again after a webhook has changed the object, if its reinvocationPolicy is IfNeeded, and not if it is Never: " + policy + ".",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/trail", value: object.data.trail + "p"}]`)).With("spec.reinvocationPolicy", policy)
 				t.EnforceMutating(p, t.MutatingBinding(p))

@@ -86,7 +86,7 @@ var observed = []trial.Test{
 						return ""
 					}
 				}
-				return "no event has it"
+				return "no audit event has the annotation"
 			})
 			t.Equal("the annotation", "today", value)
 		},
@@ -106,7 +106,7 @@ var observed = []trial.Test{
 						return ""
 					}
 				}
-				return "no event has it"
+				return "no audit event has the annotation"
 			})
 			for _, words := range []string{"noted", p.Name(), `"Audit"`} {
 				t.Contains("the annotation", words, value)
@@ -118,7 +118,8 @@ var observed = []trial.Test{
 // auditTimeout limits the time until an event is in the file of the audit log.
 const auditTimeout = 10 * time.Second
 
-// rejected checks that the metric of rejections has a series with the labels, and that its value is 1.
+// rejected checks that the metric of rejections has exactly one series for the webhook, with the labels and the value
+// 1.
 func rejected(t *trial.T, labels map[string]string) {
 	const series = "apiserver_admission_webhook_rejection_count{"
 	seen := []string{}

@@ -16,17 +16,18 @@ import (
 )
 
 var (
-	// everyVerb has the verbs of resources. Verbs that raise permissions, such as escalate and impersonate, aren't among them.
+	// everyVerb has all verbs of resources, except for verbs such as escalate and impersonate, which raise permissions.
 	everyVerb   = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	createVerb  = []string{"create"}
 	readVerb    = []string{"get"}
 	changeVerbs = []string{"get", "patch", "update"}
-	// walkCases are the cases that depend on discovery.
+	// walkCases has globs of the cases that exist for each resource in discovery.
 	walkCases = []string{"every.*"}
 )
 
-// Permissions are all that the suite needs, beside those that RBAC gives each authenticated user: to read discovery, and
-// to ask for itself. The rules for webhooks in the cluster are among them.
+// Permissions returns all permissions that the suite needs, including the permissions for webhooks in the cluster. It
+// leaves out the permissions that RBAC gives each authenticated user: to read discovery, and to request the user's own
+// name and permissions.
 func Permissions() []trial.Permission {
 	core := []string{""}
 	return []trial.Permission{
@@ -45,15 +46,15 @@ func Permissions() []trial.Permission {
 		}},
 		{For: "definitions of custom resources", Groups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: everyVerb},
 		{For: "custom resources of groups that the cases define; a rule can't name these groups", Groups: []string{"*"}, Resources: []string{"limits", "things"}, Verbs: everyVerb},
-		{For: "the same, their subresources", Groups: []string{"*"}, Resources: []string{"things/scale", "things/status"}, Verbs: changeVerbs},
+		{For: "subresources of custom resources of groups that the cases define", Groups: []string{"*"}, Resources: []string{"things/scale", "things/status"}, Verbs: changeVerbs},
 		{For: "objects in the namespaces of the cases; the Deployment of the webhooks in the cluster", Groups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: everyVerb},
 		{For: "reviews of subresources", Groups: []string{"apps"}, Resources: []string{"deployments/scale", "deployments/status"}, Verbs: changeVerbs},
-		{For: "the same in an old version, where it is served", Groups: []string{"extensions"}, Resources: []string{"deployments"}, Verbs: everyVerb},
-		{For: "the same, their subresources", Groups: []string{"extensions"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}},
+		{For: "Deployments in an old version, if the server serves the version", Groups: []string{"extensions"}, Resources: []string{"deployments"}, Verbs: everyVerb},
+		{For: "reviews of subresources of Deployments in an old version", Groups: []string{"extensions"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}},
 		{For: "objects in the namespaces of the cases", Groups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: everyVerb},
 		{For: "reviews of subresources", Groups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers/status"}, Verbs: changeVerbs},
 		{For: "objects in the namespaces of the cases", Groups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: everyVerb},
-		{For: "endpoints of webhooks that are called by a service", Groups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: everyVerb},
+		{For: "endpoints of webhooks that the server calls through a service", Groups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: everyVerb},
 		{For: "roles without rules", Groups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"}, Verbs: everyVerb},
 		{For: "the metrics of admission", URLs: []string{"/metrics"}, Verbs: readVerb},
 		{For: "an object of each resource that the server lists", Cases: walkCases, Groups: []string{"*"}, Resources: []string{"*"}, Verbs: everyVerb},
@@ -64,7 +65,7 @@ func Permissions() []trial.Permission {
 	}
 }
 
-// PermissionsOf are those that cases need.
+// PermissionsOf returns the permissions that the given cases need.
 func PermissionsOf(cases []conformance.Case) []trial.Permission {
 	return slices.DeleteFunc(Permissions(), func(p trial.Permission) bool {
 		needed := conformance.Selection{Only: p.Cases}
@@ -95,7 +96,7 @@ func Role(permissions []trial.Permission) ([]byte, error) {
 	} {
 		text, err := yaml.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("manifest of the role: %w", err)
+			return nil, fmt.Errorf("manifests of the role %q: %w", roleName, err)
 		}
 		fmt.Fprintf(&out, "---\n%s", text)
 	}

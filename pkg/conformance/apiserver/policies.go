@@ -76,7 +76,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.binding.matchResources", Promise: "matchResources of a binding narrow the policy down.",
+			ID: "policy.binding.matchResources", Promise: "matchResources of a binding limit the requests that the policy applies to.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never"))
 				t.Enforce(p, t.Binding(p, "Deny").With("spec.matchResources", trial.Object{"objectSelector": trial.Object{"matchLabels": trial.Object{"opt": "in"}}}))
@@ -85,7 +85,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.message.expression", Promise: "messageExpression makes the message of a failure.",
+			ID: "policy.message.expression", Promise: "The message of a failure is the result of messageExpression.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "'no ' + object.metadata.name"})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -93,7 +93,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.message.fallback", Promise: "If messageExpression fails to evaluate, the message is that of the field message.",
+			ID: "policy.message.fallback", Promise: "If messageExpression fails to evaluate, the message of a failure is the value of the field message.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "string(object.data.missing)"})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -101,7 +101,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.message.default", Promise: "Without a message, the message of a failure has the expression.",
+			ID: "policy.message.default", Promise: "If a validation has no message, the message of a failure contains the expression.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "object.metadata.name == 'other'"})
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -145,7 +145,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.failure.ignore", Promise: "failurePolicy Ignore: an expression that fails to evaluate is ignored; one that is false still denies.",
+			ID: "policy.failure.ignore", Promise: "failurePolicy Ignore: an expression that fails to evaluate is ignored; an expression that is false still denies.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("object.data.missing == 'x'", "never"), validation("object.metadata.name != 'b'", "not b")).With("spec.failurePolicy", "Ignore")
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -165,7 +165,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.constraints.exclude", Promise: "excludeResourceRules exempt what they match.",
+			ID: "policy.constraints.exclude", Promise: "A policy doesn't apply to requests that excludeResourceRules match.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never")).With("spec.matchConstraints.excludeResourceRules", []any{trial.Object{
 					"operations": []string{"*"}, "apiGroups": []string{""}, "apiVersions": []string{"v1"}, "resources": []string{"configmaps"}, "resourceNames": []string{"exempt"}}})
@@ -175,7 +175,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.constraints.names", Promise: "A rule with resourceNames matches objects of these names alone.",
+			ID: "policy.constraints.names", Promise: "A rule with resourceNames matches only objects with these names.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never"))
 				p = p.With("spec.matchConstraints.resourceRules", []any{p.Objects("spec.matchConstraints.resourceRules")[0].With("resourceNames", []string{"b"})})
@@ -194,7 +194,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.constraints.operations", Promise: "A policy for UPDATE doesn't concern a CREATE.",
+			ID: "policy.constraints.operations", Promise: "A policy for UPDATE doesn't apply to a CREATE.",
 			Run: func(t *trial.T) {
 				p := onOperations(t.Policy("p", validation("false", "never")), "UPDATE")
 				t.Enforce(p, t.Binding(p, "Deny"))
@@ -204,7 +204,7 @@ func policyTests() []trial.Test {
 		},
 		{
 			ID: "policy.constraints.equivalent", Needs: []trial.Need{trial.Serves(trial.HPAsV1, trial.HPAsV2)},
-			Promise: "A policy for a version of a resource concerns requests in all versions, with the object converted.",
+			Promise: "A policy for a version of a resource applies to requests in all versions, with the object converted.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("object.apiVersion == 'autoscaling/v1' && object.spec.maxReplicas < 9", "too many"))
 				p = p.With("spec.matchConstraints.resourceRules", []any{trial.Object{"operations": []string{"CREATE"}, "apiGroups": []string{"autoscaling"}, "apiVersions": []string{"v1"}, "resources": []string{"horizontalpodautoscalers"}}})
@@ -223,7 +223,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.params.ofNamespace", Promise: "Without a namespace in paramRef, the parameter is that of the object's namespace.",
+			ID: "policy.params.ofNamespace", Promise: "If paramRef has no namespace, the parameter is in the object's namespace.",
 			Run: func(t *trial.T) {
 				limits := enforceWithParam(t, trial.Object{"name": "param", "parameterNotFoundAction": "Deny"})
 				t.Create(limits, limit(t, limits, "param", "good")).OK()
@@ -231,7 +231,7 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.params.selected", Promise: "A paramRef with a selector uses all objects that it matches: each must be satisfied.",
+			ID: "policy.params.selected", Promise: "A paramRef with a selector uses all objects that the selector matches: the validations must be true for each of them.",
 			Run: func(t *trial.T) {
 				limits := enforceWithParam(t, trial.Object{"selector": trial.Object{"matchLabels": trial.Object{"param": "yes"}}, "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
 				t.Create(limits, limit(t, limits, "one", "good").WithLabel("param", "yes")).OK()
@@ -257,7 +257,8 @@ func policyTests() []trial.Test {
 			ID: "policy.params.missingDenied", Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
 			Run: func(t *trial.T) {
 				limits := enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
-				// A second binding, whose parameter exists, shows that the parameters are known.
+				// A second binding has a parameter that exists. A refusal by this binding shows that the server has
+				// read the parameters.
 				t.Create(limits, limit(t, limits, "there", "good")).OK()
 				there := t.Binding(t.Object(trial.Policies, t.Name("p")), "Deny").With("metadata.name", t.Name("there"))
 				t.Create(trial.Bindings, there.With("spec.paramRef", trial.Object{"name": "there", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})).OK()
@@ -359,13 +360,13 @@ func onOperations(policy trial.Object, operations ...string) trial.Object {
 	return policy.With("spec.matchConstraints.resourceRules", []any{rule.With("operations", operations)})
 }
 
-// paramTimeout limits the time until a server uses parameters of a new kind, because it may look for new kinds only
-// from time to time.
+// paramTimeout limits the time until a server uses parameters of a new kind, because a server may look for new kinds
+// only at intervals.
 const paramTimeout = 50 * time.Second
 
-// enforceWithParam creates a policy with parameters, and a binding with a paramRef. The policy requires that data.key
-// of a ConfigMap equals spec.wanted of the parameter. The result is the resource of the parameters, which the case
-// defines.
+// enforceWithParam defines a custom resource for parameters, and returns the resource. It creates a policy with this
+// kind of parameters, and a binding with a paramRef. The policy requires that data.key of a ConfigMap equals
+// spec.wanted of the parameter.
 func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	limits, _ := define(t, "limits")
 	p := t.Policy("p", trial.Object{"expression": "!has(object.data) || !has(object.data.key) || object.data.key == params.spec.wanted", "messageExpression": "'wanted ' + string(params.spec.wanted)"})
@@ -374,13 +375,13 @@ func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	return limits
 }
 
-// limit returns a parameter of the policy of enforceWithParam.
+// limit returns a parameter for the policy that enforceWithParam creates.
 func limit(t *trial.T, limits trial.Resource, name, wanted string) trial.Object {
 	return t.Object(limits, name).With("spec", trial.Object{"wanted": wanted})
 }
 
-// eventuallyRefused returns when a ConfigMap is refused with any of the words. A server learns of parameters after they
-// are stored.
+// eventuallyRefused waits until the server refuses a ConfigMap with a message that contains any of the words. It
+// repeats the request, because a server may read a parameter only some time after the parameter is stored.
 func eventuallyRefused(t *trial.T, o trial.Object, words ...string) {
 	t.Eventually("a refusal with "+strings.Join(words, " or "), paramTimeout, func() string {
 		a := t.Create(trial.ConfigMaps, o, "dryRun=All")

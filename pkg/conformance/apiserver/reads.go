@@ -13,7 +13,8 @@ import (
 // eventTimeout limits the time until a watch sends an event.
 const eventTimeout = 15 * time.Second
 
-// until returns the events of a watch before the event last. The argument last has the form of the function event.
+// until reads the events of a watch up to the event last, and returns the events before it. The text last has the
+// format of the function event.
 func until(w *trial.Watch, last string) []trial.Object {
 	var events []trial.Object
 	for {
@@ -31,7 +32,7 @@ const own = "labelSelector=" + trial.LabelCase
 // lists has the cases about reading collections.
 var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.Test{
 	{
-		ID: "list.kind", Promise: "A list has the kind of its items with List behind it, a resourceVersion, and its items in the order of their names.",
+		ID: "list.kind", Promise: "A list has the kind of its items with the suffix List, a resourceVersion, and its items in the order of their names.",
 		Run: func(t *trial.T) {
 			three(t)
 			list := t.List(trial.ConfigMaps, own).OK()
@@ -111,7 +112,7 @@ var lists = sourced(concepts+"Retrieving large results sets in chunks", []trial.
 		},
 	},
 	{
-		ID: "list.fields", Promise: "metadata.name and metadata.namespace can be selected by; an unknown field is refused with 400.", Source: "Field Selectors, Supported fields",
+		ID: "list.fields", Promise: "A field selector can use metadata.name and metadata.namespace; an unknown field is refused with 400.", Source: "Field Selectors, Supported fields",
 		Run: func(t *trial.T) {
 			three(t)
 			t.Equal("metadata.name=b", []string{"b"}, names(t.List(trial.ConfigMaps, "fieldSelector=metadata.name=b").OK()))
@@ -191,7 +192,7 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 		},
 	},
 	{
-		ID: "watch.continuity", Promise: "A watch from the resourceVersion of a list misses no change after it, however soon it came.",
+		ID: "watch.continuity", Promise: "A watch from the resourceVersion of a list gets every change after the list, even a change before the watch begins.",
 		Run: func(t *trial.T) {
 			version := t.List(trial.ConfigMaps, own).OK().Version()
 			var want, seen []string
@@ -220,7 +221,7 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 		},
 	},
 	{
-		ID: "watch.initial", Promise: "A watch without a resourceVersion begins with an ADDED event for each object there is.",
+		ID: "watch.initial", Promise: "A watch without a resourceVersion begins with an ADDED event for each existing object.",
 		Run: func(t *trial.T) {
 			three(t)
 			w := t.Watch(trial.ConfigMaps, own)
@@ -319,7 +320,7 @@ var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 		},
 	},
 	{
-		ID: "finalizer.timestamp", Promise: "deletionTimestamp is the server's: a write can neither set nor remove it.",
+		ID: "finalizer.timestamp", Promise: "Only the server sets deletionTimestamp: a write can neither set nor remove the field.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.deletionTimestamp", "2001-01-01T00:00:00Z").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
 			t.Equal("deletionTimestamp", nil, o.At("metadata.deletionTimestamp"))
@@ -391,7 +392,8 @@ var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 	},
 })
 
-// held returns ConfigMaps of a namespace that is being deleted. An object with a finalizer keeps the namespace.
+// held returns the ConfigMaps of a namespace that is being deleted. The namespace contains an object with a finalizer,
+// so the server can't remove the namespace.
 func held(t *trial.T) trial.Resource {
 	inside := trial.ConfigMaps.In(t.Name("held"))
 	t.NewNamespace(t.Name("held"), nil)
@@ -400,7 +402,7 @@ func held(t *trial.T) trial.Resource {
 	return inside
 }
 
-// formats has the cases about the media types and forms of answers that a client can ask for.
+// formats has the cases about the media types and forms of answers that a client can request.
 var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 	{
 		ID: "format.table", Promise: "A list can be a Table, with columns, and a row for each object.",
@@ -413,7 +415,7 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.metadata", Promise: "A list can be of the metadata alone.",
+		ID: "format.metadata", Promise: "A list can have only the metadata of its objects.",
 		Run: func(t *trial.T) {
 			three(t)
 			a := t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Query: []string{own}, Header: accept("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")})
@@ -435,7 +437,7 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		},
 	},
 	{
-		ID: "format.unknown", Promise: "A representation that the server doesn't have answers 406.", Source: concepts + "Alternate representations of resources",
+		ID: "format.unknown", Promise: "A request for a representation that the server doesn't have is answered with 406.", Source: concepts + "Alternate representations of resources",
 		Run: func(t *trial.T) {
 			t.Do(trial.Request{Verb: http.MethodGet, Path: t.Path(trial.ConfigMaps, ""), Header: accept("text/csv")}).Refused(http.StatusNotAcceptable)
 		},

@@ -166,7 +166,7 @@ var reviews = []trial.Test{
 	},
 	{
 		ID: "review.clusterScope", Source: dynamic + "Request",
-		Promise: "namespace is absent for resources without a namespace, and a Namespace's own name for Namespaces.",
+		Promise: "namespace is absent for resources without a namespace, except for a Namespace: there it is the name of the Namespace.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CREATE", trial.ClusterRoles, trial.Namespaces), t.Own))
 			t.Create(trial.ClusterRoles, t.Object(trial.ClusterRoles, t.Name("role"))).OK()
@@ -332,8 +332,8 @@ var reviews = []trial.Test{
 	},
 }
 
-// both returns a case about an operation on ConfigMaps. It checks the review of a mutating webhook and that of a
-// validating one.
+// both returns a case about an operation on ConfigMaps. The case checks the review that a mutating webhook gets, and
+// the review that a validating webhook gets.
 func both(operation string, request func(*trial.T), check func(*trial.T, trial.Object)) func(*trial.T) {
 	return func(t *trial.T) {
 		t.Install(trial.Mutating("mutating", trial.Allow(), trial.On(operation, trial.ConfigMaps)),

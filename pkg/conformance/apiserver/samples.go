@@ -30,7 +30,7 @@ type samples map[string]trial.Object
 func readSamples() (samples, error) {
 	s := samples{}
 	if err := yaml.Unmarshal(objectsYAML, &s); err != nil {
-		return nil, fmt.Errorf("objects of every resource: %w", err)
+		return nil, fmt.Errorf("objects.yaml: %w", err)
 	}
 	return s, nil
 }
@@ -111,8 +111,8 @@ func authority() (string, error) {
 // maxDepth limits the depth of an object whose schema refers to itself.
 const maxDepth = 20
 
-// smallest returns an object with only the required fields of a resource. The schema is the one that the server
-// publishes. The second result is false if the server publishes no schema.
+// smallest returns an object of a resource with only the required fields, by the schema that the server publishes. The
+// second result is false if the server publishes no schema.
 func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
 	path := "/openapi/v3/apis/" + r.GroupVersion()
 	if r.Group == "" {

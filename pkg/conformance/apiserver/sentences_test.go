@@ -15,7 +15,7 @@ import (
 //go:embed testdata/sentences.yaml
 var sentencesYAML []byte
 
-// document is one that the cases come from.
+// document is a document of Kubernetes whose sentences the cases check.
 type document struct {
 	Document string
 	Sections []struct {
@@ -24,16 +24,16 @@ type document struct {
 	}
 }
 
-// sentence says what a server does.
+// sentence is a sentence of a document about the behaviour of a server.
 type sentence struct {
 	Says string
-	// Cases are globs of identifiers. None is the reason why there are none.
+	// Cases are globs of identifiers of cases. If no case checks the sentence, None is the reason.
 	Cases []string
 	None  string
 }
 
-// Each sentence of the documents about admission has a case, or a reason why it has none, and each case of a document
-// is that of a sentence.
+// Each sentence of the documents about admission has a case, or a reason why it has none. Each case whose source is one
+// of these documents belongs to a sentence.
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	var documents []document
@@ -65,7 +65,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// check notes the cases that a sentence names.
+// check adds the identifiers of a sentence's cases to named. It reports a glob that matches no case, and a sentence
+// that has neither cases nor a reason, or both.
 func (s *sentence) check(t *testing.T, section string, cases []trial.Test, named map[string]bool) {
 	t.Helper()
 	if (len(s.Cases) == 0) == (s.None == "") || s.Says == "" {

@@ -17,7 +17,7 @@ func serviceTests() []trial.Test {
 	needs := []trial.Need{trial.Serves(trial.Services, trial.EndpointSlices)}
 	tests := []trial.Test{
 		{
-			ID: "service.port", Source: serviceReference, Needs: needs, Promise: "A webhook in the cluster is called by its service, at the port of the reference.",
+			ID: "service.port", Source: serviceReference, Needs: needs, Promise: "A webhook in the cluster is called through its service, at the port of the reference.",
 			Run: func(t *trial.T) { oneCallBy(t, t.Service("hook", trial.OtherPort), "/hook") },
 		},
 		{
@@ -63,7 +63,7 @@ func serviceTests() []trial.Test {
 }
 
 // failingServiceTests returns cases with a Service that leads to no webhook, for each cause and each failure policy.
-// The server doesn't need to reach the suite for them.
+// These cases also run on a server that can't reach the suite.
 func failingServiceTests() []trial.Test {
 	var tests []trial.Test
 	for _, way := range []struct {
@@ -101,8 +101,8 @@ func failingServiceTests() []trial.Test {
 	return tests
 }
 
-// oneCallBy makes a request for which the server calls a webhook through a Service. The webhook must refuse the
-// request. The result is the call.
+// oneCallBy makes the server call a webhook through a Service, and returns the call. The webhook refuses the request,
+// and the client must get the refusal.
 func oneCallBy(t *trial.T, service *trial.Service, path string) *trial.Call {
 	hook := trial.Validating("hook", trial.Deny(http.StatusTeapot, "by a service"))
 	service.Calls(hook, path)

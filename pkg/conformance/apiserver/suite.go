@@ -2,8 +2,8 @@
 // clients rely on, follow the documentation of Kubernetes.
 //
 // A case is a Test of the package trial. Cases about the same subject are in the same file. If a case fails for a real
-// kube-apiserver, the case is wrong. A case is skipped if the server lacks a resource or is of a version that the case
-// needs.
+// kube-apiserver, the case is wrong. A case is skipped if the server doesn't meet the case's needs, such as a resource
+// or a version of Kubernetes.
 //
 // Don't add a case for a feature that only one server has: each case must quote a promise of Kubernetes.
 package apiserver
@@ -43,8 +43,9 @@ var subjects = [][]trial.Test{
 // Tests returns all cases that exist for every server, in the order of subjects.
 func Tests() []trial.Test { return slices.Concat(subjects...) }
 
-// Cases returns the cases for a server. They include one for each resource and version of the server. If the server is
-// nil, the cases can be listed, but not run; EveryPattern then stands for the cases of resources.
+// Cases returns the cases for a server, with a case for each resource, subresource and version of the server. If the
+// server is nil, the cases can be listed, but not run, and one case with the identifier EveryPattern stands for the
+// cases of resources.
 func Cases(server *trial.Server) ([]conformance.Case, error) {
 	tests := Tests()
 	if server == nil {
@@ -58,8 +59,8 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	return trial.Cases(server, estimated(append(tests, walks...))), nil
 }
 
-// Start connects to a server, and returns when the server can call the webhooks of the selected cases. It fails before it
-// makes anything if the client lacks permissions. The caller closes the server.
+// Start connects to a server, and returns when the server can call the webhooks of the selected cases. If the client
+// lacks permissions, Start fails before it creates an object. The caller closes the server.
 func Start(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
 	server, err := trial.Connect(ctx, target)
 	if err != nil {
@@ -70,7 +71,7 @@ func Start(ctx context.Context, target trial.Options, selection conformance.Sele
 		return nil, nil, err
 	}
 	if err := server.Permitted(ctx, PermissionsOf(selection.Of(cases))); err != nil {
-		return nil, nil, fmt.Errorf("%w; \"miniapi conformance apiserver --rbac\" prints a role that has them", err)
+		return nil, nil, fmt.Errorf("%w; \"miniapi conformance apiserver --rbac\" prints a role with all of these permissions", err)
 	}
 	if err := server.Listen(ctx); err != nil {
 		return nil, nil, errors.Join(err, server.Close(ctx))
@@ -78,7 +79,7 @@ func Start(ctx context.Context, target trial.Options, selection conformance.Sele
 	return server, cases, nil
 }
 
-// Run judges a server.
+// Run runs the suite for a server, and then removes the objects of the run.
 func Run(ctx context.Context, target trial.Options, options conformance.Options) (conformance.Results, error) {
 	server, cases, err := Start(ctx, target, options.Selection)
 	if err != nil {
@@ -88,8 +89,8 @@ func Run(ctx context.Context, target trial.Options, options conformance.Options)
 	return results, errors.Join(err, server.Close(ctx))
 }
 
-// costs are the mean durations of cases by the first part of their identifiers, on a kube-apiserver with four cases at
-// once. A test with a cost of its own keeps it. Subjects that aren't listed have the default.
+// costs maps a subject, the first part of an identifier, to the mean duration of the subject's cases. The cases ran on
+// a kube-apiserver, four at the same time. Cases of other subjects have the default cost.
 var costs = map[string]time.Duration{
 	"configuration": 10 * time.Millisecond, "response": 120 * time.Millisecond, "dryRun": 140 * time.Millisecond,
 	"write": 30 * time.Millisecond, "apply": 40 * time.Millisecond, "list": 60 * time.Millisecond, "watch": 150 * time.Millisecond,
@@ -98,7 +99,7 @@ var costs = map[string]time.Duration{
 	"metrics": 650 * time.Millisecond, "audit": 550 * time.Millisecond, "every": 400 * time.Millisecond, "custom": 2500 * time.Millisecond,
 }
 
-// estimated gives tests without a cost that of their subject.
+// estimated sets the cost of each test without a cost to the cost of its subject.
 func estimated(tests []trial.Test) []trial.Test {
 	for i := range tests {
 		if subject, _, _ := strings.Cut(tests[i].ID, "."); tests[i].Cost == 0 {

@@ -11,8 +11,8 @@ import (
 // walk makes a request for each verb of a resource or subresource, and checks the reviews.
 type walk struct {
 	*trial.T
-	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource,
-	// and else whole equals resource.
+	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource.
+	// Otherwise, whole equals resource.
 	resource, whole trial.Resource
 	// content is the content of an object of the resource whole.
 	content trial.Object
@@ -34,7 +34,8 @@ var unlabelled = map[string]string{
 // unconnected is the name in requests for connections. No object has this name.
 const unconnected = "conformance-no-such-node"
 
-// newWalk installs a mutating and a validating webhook for a resource and its subresources.
+// newWalk returns a walk for a resource or subresource. It installs a mutating and a validating webhook that review the
+// requests.
 func newWalk(t *trial.T, r trial.Resource, s samples) *walk {
 	t.Namespace() // the creation of the namespace must not be reviewed by the webhooks of the walk
 	w := &walk{T: t, resource: r, whole: r}
@@ -157,8 +158,8 @@ func (w *walk) object() {
 }
 
 // tryDerived skips the case if the server refuses an object that is derived from the schema, because a schema doesn't
-// have all rules. On a server with other users, objects of resources that don't belong to Kubernetes aren't stored,
-// because their controllers would act on them.
+// have all rules. It also skips the case after a dry run if the server has other users, because a controller would act
+// on the stored object.
 func (w *walk) tryDerived(o trial.Object) {
 	if a := w.Create(w.whole, o, "dryRun=All"); !a.Succeeded() {
 		w.Skip(fmt.Sprintf("the suite has no object of %s, and the server refuses the smallest one of its schema: %s", w.whole, a.Object.Text("message")))
@@ -312,11 +313,11 @@ func (w *walk) reviewed(e expected) {
 	w.Forget()
 }
 
-// exempt tells whether the resource configures admission. Webhooks don't review such objects.
+// exempt tells whether the resource configures admission. Webhooks don't review objects of such resources.
 func (w *walk) exempt() bool { return w.resource.Group == trial.Policies.Group }
 
-// virtual tells whether webhooks may leave the resource out. Since 1.37, they don't review requests such as TokenReview
-// and SubjectAccessReview, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
+// virtual tells whether the server may call no webhook for the resource. Since 1.37, webhooks don't review requests
+// such as TokenReview and SubjectAccessReview, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
 func (w *walk) virtual() bool {
 	return w.Server.Major == 1 && w.Server.Minor >= 37 &&
 		(w.resource.Group == trial.SelfReviews.Group || w.resource.Group == "authorization.k8s.io")

@@ -30,7 +30,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.create.ignored", Promise: "uid, resourceVersion and creationTimestamp are the server's: those of a client are not stored.",
+		ID: "write.create.ignored", Promise: "The server sets uid, resourceVersion and creationTimestamp: values of a client are not stored.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.uid", "mine").With("metadata.creationTimestamp", "2001-01-01T00:00:00Z")).OK()
 			t.True(o.Text("metadata.uid") != "mine", "a uid of the server's", "mine")
@@ -114,14 +114,14 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.name", Promise: "The name in the object must be that in the path.",
+		ID: "write.name", Promise: "The name in the object must equal the name in the path.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Do(trial.Request{Verb: http.MethodPut, Path: t.Path(trial.ConfigMaps, "a"), Body: t.ConfigMap("b")}).Refused(http.StatusBadRequest)
 		},
 	},
 	{
-		ID: "write.namespace", Promise: "The namespace in the object must be that in the path.",
+		ID: "write.namespace", Promise: "The namespace in the object must equal the namespace in the path.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.namespace", "another")).Refused(http.StatusBadRequest)
 		},
@@ -155,7 +155,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.malformed", Promise: "A body that is no JSON answers 400.",
+		ID: "write.malformed", Promise: "A body that isn't JSON is refused with 400.",
 		Run: func(t *trial.T) {
 			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.ConfigMaps, ""), Body: []byte("{")}).Refused(http.StatusBadRequest)
 		},
@@ -199,7 +199,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.generation", Promise: "The generation of an object with a spec and a status grows with changes of the spec alone.",
+		ID: "write.generation", Promise: "The generation of an object with a spec and a status grows only with changes of the spec.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.Deployments, deployment(t, "web")).OK()
 			t.Equal("generation after create", 1, o.At("metadata.generation"))
@@ -245,7 +245,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.fieldValidation.ignore", Promise: "fieldValidation=Ignore drops unknown fields without a word.",
+		ID: "write.fieldValidation.ignore", Promise: "fieldValidation=Ignore drops unknown fields without a warning.",
 		Run: func(t *trial.T) {
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("unheardOf", 1), "fieldValidation=Ignore")
 			t.Equal("unheardOf", nil, a.OK()["unheardOf"])
@@ -253,7 +253,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.fieldValidation.patch", Promise: "fieldValidation concerns patches too.",
+		ID: "write.fieldValidation.patch", Promise: "fieldValidation also applies to patches.",
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"unheardOf": 1}, "fieldValidation=Strict").Refused(http.StatusUnprocessableEntity, "unheardOf")
@@ -280,7 +280,7 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 	},
 })
 
-// sourced sets the source of the tests that have none.
+// sourced sets the source of the tests without a source.
 func sourced(source string, tests []trial.Test) []trial.Test {
 	for i := range tests {
 		if tests[i].Source == "" {
@@ -293,7 +293,7 @@ func sourced(source string, tests []trial.Test) []trial.Test {
 // applies has the cases about server-side apply.
 var applies = sourced(applyPages+"Field management", []trial.Test{
 	{
-		ID: "apply.creates", Promise: "An apply creates an object that doesn't exist, and notes its fields as those of the manager.",
+		ID: "apply.creates", Promise: "An apply creates an object that doesn't exist, and its fields are in an entry of managedFields with the manager.",
 		Run: func(t *trial.T) {
 			a := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one")
 			t.Equal("the code", http.StatusCreated, a.Code)
@@ -334,7 +334,7 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.shared", Promise: "Managers that apply the same value share the field: no conflict.",
+		ID: "apply.shared", Promise: "Managers that apply the same value share the field without a conflict.",
 		Run: func(t *trial.T) {
 			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
 			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "two").OK()
@@ -343,7 +343,7 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.removes", Promise: "A field that a manager no longer applies is removed; the fields of others stay.",
+		ID: "apply.removes", Promise: "A field that a manager no longer applies is removed; the fields of other managers stay.",
 		Run: func(t *trial.T) {
 			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "gone", "soon"), "one").OK()
 			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "other", "stays"), "two").OK()
@@ -363,7 +363,7 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.update", Promise: "An update by another manager takes a changed field: the next apply is a conflict.",
+		ID: "apply.update", Promise: "An update by another manager takes over the changed field: the next apply by the first manager is a conflict.",
 		Run: func(t *trial.T) {
 			o := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
 			t.Update(trial.ConfigMaps, o.With("data.key", "edited"), "fieldManager=editor").OK()
@@ -371,7 +371,7 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 		},
 	},
 	{
-		ID: "apply.status", Promise: "Fields of the status are applied by the status subresource, and their entry names it.",
+		ID: "apply.status", Promise: "Fields of the status are applied by the status subresource, and their entry of managedFields names the subresource.",
 		Run: func(t *trial.T) {
 			t.Create(trial.Deployments, deployment(t, "web")).OK()
 			o := t.Object(trial.Deployments, "web").With("status", trial.Object{"observedGeneration": 1})

@@ -60,7 +60,7 @@ func TestGoodExtension(t *testing.T) {
 	}
 }
 
-// Only the case about a fault fails, and all others pass.
+// Only the case about the fault fails. All other cases pass.
 func TestExtensionThatTakesAnyMethod(t *testing.T) {
 	t.Parallel()
 	others := judge(t, func(e http.Handler) http.Handler {
@@ -77,7 +77,7 @@ func TestExtensionThatTakesAnyMethod(t *testing.T) {
 	}
 }
 
-// If discovery fails, the other cases are skipped, because they don't know the handlers.
+// If discovery fails, the other cases are skipped, because they need the names of the handlers.
 func TestExtensionWithoutDiscovery(t *testing.T) {
 	t.Parallel()
 	others := judge(t, func(http.Handler) http.Handler { return http.NotFoundHandler() })

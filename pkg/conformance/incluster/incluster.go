@@ -69,7 +69,7 @@ func Start(ctx context.Context, o Options) (*Webhooks, error) {
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("webhooks in the cluster: %w", err)
+		return nil, fmt.Errorf("webhooks in the cluster: client configuration of %s: %w", config.Host, err)
 	}
 	w := &Webhooks{options: o, client: client}
 	token := rand.Text()
@@ -99,7 +99,7 @@ func (w *Webhooks) Reference(path string) *admissionregistrationv1.ServiceRefere
 func (w *Webhooks) Addresses(ctx context.Context) (discoveryv1.AddressType, []string, error) {
 	list, err := w.client.DiscoveryV1().EndpointSlices(w.options.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name})
 	if err != nil {
-		return "", nil, fmt.Errorf("endpoints of the webhooks: %w", err)
+		return "", nil, fmt.Errorf("endpoints of service %s/%s: %w", w.options.Namespace, name, err)
 	}
 	for i := range list.Items {
 		for _, e := range list.Items[i].Endpoints {
@@ -108,7 +108,7 @@ func (w *Webhooks) Addresses(ctx context.Context) (discoveryv1.AddressType, []st
 			}
 		}
 	}
-	return "", nil, fmt.Errorf("endpoints of the webhooks: the service %s/%s has none", w.options.Namespace, name)
+	return "", nil, fmt.Errorf("endpoints of service %s/%s: no endpoint has an address, but the webhooks need one", w.options.Namespace, name)
 }
 
 func (w *Webhooks) create(ctx context.Context, token string) error {
@@ -133,7 +133,8 @@ func (w *Webhooks) create(ctx context.Context, token string) error {
 
 func failure[T any](_ T, err error) error { return err }
 
-// waitReady waits until the Deployment is ready. If it isn't in time, the error says what is missing.
+// waitReady waits until the Deployment is ready. If the Deployment isn't ready in time, the error names the first thing
+// that is missing.
 func (w *Webhooks) waitReady(ctx context.Context) error {
 	last := state{missing: "the Deployment wasn't read"}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {

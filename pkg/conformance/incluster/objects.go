@@ -18,7 +18,7 @@ const (
 	appLabel = "app.kubernetes.io/name"
 	// tokenKey is the key in the Secret under which the token is stored.
 	tokenKey = "token"
-	// controlPort is the name of the port for links.
+	// controlPort is the name of the port at which the relay accepts links.
 	controlPort = "control"
 )
 
@@ -46,7 +46,7 @@ type objects struct {
 	labels           map[string]string
 }
 
-// meta is the metadata of an object. Every object has the name of the relay.
+// meta returns the metadata of an object in the namespace. All of these objects have the same name.
 func (o *objects) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: o.allLabels()}
 }

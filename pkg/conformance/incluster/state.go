@@ -17,7 +17,7 @@ type state struct {
 }
 
 var (
-	// hopelessReasons are reasons in the status of a waiting container that never disappear by themselves.
+	// hopelessReasons are reasons of a waiting container that the kubelet can't resolve by another try.
 	hopelessReasons = []string{"InvalidImageName", "ErrImageNeverPull"}
 	// usualReasons are reasons in the status of a container that is starting.
 	usualReasons = []string{"", "ContainerCreating", "PodInitializing"}

@@ -1,10 +1,10 @@
-// Package listener is the HTTPS server of a suite's webhooks. A suite adds paths with handlers while the server runs,
-// and the server records each call: its header, query and body.
+// Package listener is the HTTPS server of a suite's webhooks. A suite adds and removes paths with handlers while the
+// server runs. A handler gets each call of its path as a Call, with the header, the query and the body.
 //
 // Each path belongs to one webhook of one case, so parallel cases don't see each other's calls. The package doesn't
 // decode the calls: the suite does.
 //
-// Don't use the package for a real webhook: it keeps all calls of a path in memory until the path is removed.
+// Don't use the package for a real webhook, because it reads bodies of any size into memory and logs no errors.
 package listener
 
 import (
@@ -45,13 +45,13 @@ type Listener struct {
 
 	mu    sync.Mutex
 	paths map[string]*Path
-	// certificates has the certificates for further hosts, by host. Connections for other hosts get the certificate
+	// certificates has the certificates for further hosts, by host. Connections for all other hosts get the certificate
 	// fallback.
 	certificates map[string]*tls.Certificate
 	fallback     *tls.Certificate
 }
 
-// Call is a recorded request. It must not be changed.
+// Call is a request to a path of a listener. A handler must not change it.
 type Call struct {
 	Path           string
 	Method, Query  string
@@ -62,7 +62,7 @@ type Call struct {
 	ConnectionName string // the server name of the TLS handshake
 }
 
-// Path is a path of a listener that has a handler.
+// Path is a path of a listener, with its handler.
 type Path struct {
 	listener *Listener
 	name     string
@@ -120,16 +120,16 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// CABundle is the authority of the certificates, in PEM.
+// CABundle returns the certificate of the authority that signs the listener's certificates, in PEM.
 func (l *Listener) CABundle() []byte { return l.authority.pem }
 
 // URL returns the URL of a path. The path must begin with a slash.
 func (l *Listener) URL(path string) string { return "https://" + l.address + path }
 
-// Address is the host and the port of the urls.
+// Address returns the host and the port of the URLs.
 func (l *Listener) Address() string { return l.address }
 
-// Local is the address of the socket.
+// Local returns the address of the socket.
 func (l *Listener) Local() net.Addr { return l.local }
 
 // Certify creates a certificate for a further host of the listener. A connection whose TLS handshake names a host
@@ -137,7 +137,7 @@ func (l *Listener) Local() net.Addr { return l.local }
 func (l *Listener) Certify(host string) error {
 	certificate, err := l.authority.issue(host)
 	if err != nil {
-		return fmt.Errorf("certificate for %s: %w", host, err)
+		return fmt.Errorf("certificate for webhook host %q: %w", host, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,8 +154,9 @@ func (l *Listener) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	return l.fallback, nil
 }
 
-// Handle programs a path until the returned Path is removed. The handler gets the call, whose body it has read. A path
-// that begins with a host, as in a.example/path, is that of connections for this host alone.
+// Handle sets the handler of a path until the returned Path is removed. The handler gets the whole body in the Call,
+// because the listener has already read the body of the request. If a path begins with a host, as in a.example/path,
+// the handler gets only the calls for this host.
 func (l *Listener) Handle(path string, handler func(http.ResponseWriter, *http.Request, *Call)) *Path {
 	p := &Path{listener: l, name: path, handler: handler}
 	l.mu.Lock()
@@ -190,7 +191,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	path.handler(w, r, call)
 }
 
-// find returns the path for a host, or, if there is none, the path for all hosts.
+// find returns the path for a host, or, if there is none, the path for all hosts, or nil.
 func (l *Listener) find(host, path string) *Path {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,8 +43,8 @@ type Link struct {
 	connections sync.WaitGroup
 }
 
-// Open opens a link to a relay. From then on, it connects each connection that the relay accepts to the target. If the
-// link breaks, it is opened again, until Close.
+// Open opens a link to a relay. For each connection that the relay accepts, the link connects to the target. If the
+// link breaks, it is opened again, until Close is called.
 func Open(ctx context.Context, endpoint Endpoint, target string) (*Link, error) {
 	first, err := endpoint.dial(ctx)
 	if err != nil {
@@ -58,10 +58,10 @@ func Open(ctx context.Context, endpoint Endpoint, target string) (*Link, error) 
 		return l, nil
 	case <-first.ended:
 		l.Close()
-		return nil, errors.New("link to the relay: the connection has ended")
+		return nil, fmt.Errorf("link to the relay at %s: the connection ended before the relay used the link", endpoint.URL)
 	case <-ctx.Done():
 		l.Close()
-		return nil, fmt.Errorf("link to the relay: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("link to the relay at %s: %w", endpoint.URL, context.Cause(ctx))
 	}
 }
 
@@ -88,7 +88,7 @@ func (l *Link) keep(ctx context.Context, s *stream) {
 	}
 }
 
-// serve connects each connection that the relay accepts to the target, until the stream ends.
+// serve connects to the target for each connection that the relay accepts, until the stream ends.
 func (l *Link) serve(ctx context.Context, s *stream) {
 	server := &http.Server{
 		Handler: l.handler(), Protocols: unencryptedHTTP2(), ErrorLog: log.New(io.Discard, "", 0),
@@ -110,7 +110,8 @@ func (l *Link) handler() http.Handler {
 	return mux
 }
 
-// connect connects one connection of the relay to the target. It returns when the target closes the connection.
+// connect connects to the target for one connection of the relay, and carries the data between the two. It returns when
+// the target closes the connection.
 func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
 	l.connections.Add(1)
 	defer l.connections.Done()
@@ -151,14 +152,14 @@ func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 	response, err := e.Transport.RoundTrip(request.WithContext(until))
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("link to the relay: %w", err)
+		return nil, fmt.Errorf("link to the relay at %s: %w", e.URL, err)
 	}
 	conn, upgraded := response.Body.(io.ReadWriteCloser)
 	if response.StatusCode != http.StatusSwitchingProtocols || !upgraded || !stop() {
 		defer cancel()
 		defer response.Body.Close()
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // the first 500 bytes are enough for an error message
-		return nil, fmt.Errorf("link to the relay: want an upgrade to %s, got %s: %s", Protocol, response.Status, said)
+		return nil, fmt.Errorf("link to the relay at %s: want an upgrade to %s, got %s: %s", e.URL, Protocol, response.Status, said)
 	}
 	return &stream{ReadWriteCloser: conn, ended: make(chan struct{}), cancel: cancel}, nil
 }

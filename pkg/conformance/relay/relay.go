@@ -1,10 +1,11 @@
 // Package relay carries connections out of a cluster, to a suite that no process of the cluster can connect to.
 //
-// A relay runs in the cluster and accepts connections there. The suite opens a link to the relay through the API server,
-// and the relay passes each connection on over this link, byte by byte. The relay reads nothing of them: TLS is between
-// the API server and the suite, whose key stays with the suite, and connections end as the suite ends them.
+// A relay runs in the cluster and accepts connections there. The suite opens a link to the relay through the API
+// server, and the relay passes each connection on over this link, byte by byte. The relay can't decrypt a connection:
+// TLS is between the API server and the suite, and only the suite has the key. When the suite ends a connection, the
+// relay ends it, too.
 //
-// Don't use it to publish a service: it has one link, and one user.
+// Don't use the package to publish a service, because a relay has only one link, to one suite.
 package relay
 
 import (
@@ -44,7 +45,8 @@ const pingInterval = 15 * time.Second
 
 // Options are the options of a Relay.
 type Options struct {
-	// The relay accepts the connections that it carries at Address, and links at ControlAddress.
+	// Address is the address at which the relay accepts the connections that it carries. ControlAddress is the address
+	// at which it accepts links.
 	Address, ControlAddress string
 	// Token is the secret that a suite sends to open a link. Without a token, the relay doesn't start.
 	Token string
@@ -66,7 +68,7 @@ type Relay struct {
 // Start listens on both addresses.
 func Start(ctx context.Context, o Options) (*Relay, error) {
 	if o.Token == "" {
-		return nil, errors.New("relay: a token is needed: without one, everybody could answer in the suite's place")
+		return nil, errors.New("relay: the token must be set: without a token, any client could answer webhook calls in the suite's place")
 	}
 	certificate, err := selfSigned()
 	if err != nil {
@@ -75,11 +77,11 @@ func Start(ctx context.Context, o Options) (*Relay, error) {
 	var config net.ListenConfig
 	carried, err := config.Listen(ctx, "tcp", o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("relay: %w", err)
+		return nil, fmt.Errorf("relay: address %q: %w", o.Address, err)
 	}
 	control, err := config.Listen(ctx, "tcp", o.ControlAddress)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("relay: control port: %w", err), carried.Close())
+		return nil, errors.Join(fmt.Errorf("relay: control address %q: %w", o.ControlAddress, err), carried.Close())
 	}
 	r := &Relay{token: o.Token, carried: carried, control: control}
 	mux := http.NewServeMux()
@@ -115,7 +117,7 @@ func (r *Relay) Close() error {
 // accept turns the connection of a request into the relay's link.
 func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	if subtle.ConstantTimeCompare([]byte(request.Header.Get(TokenHeader)), []byte(r.token)) != 1 {
-		http.Error(w, "the token in the header "+TokenHeader+" is another run's", http.StatusForbidden)
+		http.Error(w, "the token in the header "+TokenHeader+" must be the token of the relay's run", http.StatusForbidden)
 		return
 	}
 	if request.Header.Get("Upgrade") != Protocol {
@@ -146,7 +148,7 @@ func (r *Relay) accept(w http.ResponseWriter, request *http.Request) {
 	r.greet(link)
 }
 
-// greet tells the suite that from now on the relay uses this link.
+// greet sends a request over a link. The request shows the suite that the relay uses this link from now on.
 func (r *Relay) greet(link *http.ClientConn) {
 	request, err := http.NewRequest(http.MethodGet, "http://suite/", nil)
 	if err != nil {
@@ -157,7 +159,7 @@ func (r *Relay) greet(link *http.ClientConn) {
 	}
 }
 
-// replace makes the relay use another link. The relay ends the former link.
+// replace makes the relay use another link. The relay ends the previous link.
 func (r *Relay) replace(link *http.ClientConn) {
 	r.mu.Lock()
 	former := r.link

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// writeText writes the skipped cases with their reasons, then the failed ones with their findings, and then the counts.
-// Cases that passed without a finding are only counted.
+// writeText writes the skipped cases with their reasons, then the cases with findings, and then the counts. Cases that
+// passed without a finding are only counted.
 func writeText(to io.Writer, run *Run) error {
 	out := &bytes.Buffer{}
 	fmt.Fprintln(out, run.Suite)

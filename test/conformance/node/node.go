@@ -47,7 +47,8 @@ type Options struct {
 	// Command returns the process of a container with these arguments. The node adds the container's environment
 	// variables.
 	Command func(args []string) *exec.Cmd
-	// Publish returns the address that the API has for a process on a loopback address. By default, both are the same.
+	// Publish returns the address of a pod in the API for the loopback address of its process. By default, the pod has
+	// the loopback address.
 	Publish func(loopback string) string
 	// PullError is the error of each pull of an image. If it is empty, pulls succeed.
 	PullError string
@@ -194,7 +195,7 @@ func (n *Node) run(deployment *appsv1.Deployment) error {
 	return err
 }
 
-// start starts the process of a pod. The pod has the address.
+// start starts the process of a pod at an address.
 func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 	container := &pod.Spec.Containers[0]
 	variables := map[string]string{}
@@ -211,7 +212,7 @@ func (n *Node) start(pod *corev1.Pod, address string) (*process, error) {
 			}
 			variables[v.Name] = string(secret.Data[v.ValueFrom.SecretKeyRef.Key])
 		default:
-			return nil, fmt.Errorf("variable %s of pod %s: the source isn't known here", v.Name, pod.Name)
+			return nil, fmt.Errorf("variable %s of pod %s: must have a value, the field status.podIP or a Secret as its source", v.Name, pod.Name)
 		}
 	}
 	var args []string
@@ -246,7 +247,7 @@ func (p *process) waitReady(ctx context.Context, probe *corev1.HTTPGetAction, ad
 	return wait.PollUntilContextCancel(ctx, probeInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.ended:
-			return false, fmt.Errorf("the process has ended: %s", p.output.String())
+			return false, fmt.Errorf("the process has ended before its probe succeeded, with the output: %s", p.output.String())
 		default:
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

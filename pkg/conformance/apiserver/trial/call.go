@@ -24,7 +24,7 @@ type Call struct {
 // Request returns the request in the review.
 func (c *Call) Request() Object { return c.Review.Sub("request") }
 
-// Response is the response to a review. A response without a uid gets that of the request.
+// Response is the response to a review. A response without a uid gets the uid of the request.
 type Response = map[string]any
 
 // Reply is the behaviour of a webhook: it answers a call.
@@ -61,7 +61,7 @@ type Op struct {
 // Add returns an operation that adds a value.
 func Add(path string, value any) Op { return Op{Op: "add", Path: path, Value: value} }
 
-// Patched returns a response that allows the request with changes.
+// Patched returns a response that allows the request and changes the object.
 func Patched(ops ...Op) Response {
 	return Response{"allowed": true, "patchType": "JSONPatch", "patch": base64.StdEncoding.EncodeToString(encoded(ops))}
 }

@@ -14,8 +14,8 @@ import (
 // created is an object that a case has created.
 type created struct{ path, uid string }
 
-// remember records the object that a request has created. Dry runs, subresources and reviews such as TokenReviews
-// create none.
+// remember records the object that a request has created, for removeAll. Requests for dry runs and subresources, and
+// reviews such as TokenReviews, create no object.
 func (t *T) remember(r Request, a *Answer) {
 	t.rememberVersion(r, a)
 	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
@@ -53,8 +53,8 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
 }
 
-// ranks is the order in which kinds of objects are removed: webhook configurations and policies first, because they
-// would affect the removal of other objects, and namespaces last.
+// ranks is the order in which kinds of objects are removed. Webhook configurations and policies are first, because they
+// would affect the removal of other objects. Namespaces are last.
 var ranks = []func(path string) bool{
 	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
 	func(path string) bool { return !isNamespace(path) },
@@ -66,7 +66,8 @@ func isNamespace(path string) bool {
 	return is && !strings.Contains(name, "/")
 }
 
-// removeAll removes the objects that the case has created, beginning with the last one.
+// removeAll removes the objects that the case has created, in the order of ranks, and within a rank the newest first.
+// It also removes the handlers of the case's webhooks.
 func (t *T) removeAll(ctx context.Context) error {
 	t.mu.Lock()
 	all := slices.Clone(t.created)
@@ -87,8 +88,8 @@ func (t *T) removeAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove removes the finalizers of an object and deletes it. It repeats that until ctx ends, because a webhook may
-// still refuse the requests for a moment after the removal of its configuration.
+// remove deletes an object and removes its finalizers. It repeats the requests until the server accepts them or ctx
+// ends, because a webhook may still refuse the requests for a moment after the removal of its configuration.
 func (s *Server) remove(ctx context.Context, c created) error {
 	options := Object{"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 	if c.uid != "" {

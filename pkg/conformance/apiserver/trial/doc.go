@@ -1,9 +1,9 @@
-// Package trial has the helpers by which the cases about API servers are written. A case makes requests, which findings
-// quote; it has namespaces of its own; it installs webhooks and policies that see only the requests of the case, and
-// reads the calls of these webhooks.
+// Package trial has the requests, webhooks and checks that the cases about API servers consist of. A case has its own
+// namespaces. It makes requests, and a finding quotes the last request. The case installs webhooks and policies that
+// see only the requests of the case, and reads the calls of these webhooks.
 //
-// Requests are plain HTTP with JSON, so that a case sees exactly what the server sends. All objects that a case creates
-// are removed at its end.
+// Requests are plain HTTP with JSON, so that a case sees exactly what the server sends. At its end, a case removes all
+// objects that it has created.
 //
-// Don't use the package outside of the suite of API servers: at the first unexpected answer, its methods end the case.
+// Don't use the package outside of the suite of API servers, because most methods end the case at an unexpected answer.
 package trial

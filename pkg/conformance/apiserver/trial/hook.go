@@ -16,8 +16,8 @@ import (
 // settleTimeout limits the time until a new configuration is in effect.
 const settleTimeout = 20 * time.Second
 
-// ReadyPath is the end of the path of webhooks that show whether a configuration is in effect. Their calls aren't
-// recorded.
+// ReadyPath is the suffix of the paths of webhooks that show whether a configuration is in effect. A case doesn't
+// record the calls of these webhooks.
 const ReadyPath = "/ready"
 
 // Hook is a mutating or validating webhook of a case. The type MutatingWebhook has all fields of both kinds.
@@ -30,8 +30,7 @@ type Hook struct {
 	reply     Reply
 }
 
-// Change changes a hook. Without changes, a hook is for all operations on ConfigMaps of the case, gets reviews of
-// version v1, and allows every request.
+// Change changes a hook. Without changes, a hook is for all operations on ConfigMaps, and gets reviews of version v1.
 type Change func(*Hook)
 
 // Mutating returns a mutating webhook.
@@ -74,8 +73,7 @@ func Rules(rules ...admissionregistrationv1.RuleWithOperations) Change {
 	return func(h *Hook) { h.Rules = rules }
 }
 
-// Rule returns a rule of a webhook. The operations are separated by blanks. After the version come one or more
-// resources.
+// Rule returns a rule of a webhook. Blanks separate the operations, as in "CREATE UPDATE".
 func Rule(operations, group, version string, resources ...string) admissionregistrationv1.RuleWithOperations {
 	r := admissionregistrationv1.RuleWithOperations{
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources},
@@ -143,8 +141,8 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	t.Settle(o.Name())
 }
 
-// Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The
-// configuration has one more webhook, the first, which shows when the configuration is in effect.
+// Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The first
+// webhook of the configuration is an additional one, which shows when the configuration is in effect.
 func (t *T) Configuration(short string, hooks ...*Hook) (Resource, Object) {
 	r := MutatingConfigurations
 	if hooks[0].validates {
@@ -172,8 +170,8 @@ func (h *Hook) fields() map[string]any {
 	return fields
 }
 
-// confine limits the hook to objects of the case: those in its namespaces, and cluster-scoped objects with its label.
-// If a rule has no scope, it gets the scope Namespaced, unless the hook selects objects by labels or conditions.
+// confine limits the hook to the namespaces of the case. A rule without a scope gets the scope Namespaced, unless the
+// hook has an object selector or match conditions, which then select the cluster-scoped objects.
 func (t *T) confine(h *Hook) {
 	namespaces := metav1.LabelSelector{}
 	if h.NamespaceSelector != nil {
@@ -199,14 +197,15 @@ func (t *T) Own(h *Hook) {
 	h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{LabelCase: t.name}}
 }
 
-// ClientConfig makes the listener answer calls of the hook, and returns the clientConfig by which a server calls it.
+// ClientConfig makes the listener answer calls of the hook, and returns the clientConfig with which a server calls the
+// hook.
 func (t *T) ClientConfig(h *Hook) admissionregistrationv1.WebhookClientConfig {
 	path := "/" + t.name + "/" + h.Short
 	t.program(path, h)
 	return t.Server.clientConfig(path)
 }
 
-// program makes a path of the listener that of the hook.
+// program makes the listener answer calls of a path with the reply of the hook. The case records these calls.
 func (t *T) program(path string, h *Hook) {
 	short, reply := h.Short, h.reply
 	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, r *http.Request, raw *listener.Call) {
@@ -225,14 +224,15 @@ func (t *T) program(path string, h *Hook) {
 	t.mu.Unlock()
 }
 
-// concerns tells whether a call belongs to the case. It returns false for writes of the server's controllers, and for
-// objects that show whether a configuration is in effect.
+// concerns tells whether a call belongs to the case. It returns false for requests of other users, such as the server's
+// controllers, and for objects that show whether a configuration is in effect.
 func (t *T) concerns(call *Call) bool {
 	user := call.Review.At("request.userInfo.username")
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
 }
 
-// readyHook returns the fields of a webhook that refuses only the object that settled creates under the same name.
+// readyHook returns the fields of a webhook that refuses only the ConfigMap that settled creates with the name of the
+// configuration.
 func (t *T) readyHook(name string, validates bool) map[string]any {
 	path := "/" + name + ReadyPath
 	if validates {
@@ -259,13 +259,13 @@ func (t *T) readyHook(name string, validates bool) map[string]any {
 
 func readyMessage(name string) string { return "configuration " + name + " is in effect" }
 
-// Settle returns when a configuration of webhooks, or a policy, is in effect. It shows that by refusing a certain
-// object.
+// Settle returns when a configuration of webhooks, or a policy, is in effect: when the server refuses an object whose
+// label LabelReady has the value name.
 func (t *T) Settle(name string) {
 	t.settled(name, func(a *Answer) bool { return strings.Contains(a.Object.Text("message"), readyMessage(name)) })
 }
 
-// settled tries to create an object in a separate namespace, by dry runs, until the function shows returns true for the
+// settled repeats the dry run of a create in a separate namespace, until the function shows returns true for the
 // answer.
 func (t *T) settled(name string, shows func(*Answer) bool) {
 	sent := t.last()
@@ -285,7 +285,7 @@ func (t *T) settled(name string, shows func(*Answer) bool) {
 		case err != nil:
 			return err.Error()
 		case !shows(a):
-			return "the answer to an object that it concerns is " + a.says()
+			return "the answer to an object that the configuration concerns is " + a.says()
 		}
 		return ""
 	})

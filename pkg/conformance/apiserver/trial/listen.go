@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -14,7 +13,7 @@ import (
 // Listen makes the webhooks of cases reachable for the server: at a URL, or through a Service in the cluster.
 func (s *Server) Listen(ctx context.Context) error {
 	if s.options.WebhookImage != "" && s.options.WebhookAddress != "" {
-		return fmt.Errorf("webhook image %q and webhook address %q: give one of them: with an image, the webhooks are called in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
+		return fmt.Errorf("webhook image %q and webhook address %q: give one of them: with an image, the server calls the webhooks at a Service in the cluster", s.options.WebhookImage, s.options.WebhookAddress)
 	}
 	var err error
 	if s.hooks, err = listener.Start(listener.Options{Address: s.options.WebhookAddress, Wrap: s.options.WrapWebhooks}); err != nil {
@@ -42,7 +41,7 @@ func (s *Server) stopListening() error {
 		return nil
 	}
 	if err := s.hooks.Close(); err != nil {
-		return errors.Join(errors.New("the listener of webhooks"), err)
+		return fmt.Errorf("stop the listener of webhooks at %s: %w", s.hooks.Address(), err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func Serves(resources ...Resource) Need {
 func Allows(resource Resource, verb string) Need {
 	return func(s *Server) string {
 		if r, served := s.Find(resource); !served || !slices.Contains(r.Verbs, verb) {
-			return fmt.Sprintf("the server doesn't serve %s of %s", verb, resource)
+			return fmt.Sprintf("the server doesn't serve the verb %s of %s", verb, resource)
 		}
 		return ""
 	}
@@ -34,7 +34,7 @@ func Allows(resource Resource, verb string) Need {
 func Since(minor int) Need {
 	return func(s *Server) string {
 		if s.Major == 1 && s.Minor < minor {
-			return fmt.Sprintf("the server is Kubernetes 1.%d, and the promise is of 1.%d", s.Minor, minor)
+			return fmt.Sprintf("the server is Kubernetes 1.%d, and the promise exists since 1.%d", s.Minor, minor)
 		}
 		return ""
 	}
@@ -43,7 +43,7 @@ func Since(minor int) Need {
 // AuditLog is a Need: the suite can read the server's audit log.
 func AuditLog(s *Server) string {
 	if s.options.AuditLog == "" {
-		return "no file of audit events is given (--audit-log)"
+		return "the case reads the server's audit log, and --audit-log names no file"
 	}
 	return ""
 }

@@ -118,7 +118,8 @@ func (o Object) Without(path string) Object {
 	return object
 }
 
-// encoded returns the JSON of a value. The values of cases consist of JSON's types and API types, so there is no error.
+// encoded returns the JSON of a value, and a value of type []byte as it is. The values of cases consist of JSON's types
+// and API types, so encoding them causes no error.
 func encoded(value any) []byte {
 	if raw, is := value.([]byte); is {
 		return raw

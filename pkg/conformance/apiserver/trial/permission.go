@@ -10,25 +10,27 @@ import (
 	"sync"
 )
 
-// Permission is a rule of a role, and what cases need it for.
+// Permission is a rule of a role, with its purpose and the cases that need it.
 type Permission struct {
 	// For says what the permission is for.
 	For string
-	// Cases are globs of the cases that need the permission. The default is all of them.
+	// Cases are globs of the cases that need the permission. By default, all cases need it.
 	Cases []string
-	// Groups, Resources, Names and Verbs are those of a rule. Subresources stand behind a slash.
+	// Groups, Resources, Names and Verbs are the fields of a PolicyRule of RBAC. A resource may have a subresource, as
+	// in pods/exec.
 	Groups, Resources, Names, Verbs []string
-	// URLs are paths that are no resources.
+	// URLs are the NonResourceURLs of a PolicyRule, such as /metrics.
 	URLs []string
 }
 
-// sampleGroup stands for groups that cases define.
+// sampleGroup is the group in a question about the custom resources of cases. Each case defines a group of its own, so
+// the rules for these resources have the group *.
 const sampleGroup = Prefix + "sample.conformance.miniapi.dev"
 
-// askers is how many permissions are asked for at once.
+// askers is the number of questions about permissions that are asked in parallel.
 const askers = 8
 
-// access is one question to the authorizer.
+// access is a question to the server: whether the client has a permission.
 type access struct {
 	verb, group, resource, name, url string
 }
@@ -54,7 +56,8 @@ func qualified(group, resource string) string {
 	return name
 }
 
-// Permitted returns an error that lists the permissions that the client lacks. A server that can't tell has them all.
+// Permitted returns an error that lists the permissions that the client lacks. If the server doesn't serve
+// SelfSubjectAccessReviews, Permitted returns nil.
 func (s *Server) Permitted(ctx context.Context, permissions []Permission) error {
 	if _, tells := s.Find(AccessReviews); !tells {
 		return nil
@@ -93,7 +96,7 @@ func (s *Server) Permitted(ctx context.Context, permissions []Permission) error 
 	return fmt.Errorf("the user %q lacks %d of the %d permissions that the cases need: %s", s.user, len(missing), len(questions), strings.Join(missing, ", "))
 }
 
-// questions are all combinations of a rule.
+// questions returns one question for each combination of the values of a rule.
 func (p *Permission) questions() []access {
 	var all []access
 	for _, verb := range p.Verbs {
@@ -117,7 +120,7 @@ func (p *Permission) questions() []access {
 	return all
 }
 
-// refuses asks the server whether it refuses an access.
+// refuses tells whether the server would refuse an access. It requests a SelfSubjectAccessReview.
 func (s *Server) refuses(ctx context.Context, a access) (bool, error) {
 	spec := Object{"nonResourceAttributes": Object{"verb": a.verb, "path": a.url}}
 	if a.url == "" {
@@ -127,10 +130,10 @@ func (s *Server) refuses(ctx context.Context, a access) (bool, error) {
 	answer, err := s.do(ctx, Request{Verb: http.MethodPost, Path: AccessReviews.path("", ""),
 		Body: Object{"apiVersion": AccessReviews.GroupVersion(), "kind": AccessReviews.Kind, "spec": spec}})
 	if err != nil {
-		return false, fmt.Errorf("asking for the permission %s: %w", a, err)
+		return false, fmt.Errorf("SelfSubjectAccessReview of the permission %s: %w", a, err)
 	}
 	if !answer.Succeeded() {
-		return false, fmt.Errorf("asking for the permission %s: %s", a, answer.says())
+		return false, fmt.Errorf("SelfSubjectAccessReview of the permission %s: want an answer 2xx, got %s", a, answer.says())
 	}
 	allowed, _ := answer.Object.At("status.allowed").(bool)
 	return !allowed, nil

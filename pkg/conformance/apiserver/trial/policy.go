@@ -24,8 +24,9 @@ func (t *T) Binding(policy Object, actions ...string) Object {
 	return o.Copy()
 }
 
-// Enforce creates a policy and its bindings, and returns when they are in effect. To know that, it creates another
-// policy and waits for its effect: a server learns of policies and bindings in the order in which they are stored.
+// Enforce creates a policy and its bindings, and returns when they are in effect. To detect this, Enforce creates
+// another policy and waits for its effect, because a server reads policies and bindings in the order in which they are
+// stored.
 func (t *T) Enforce(policy Object, bindings ...Object) {
 	t.Create(Policies, policy).OK()
 	for _, b := range bindings {
@@ -34,7 +35,8 @@ func (t *T) Enforce(policy Object, bindings ...Object) {
 	t.SettlePolicies(policy.Name())
 }
 
-// SettlePolicies returns when all policies and bindings that are stored are in effect.
+// SettlePolicies returns when all stored policies and bindings are in effect. The name is the beginning of the name of
+// another policy, which SettlePolicies creates.
 func (t *T) SettlePolicies(name string) {
 	sent := t.last()
 	marker := t.marker(name + "-ready")

@@ -94,7 +94,7 @@ func objectPath(path string) string {
 	return path
 }
 
-// collection returns the key under which the last written version of any object in a collection is stored.
+// collection returns the key in T.versions for the last write of any object in a collection.
 func collection(path string) string { return path + "/*" }
 
 // words returns the request as text, for a finding.
@@ -180,8 +180,8 @@ func (a *Answer) OK() Object {
 	return a.Object
 }
 
-// Refused returns the Status of an answer. The answer must have the code, and its message must contain the words;
-// otherwise the case fails.
+// Refused returns the Status of an answer. The case fails if the answer has another code, or if its message lacks one
+// of the words.
 func (a *Answer) Refused(code int, words ...string) Object {
 	if a.Code != code {
 		a.t.FailNow(fmt.Sprintf("the request is refused with code %d", code), a.says())
@@ -245,7 +245,7 @@ func (t *T) Path(r Resource, name string) string {
 	return r.path(namespace, name)
 }
 
-// fatal ends the case by an error that isn't an answer of the server.
+// fatal ends the case with a finding about an error that isn't an answer of the server.
 func (t *T) fatal(doing string, err error) {
 	t.Fatal(conformance.Finding{Sent: t.last(), Expected: doing, Seen: err.Error()})
 }

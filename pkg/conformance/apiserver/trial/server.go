@@ -24,7 +24,7 @@ import (
 
 // Options are the settings for the connections between the suite and a server, in both directions.
 type Options struct {
-	// Config is the configuration of the client that the suite makes its requests with.
+	// Config is the client configuration for the suite's requests.
 	Config *rest.Config
 	// WebhookAddress is the HOST:PORT at which the suite's webhooks listen. The API server must be able to connect to
 	// it. The default is a free port of the loopback address, for a server on the same machine.
@@ -42,9 +42,9 @@ type Options struct {
 	// Disposable says that the server has no other users. Without it, the cases that could harm other users are
 	// skipped.
 	Disposable bool
-	// Patience is the time in which the server's controllers must finish the next empty namespace at the end of the run.
-	// After that time, the run finishes the empty namespaces itself. 0 stands for DefaultPatience. A server without
-	// controllers needs less.
+	// Patience is the time that the run waits at its end for the server's controllers to remove another empty
+	// namespace. When the time is over, the run removes the finalizers of the remaining empty namespaces. 0 stands for
+	// DefaultPatience. For a server without controllers, a shorter time makes the run shorter.
 	Patience time.Duration
 }
 
@@ -63,26 +63,26 @@ type Server struct {
 	http    *http.Client
 	base    *url.URL
 	hooks   *listener.Listener
-	// inCluster is nil if webhooks are called by url.
+	// inCluster is nil if the server calls webhooks at a URL.
 	inCluster *incluster.Webhooks
-	// user is the name of the client's user, or "" if the server doesn't tell.
+	// user is the name of the client's user, or "" if the server doesn't serve SelfSubjectReviews.
 	user string
 	// run is a text that is different for each run. It is part of the names of objects.
 	run    string
 	number atomic.Int64
 
 	// context is the context of Connect. Work that the first case starts for all cases needs a context that outlives
-	// the case.
+	// this case.
 	context   context.Context
 	ready     sync.Once
 	metrics   sync.Once
 	noMetrics string
-	// findWay calls wayByService once, and way has the result.
+	// findWay calls wayByService once. The result is in way.
 	findWay sync.Once
 	way     serviceWay
 }
 
-// These are the labels and the prefix of the names of the objects that a suite creates.
+// These are the labels of the objects that a suite creates, and the prefix of object names.
 const (
 	// LabelRun is a label of every cluster-scoped object. Its value identifies the run.
 	LabelRun = "conformance.miniapi.dev/run"
@@ -90,11 +90,12 @@ const (
 	LabelCase = "conformance.miniapi.dev/case"
 	// LabelReady is a label of the objects that show whether a configuration is in effect, and of their namespace.
 	LabelReady = "conformance.miniapi.dev/ready"
-	// Prefix is the beginning of each name.
+	// Prefix is the beginning of the names of namespaces, and of most other cluster-scoped objects.
 	Prefix = "conformance-"
 )
 
-// Connect requests the version and the resources of the server. The server calls no webhooks before Listen.
+// Connect requests the version and the resources of the server, and the name of the client's user. The webhooks of
+// cases don't listen before Listen is called.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	config := rest.CopyConfig(o.Config)
 	config.QPS = -1
@@ -149,7 +150,7 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 		return err
 	}
 	digits := strings.TrimRightFunc(version.Minor, func(r rune) bool { return r < '0' || r > '9' })
-	// A version that isn't a number counts as 0, so cases that need a version are skipped.
+	// A minor version that isn't a number counts as 0, so cases that need a later version are skipped.
 	s.Major, _ = strconv.Atoi(version.Major)
 	s.Minor, _ = strconv.Atoi(digits)
 	_, lists, err := client.ServerGroupsAndResources()
@@ -177,7 +178,7 @@ func (s *Server) ask(client *discovery.DiscoveryClient) error {
 	return nil
 }
 
-// Find returns a resource with the fields of discovery, and whether the server serves the resource.
+// Find returns a resource as discovery describes it, and whether the server serves the resource.
 func (s *Server) Find(wanted Resource) (Resource, bool) {
 	i := slices.IndexFunc(s.Resources, func(r Resource) bool {
 		return r.Group == wanted.Group && r.Version == wanted.Version && r.Name == wanted.Name && r.Subresource == wanted.Subresource

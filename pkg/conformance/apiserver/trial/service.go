@@ -24,13 +24,15 @@ const (
 type Service struct {
 	t    *T
 	name string
-	// Port is the port of the Service. If a case asks for OtherPort, Port may differ from it.
+	// Port is the port of the Service. If OtherPort is requested and the Service has the type ExternalName, Port is the
+	// port at which the webhooks listen.
 	Port int32
 }
 
 // serviceWay describes the Service and the endpoints through which a server reaches the webhooks of the suite.
 type serviceWay struct {
-	// addresses and port are the endpoints of the Service. Without addresses, the Service has type ExternalName.
+	// addresses, of the type kind, and port are the endpoints of the Service. If external isn't "", the Service has no
+	// endpoints, but the type ExternalName and external as its external name.
 	kind      discoveryv1.AddressType
 	addresses []string
 	port      int32
@@ -53,7 +55,7 @@ func (t *T) Service(name string, port int32) *Service {
 func (t *T) UncertifiedService(name string, port int32) *Service {
 	server := t.Server
 	server.findWay.Do(func() {
-		server.way = serviceWay{missing: "the case that looks for a way by a service has failed"}
+		server.way = serviceWay{missing: "the first case with a Service failed before it found out whether the server reaches the suite through a Service"}
 		server.way = t.wayByService()
 	})
 	if server.way.missing != "" {
@@ -104,7 +106,7 @@ func (t *T) create(r Resource, name string, spec any) {
 func (t *T) serviceBy(way *serviceWay, name string, port int32) *Service {
 	if way.external != "" {
 		if port == DefaultPort && way.port != DefaultPort {
-			t.Skip(fmt.Sprintf("a Service leads to the webhooks by an external name alone, whose port is %d: with --webhook-address, they can listen on port %d", way.port, DefaultPort))
+			t.Skip(fmt.Sprintf("the server reaches the webhooks only through a Service with an external name, at port %d: --webhook-address must have the port %d", way.port, DefaultPort))
 		}
 		t.create(Services, name, corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: way.external})
 		return &Service{t: t, name: name, Port: way.port}
@@ -122,8 +124,9 @@ func (t *T) endpointSlice(way *serviceWay, service string) Object {
 	return o.Copy()
 }
 
-// wayByService finds out how a Service can lead to the webhooks. It tries each way, because a server outside of a
-// cluster has no service network.
+// wayByService returns a way in which a Service can lead to the webhooks: by endpoints, or by an external name if the
+// server refuses the endpoints. It tries the way, because a server outside of a cluster may not reach the endpoints of
+// Services.
 func (t *T) wayByService() serviceWay {
 	if cluster := t.Server.inCluster; cluster != nil {
 		kind, addresses, err := cluster.Addresses(t.Context())
@@ -156,7 +159,7 @@ func (t *T) wayByService() serviceWay {
 	return way
 }
 
-// tryWay returns the reason why a hook can't be called through a Service, or "".
+// tryWay returns the reason why the server can't call a hook through a Service, or "".
 func (t *T) tryWay(way *serviceWay) string {
 	service := t.serviceBy(way, "way", OtherPort)
 	if err := t.Server.hooks.Certify(service.Host()); err != nil {
@@ -167,7 +170,7 @@ func (t *T) tryWay(way *serviceWay) string {
 	t.Install(hook)
 	defer t.Forget()
 	if a := t.Create(Secrets, t.Object(Secrets, "way"), "dryRun=All"); a.Code != http.StatusTeapot {
-		return "the server doesn't reach the suite by a Service: " + a.says()
+		return "the server doesn't reach the suite through a Service: " + a.says()
 	}
 	return ""
 }

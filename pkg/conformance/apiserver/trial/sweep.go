@@ -36,8 +36,8 @@ func Cleanup(ctx context.Context, o Options) ([]string, error) {
 	return s.sweep(ctx, LabelRun, func(string) bool { return true })
 }
 
-// sweep removes the cluster-scoped objects that a selector matches, and the namespaces last. It first empties the
-// namespaces for which the function full returns true. The cases of a run that wasn't killed have emptied their own.
+// sweep removes the cluster-scoped objects that a selector matches, the namespaces last. It empties a deleted namespace
+// if the function full returns true. In a run that wasn't killed, each case has removed the objects of its namespaces.
 func (s *Server) sweep(ctx context.Context, selector string, full func(namespace string) bool) ([]string, error) {
 	var found []created
 	var errs []error
@@ -100,8 +100,8 @@ func (s *Server) empty(ctx context.Context, namespace string) error {
 }
 
 // finishNamespaces waits until the namespaces that a selector matches are gone. The namespaces are empty. If no
-// controller removes their finalizers, finishNamespaces does. It leaves a namespace with pods alone, because the pods
-// stay until their nodes have stopped them.
+// controller removes their finalizers in time, finishNamespaces removes them. It doesn't change a namespace with pods,
+// because the pods stay until their nodes have stopped them.
 func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 	namespaces := Request{Verb: http.MethodGet, Path: "/api/v1/namespaces", Query: []string{"labelSelector=" + selector}}
 	patience := cmp.Or(s.options.Patience, DefaultPatience)

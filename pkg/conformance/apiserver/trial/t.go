@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// pollInterval is the interval at which a case asks whether a change is in effect.
+// pollInterval is the time between two checks whether a change is in effect.
 const pollInterval = 20 * time.Millisecond
 
 // T has the methods by which a running case makes requests and reports findings. It has many methods, because each kind
@@ -35,7 +35,7 @@ type T struct {
 	paths    []interface{ Remove() }
 }
 
-// Name returns a name for a cluster-scoped object of the case. The order of several names is the order of their
+// Name returns a name for a cluster-scoped object of the case. Names of the same case are in the order of their
 // endings.
 func (t *T) Name(ending string) string { return t.name + "-" + ending }
 
@@ -51,7 +51,7 @@ func (t *T) Namespace() string {
 	return t.name
 }
 
-// NewNamespace creates a further namespace of the case, with labels.
+// NewNamespace creates a namespace of the case, with labels.
 func (t *T) NewNamespace(name string, labels map[string]string) Object {
 	o := t.Object(Namespaces, name)
 	for key, value := range labels {
@@ -111,9 +111,9 @@ func (t *T) Contains(what, words, seen string) bool {
 	return t.True(strings.Contains(seen, words), fmt.Sprintf("%s with %q", what, words), fmt.Sprintf("%s: %q", what, seen))
 }
 
-// Eventually calls try until it returns "". If it doesn't within the limit or the time of the case, Eventually adds a
-// finding with the last result of try. Use it for configurations, because a server may use them only some time after
-// they are stored.
+// Eventually calls try until it returns "". If try still returns another text when the limit or the time of the case is
+// over, Eventually ends the case with a finding that has the last text. Use Eventually for configurations, because a
+// server may use a configuration only some time after it is stored.
 func (t *T) Eventually(expected string, limit time.Duration, try func() string) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()

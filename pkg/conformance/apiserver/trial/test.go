@@ -11,7 +11,8 @@ import (
 // Test is a case of the suite of API servers.
 type Test struct {
 	ID, Promise, Source string
-	// Needs are the requirements of the case. The first one that the server doesn't meet skips the case.
+	// Needs are the requirements of the case. The case is skipped at the first requirement that the server doesn't
+	// meet.
 	Needs         []Need
 	Cost, Timeout time.Duration
 	Run           func(*T)

@@ -16,7 +16,7 @@ type Watch struct {
 	body []byte
 }
 
-// Watch starts a watch of a collection. The watch ends with the case, if not before.
+// Watch starts a watch of a collection. The watch ends at the end of the case at the latest.
 func (t *T) Watch(r Resource, query ...string) *Watch {
 	request := Request{Verb: http.MethodGet, Path: t.Path(r, ""), Query: append([]string{"watch=true"}, query...)}
 	t.mu.Lock()
@@ -80,8 +80,8 @@ func (w *Watch) Ended(limit time.Duration) {
 	}
 }
 
-// wait returns the next event, or nil if none comes within the limit. The second result is false if the watch has
-// ended.
+// wait returns the next event, or nil if none comes within the limit. The second result is false if the watch or the
+// case has ended.
 func (w *Watch) wait(limit time.Duration) (Object, bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
