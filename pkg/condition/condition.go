@@ -3,9 +3,9 @@
 // A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
 // predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then after each update.
 //
-// Don't use a Variable for an event that happens once and has no state, such as the end of a server: a closed
-// channel, or a context that has ended, is enough there. Don't use a Variable as a queue either: a goroutine that
-// waits sees the latest state, and may miss the states before it.
+// Don't use a Variable for an event that happens once and has no state, such as the end of a server: a channel or a
+// context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits sees the
+// latest state, and may miss earlier states.
 package condition
 
 import (
@@ -51,9 +51,9 @@ func (v *Variable[T]) Read(read func(T)) {
 }
 
 // Wait returns nil as soon as holds is true for the state, even if ctx has ended. If ctx ends first, Wait returns
-// an error. The error wraps the cause of ctx, and shows the last state, formatted by its String method if the type
-// has one. Wait calls holds under the lock of the variable: holds must not call the variable. A Wait whose
-// predicate holds at once allocates nothing.
+// an error. The error wraps the cause of ctx, and shows the last state. The method String formats the state, if the
+// type has this method. Wait calls holds under the lock of the variable: holds must not call the variable. A Wait
+// whose predicate holds at once allocates nothing.
 func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	for {
 		changed := v.next(holds)

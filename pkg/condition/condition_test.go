@@ -30,10 +30,10 @@ func TestWait(t *testing.T) {
 		want         string // part of the error; empty if none is expected
 	}{{
 		name:   "holds already",
-		reason: "nothing has to change",
+		reason: "the predicate holds before the wait",
 	}, {
 		name:   "holds already, and the context has ended",
-		reason: "the state counts, not the order of two ends",
+		reason: "a predicate that holds counts more than the end of the context",
 		act:    func(_ *Variable[counter], end context.CancelCauseFunc) { end(broken) },
 	}, {
 		name:   "updated",
@@ -55,7 +55,7 @@ func TestWait(t *testing.T) {
 		until: 2, after: 2 * second,
 	}, {
 		name:   "the context ends",
-		reason: "the error says why, and how far the state came",
+		reason: "the error has the cause and the last state",
 		act: func(v *Variable[counter], end context.CancelCauseFunc) {
 			v.Update(func(c *counter) { c.n = 1 })
 			end(broken)
@@ -91,7 +91,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A state without a String method is shown with the names of its fields.
+// TestWaitShowsFields checks that the error of Wait shows the fields of a state without a String method, with their
+// names.
 func TestWaitShowsFields(t *testing.T) {
 	t.Parallel()
 	type progress struct{ Revision int64 }
@@ -103,8 +104,8 @@ func TestWaitShowsFields(t *testing.T) {
 	}
 }
 
-// Every goroutine sees the state that it waits for. The waits of other goroutines, and simultaneous updates, make
-// no difference.
+// TestManyWait checks that every goroutine sees the state that it waits for, although other goroutines wait for
+// other states and update the state at the same time.
 func TestManyWait(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 16, 200

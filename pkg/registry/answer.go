@@ -9,7 +9,7 @@ import (
 )
 
 // answer is the storage of a kind whose objects are never stored, such as TokenReview. A client creates an object,
-// the question. The server fills it in and returns it as the answer.
+// which is the question. The server fills in the object and returns it as the answer.
 type answer struct {
 	kind *Kind
 	to   AnswerFunc

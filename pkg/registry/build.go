@@ -35,8 +35,8 @@ func (t *Table) Build(enabled serverstorage.APIResourceConfigSource, deps Depend
 	return groups, nil
 }
 
-// Stores has the storages of a table's rows (see Kind). A storage is opened when the server, or the storage of
-// another row, first asks for it.
+// Stores has the storages of a table's rows (see Kind). Stores opens a storage when the server, or the storage of
+// another row, first needs it.
 type Stores struct {
 	table  *Table
 	deps   Dependencies
@@ -144,7 +144,7 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 		// use.
 		own, err := k.Storage(main, s.deps)
 		if err != nil {
-			return nil, fmt.Errorf("storage of %s: %w", k.Resource, err)
+			return nil, fmt.Errorf("making the storage of %s: %w", k.Resource, err)
 		}
 		storages[k.Resource] = own
 	}
@@ -158,7 +158,7 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 		}
 		part, err := sub.Storage(main, s.deps)
 		if err != nil {
-			return nil, fmt.Errorf("storage of %s/%s: %w", k.Resource, sub.Name, err)
+			return nil, fmt.Errorf("making the storage of %s/%s: %w", k.Resource, sub.Name, err)
 		}
 		storages[k.Resource+"/"+sub.Name] = part
 	}

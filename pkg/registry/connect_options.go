@@ -23,8 +23,8 @@ func addQuery(s *runtime.Scheme, options runtime.Object) error {
 	})
 }
 
-// DecodeQuery sets the fields of a struct from the query parameters that have their JSON names. Other parameters
-// are ignored, as in kube-apiserver.
+// DecodeQuery sets each field of a struct from the query parameter with the JSON name of the field. It ignores
+// other parameters, as in kube-apiserver.
 func DecodeQuery(query url.Values, out any) error {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
@@ -58,7 +58,7 @@ func decodeValues(values []string, field any) error {
 	case **metav1.Time:
 		return metav1.Convert_Slice_string_To_Pointer_v1_Time(&values, field, nil)
 	default:
-		return fmt.Errorf("a %T can't be given as a query parameter", field)
+		return fmt.Errorf("a query parameter can't set a field of type %s", reflect.TypeOf(field).Elem())
 	}
 	return nil
 }

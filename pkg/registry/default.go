@@ -26,8 +26,8 @@ func DefaultOf[T any](set func(*T)) Default {
 	}
 }
 
-// DefaultLike returns the Default of the type T, made of a function for the type H, which is another version of the
-// same kind. Both types must have the same fields in the same order, at every depth. NewTable checks that.
+// DefaultLike returns the Default of the type T. set is a function for the type H, which is another version of the
+// same kind. Both types must have the same fields in the same order, at every depth. NewTable checks the fields.
 func DefaultLike[T, H any](set func(*H)) Default {
 	return Default{
 		Object: any(new(T)).(runtime.Object),
@@ -69,7 +69,7 @@ func sameShape(a, b reflect.Type, seen map[[2]reflect.Type]bool) error {
 	case reflect.Struct:
 		return sameFields(a, b, seen)
 	case reflect.Array, reflect.Chan, reflect.Func, reflect.Interface:
-		return fmt.Errorf("type %s isn't the same as %s", a, b)
+		return fmt.Errorf("type %s and type %s are different %s types, and must be the same type", a, b, a.Kind())
 	}
 	return nil
 }

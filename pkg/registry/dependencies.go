@@ -12,20 +12,20 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 )
 
-// Dependencies are what the storages need from the server.
+// Dependencies are the parts and settings of the server that the storages need.
 type Dependencies struct {
 	// RESTOptions has the storage options of each resource. It is required.
 	RESTOptions generic.RESTOptionsGetter
 
-	// Written is called after each stored write, before the response is sent. It gets the stored object or, after a
-	// deletion, the last stored state. It is required.
+	// Written is called after each stored write, before the server sends the response. Its argument is the stored
+	// object or, after a deletion, the last stored state. It is required.
 	Written func(schema.GroupResource, runtime.Object)
 
 	// Kubernetes is the emulated version of Kubernetes. Fields that are newer are dropped from writes. Nil stands
 	// for the newest version.
 	Kubernetes *version.Version
 
-	// Authorizer answers access reviews. It is also asked about writes that need a further permission.
+	// Authorizer answers access reviews. It also authorizes writes that need a further permission.
 	Authorizer authorizer.Authorizer
 
 	// AllowPrivileged allows privileged containers (--allow-privileged).

@@ -12,8 +12,8 @@ import (
 
 // Fields are the fields of a kind that field selectors can use. FieldsOf implements it.
 type Fields interface {
-	// name returns the key in the values of an object that a field label of a selector stands for. A field label is
-	// the path that the client writes. The group versions of a kind may have different labels.
+	// name returns the key that belongs to a field label, in the values of an object. A field label is the path of
+	// a field in a client's field selector. The group versions of a kind may have different labels.
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
@@ -21,7 +21,7 @@ type Fields interface {
 
 // FieldsOf are the selectable fields of the kind T, besides metadata.name and metadata.namespace.
 type FieldsOf[T runtime.Object] struct {
-	// Values returns the values of an object's fields. Field selectors are compared with them.
+	// Values returns the values of an object's fields. A field selector matches an object by these values.
 	Values func(T) fields.Set
 	// Names are the field labels that are also keys of Values.
 	Names []string
@@ -80,7 +80,7 @@ func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLa
 	}
 }
 
-// Attributes implements storage.AttrFunc: it returns the labels and the fields with which selectors are compared.
+// Attributes implements storage.AttrFunc: it returns the labels and the fields by which selectors match an object.
 func (k *Kind) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	set := fields.Set{}
 	if k.Fields != nil {

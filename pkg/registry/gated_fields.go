@@ -14,7 +14,8 @@ import (
 // write can't set these fields, unless the stored object has them. GateOf makes a Gate.
 type Gate struct {
 	name string
-	// since is the first version of Kubernetes that has the gate on by default. It is nil if no version has.
+	// since is the first version of Kubernetes that has the gate on by default. It is nil if the gate is off by
+	// default in every version.
 	since *version.Version
 	// used reports whether a value has fields of the gate. drop removes these fields from a value. Both take a
 	// pointer to the value.
@@ -86,8 +87,8 @@ func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	})
 }
 
-// dropGated removes the fields of gates that are off from a value. It keeps those of a gate that the stored value
-// was uses. was may be nil.
+// dropGated removes the fields of gates that are off from now, the new value. If was, the stored value, has fields
+// of a gate, the fields of this gate stay. was may be nil.
 func dropGated[T any](now, was *T, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {
@@ -123,7 +124,8 @@ func (p fieldPath) each(v reflect.Value, f func(reflect.Value)) {
 			item := reflect.New(v.Type().Elem()).Elem() // a value in a map can't be changed in place
 			item.Set(before)
 			p.each(item, f)
-			// Other goroutines may read the same map, so it must not be written without a change.
+			// Other goroutines may read the same map, so this method writes to the map only if the item has
+			// changed.
 			if !reflect.DeepEqual(before.Interface(), item.Interface()) {
 				v.SetMapIndex(key, item)
 			}

@@ -21,8 +21,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestGatedFieldsOnUpdate checks that an update can't set a field whose gate is off, but can keep it if the stored
-// object has it.
+// TestGatedFieldsOnUpdate checks updates of a field whose gate is off: an update can't add the field, but the field
+// stays if the stored object has it.
 func TestGatedFieldsOnUpdate(t *testing.T) {
 	t.Parallel()
 	lease := func(holder *string, strategy *coordinationv1.CoordinatedLeaseStrategy) *coordinationv1.Lease {

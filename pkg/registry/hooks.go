@@ -30,7 +30,7 @@ type Hooks interface {
 }
 
 // HooksOf are the Hooks of the kind T. Each function is optional. Defaults aren't hooks, because each version has
-// its own: see Kind.Defaults.
+// defaults of its own: see Kind.Defaults.
 type HooksOf[T runtime.Object] struct {
 	// PrepareForCreate is called before validation. The Strategy has already cleared the status, and set the
 	// generation to 1.
@@ -40,7 +40,8 @@ type HooksOf[T runtime.Object] struct {
 	PrepareForUpdate func(ctx context.Context, obj, old T)
 	// PrepareForStatusUpdate is called before the validation of an update of the status subresource.
 	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
-	// Canonicalize is called after validation. By then, a name is generated.
+	// Canonicalize is called after validation. The object then has its name, even if the server has generated the
+	// name.
 	Canonicalize func(T)
 
 	Validate             func(T) field.ErrorList
@@ -54,8 +55,8 @@ type HooksOf[T runtime.Object] struct {
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
 	// AuthorizeStatus is Authorize for an update of the status subresource.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation, so that they get invalid objects
-	// too. The client then gets the errors of both at once.
+	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation, and for invalid objects too. The
+	// client then gets the errors of authorization together with the errors of validation.
 	AuthorizeFirst bool
 
 	// Warnings returns warnings for the response. old is nil on create.

@@ -11,7 +11,7 @@ import (
 // other versions convert, see the package comment.
 //
 // The decoders clear apiVersion and kind of a hub object, as conversions to the hub do. Otherwise, a decoded object
-// and a converted one would differ, and the server would store updates that change nothing.
+// and a converted object would differ, and the server would store updates that change nothing.
 func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.Codecs()} }
 
 type hubSerializer struct{ runtime.StorageSerializer }
@@ -35,8 +35,8 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 }
 
 // UnsafeConvertor returns the convertor of Scheme. Its results may share memory with the originals, but it never
-// changes an original. runtime.UnsafeObjectConvertor does: if an object has the requested Go type already, it sets
-// the object's apiVersion and kind. Objects of the hub must have none.
+// changes an original. runtime.UnsafeObjectConvertor changes an original that has the requested Go type already: it
+// sets apiVersion and kind, which objects of the hub must not have.
 func (t *Table) UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{t.scheme} }
 
 type unsafeConvertor struct{ *runtime.Scheme }

@@ -18,19 +18,21 @@ type Group struct {
 	Name string
 	// Versions are the versions of the group. The preferred version comes first.
 	Versions []Version
-	// Kinds are the rows of the group's kinds. The Go type in a row is the hub: the version to which all others
-	// convert. It is the preferred version, unless that version doesn't have the kind or some of its fields.
+	// Kinds are the rows of the group's kinds. The Go type in a row is the hub: the version to which all other
+	// versions convert. The hub is the preferred version, unless the preferred version lacks the kind or some of
+	// its fields.
 	Kinds []Kind
 	// Types are further Go types of the hub that no row has.
 	Types []runtime.Object
 	// Conversions convert between the hub and other versions, for types whose JSON differs.
 	Conversions []conversion.Function
-	// Priority orders the groups; the highest comes first. If a client names a resource without a group, the first
-	// group that has the resource counts. The groups of custom resources have the priority 1000.
+	// Priority orders the groups: the group with the highest priority comes first. If a client names a resource
+	// without a group, the first group that has the resource counts. The groups of custom resources have the
+	// priority 1000.
 	Priority int32
-	// Borrowed are resources of other groups that this group serves too. It serves them in each of its versions
-	// that has the kind, from the store of the other group. For example, extensions/v1beta1 serves the deployments
-	// of apps.
+	// Borrowed are resources of other groups that this group serves too. Each version of this group that has the
+	// kind serves the resource, from the store of the other group. For example, extensions/v1beta1 serves the
+	// deployments of apps.
 	Borrowed []schema.GroupResource
 }
 
@@ -79,7 +81,8 @@ type Kind struct {
 	// StatusOnCreate keeps the status in a create request. For example, a node registers with its status.
 	StatusOnCreate bool
 	// Resets are the dotted paths of fields that the main endpoint doesn't change, besides status. A server-side
-	// apply at that endpoint never owns them. StatusResets are such fields of the status endpoint, besides spec.
+	// apply at the main endpoint never owns these fields. StatusResets are the fields that the status endpoint
+	// doesn't change, besides spec.
 	Resets, StatusResets []string
 	// Generation makes metadata.generation count the changes of the object that Hooks.SpecChanged reports.
 	Generation bool
@@ -87,16 +90,16 @@ type Kind struct {
 	CreateOnUpdate bool
 	// ConditionalUpdate refuses an update without a resourceVersion.
 	ConditionalUpdate bool
-	// OrphanThrough are the group versions through which a deletion without a propagation policy orphans
-	// dependents. Through others, it deletes them.
+	// OrphanThrough are the group versions through which a deletion without a propagation policy orphans the
+	// dependents of the object. A deletion through another group version deletes the dependents.
 	OrphanThrough []schema.GroupVersion
 	// NoDependents makes deletions ignore the propagation policy.
 	NoDependents bool
 	// ReturnDeleted makes a deletion return the object, instead of a Status.
 	ReturnDeleted bool
 
-	// Gated are the fields of the kind that depend on feature gates of kube-apiserver. Those in a pod spec need not
-	// be listed: they are the same for all kinds.
+	// Gated are the fields of the kind that depend on feature gates of kube-apiserver. The list doesn't contain the
+	// fields of pod specs, because these are the same for all kinds.
 	Gated []Gate
 
 	// TTL returns the seconds after which an object expires. If it is nil, objects don't expire.
@@ -106,8 +109,8 @@ type Kind struct {
 	Subresources []Subresource
 	// Answer returns the function that answers objects of a kind that is never stored, such as TokenReview.
 	Answer func(Dependencies) AnswerFunc
-	// Storage makes the storage of a kind for which the usual one isn't enough. It gets the usual one. If it
-	// changes fields of that, the changes apply to the subresources too.
+	// Storage makes the storage of a kind that needs more than the usual storage. Its argument is the usual
+	// storage, which the subresources use too: Storage may change fields of the usual storage for all of them.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
@@ -116,8 +119,8 @@ type Subresource struct {
 	Name string
 	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
-	// Update returns the strategy for updates that change only a part of the object. It gets the Strategy of the
-	// kind.
+	// Update returns the strategy for updates that change only a part of the object. Its argument is the Strategy
+	// of the kind.
 	Update func(Strategy) UpdateStrategy
 	// Storage makes the storage of the subresource from the storage of the kind. If it is nil, the subresource
 	// supports get and update, with the strategy of Update.

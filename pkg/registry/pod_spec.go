@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 )
 
-// PodSpec finds the pod spec in objects of a kind: the spec of a pod, or the one in a pod template. Rules for all
-// pod specs use it. PodSpecOf makes it.
+// PodSpec finds the pod spec in objects of a kind: the spec of a pod, or the spec in a pod template. Rules for all
+// pod specs need a PodSpec of the kind. PodSpecOf makes a PodSpec.
 type PodSpec struct {
 	path *field.Path
 	in   func(runtime.Object) *corev1.PodSpec
@@ -40,8 +40,8 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	return podvalidation.Privileged(p.path, spec)
 }
 
-// DropGated removes the fields of gates that are off from an object. If old, the stored object, uses a gate,
-// because an older server had the gate on, the fields of that gate stay and can change.
+// DropGated removes the fields of gates that are off from an object. old is the stored object, or nil on create. If
+// old has fields of a gate, because an earlier server had the gate on, the fields of this gate stay and can change.
 func (s Strategy) DropGated(obj, old runtime.Object) {
 	for _, gate := range s.gates {
 		if old == nil || !gate.used(old) {

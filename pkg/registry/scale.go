@@ -55,8 +55,8 @@ func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing, because the main endpoint destroys the store.
 func (r *scaleREST) Destroy() {}
 
-// GroupVersionKind returns the kind Scale in the given group version. If that has no Scale, it returns the one of
-// autoscaling/v1.
+// GroupVersionKind returns the kind Scale in the given group version. If the group version has no Scale, it returns
+// the kind Scale in autoscaling/v1.
 func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
 	if own := containing.WithKind("Scale"); r.typer.Recognizes(own) {
 		return own
@@ -120,7 +120,8 @@ func (r *scaleREST) scale(obj runtime.Object) (*autoscalingv1.Scale, error) {
 	return scale, nil
 }
 
-// managedFields translates managed fields between an object and its Scale, for the number of replicas.
+// managedFields returns a converter of managed fields between an object and its Scale. It converts only the field
+// with the number of replicas.
 func (r *scaleREST) managedFields(ctx context.Context, m metav1.Object) *managedfields.ScaleHandler {
 	paths := managedfields.ResourcePathMappings{}
 	for _, gv := range r.versions {

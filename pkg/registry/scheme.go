@@ -28,7 +28,8 @@ func (t *Table) Codecs() serializer.CodecFactory {
 	return t.codecs()
 }
 
-// ParameterCodec returns the codec that decodes query parameters. It knows the options of connect subresources too.
+// ParameterCodec returns the codec that decodes query parameters. It also decodes the options of connect
+// subresources.
 func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
 // codecOptions are the options that k8s.io/apiserver uses for its own groups. With them, the server encodes long
@@ -74,8 +75,8 @@ func (t *Table) addVersions(g *Group) error {
 	return t.scheme.SetVersionPriority(priority...)
 }
 
-// addHub registers the Go types of the hub as "__internal": those of the rows, those in Group.Types, and those of
-// the preferred version for all kinds without a row.
+// addHub registers the Go types of the hub as "__internal": the types in rows and in Group.Types. For a kind
+// without a row, it registers the type of the preferred version.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {
@@ -126,7 +127,8 @@ func (t *Table) addRows(g *Group) error {
 	return nil
 }
 
-// pairs returns the kinds of a group whose Go types in the given version differ from those of the hub.
+// pairs returns a Pair for each version of each kind of a group, unless the version and the hub have the same Go
+// type for the kind.
 func (t *Table) pairs(g *Group) []conversion.Pair {
 	var pairs []conversion.Pair
 	hub := t.scheme.KnownTypes(g.hub())

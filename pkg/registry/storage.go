@@ -57,7 +57,7 @@ func newStorage(group string, s Strategy) (*Storage, error) {
 	}
 	options := &generic.StoreOptions{RESTOptions: deps.RESTOptions, AttrFunc: kind.Attributes}
 	if err := store.CompleteWithOptions(options); err != nil {
-		return nil, fmt.Errorf("storage of %s: %w", resource, err)
+		return nil, fmt.Errorf("opening the storage of %s: %w", resource, err)
 	}
 	return &Storage{Store: store, Kind: kind, Strategy: s}, nil
 }

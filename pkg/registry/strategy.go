@@ -101,7 +101,8 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }
 
-// judge returns the errors of validation and of authorization. Hooks.AuthorizeFirst decides which come first.
+// judge returns the errors of validation or, if the object is valid, the errors of authorization. With
+// Hooks.AuthorizeFirst, it returns the errors of authorization, and then the errors of validation.
 func (s Strategy) judge(validate, authorize func() field.ErrorList) field.ErrorList {
 	if s.Kind.hooks().authorizesFirst() {
 		return append(authorize(), validate()...)
@@ -236,7 +237,7 @@ func copyField(obj, old runtime.Object, name string) {
 	}
 }
 
-// copyAllBut copies all fields of old to obj, except the named ones.
+// copyAllBut copies all fields of old to obj, except the fields with the names in except.
 func copyAllBut(obj, old runtime.Object, except ...string) {
 	for _, name := range fieldsBut(obj, except...) {
 		copyField(obj, old, name)

@@ -14,12 +14,14 @@ import (
 )
 
 // Table has the groups of kinds that a server serves, besides custom resources, and their scheme. A table doesn't
-// change, so several servers can share it. It has many methods, because each answers one question of a server.
+// change, so several servers can share it. It has many methods, because a server needs many different facts about
+// its kinds.
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme
 	// codecs and cborCodecs are the codecs without and with CBOR, which a feature gate turns on. Each is made at
-	// its first use. Servers that run one after the other in a process can differ in the gate.
+	// its first use. Both can be in use: of two servers that run one after the other in a process, only one may
+	// have the gate on.
 	codecs, cborCodecs func() serializer.CodecFactory
 }
 
@@ -70,8 +72,8 @@ func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionRes
 	return legacy
 }
 
-// Prototypes returns an empty object of each enabled kind, by resource. Kinds that the version of Kubernetes has
-// removed are left out. The Go types are those of the hub.
+// Prototypes returns an empty object of each enabled kind, by resource. It leaves out the kinds that the version of
+// Kubernetes no longer has. The objects have the Go types of the hub.
 func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -153,7 +155,8 @@ func (t *Table) Row(resource schema.GroupResource) *Kind {
 	return nil
 }
 
-// Rows returns the rows of the kinds that a group serves: its own and the borrowed ones.
+// Rows returns the rows of the kinds that a group serves: the rows of its own kinds and of the kinds that it
+// borrows.
 func (t *Table) Rows(g *Group) []*Kind {
 	var kinds []*Kind
 	for i := range g.Kinds {

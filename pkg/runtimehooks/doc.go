@@ -11,6 +11,6 @@
 //   - metrics: Prometheus metrics of callers and of extensions
 //
 // An author of an extension imports api, catalog and extension, which need apimachinery and kube-openapi alone. An
-// author of a system that calls hooks imports the others too. docs/runtime-hooks.md has a tutorial, and lists what
-// the packages promise, with the tests.
+// author of a system that calls hooks imports the other packages too. docs/runtime-hooks.md has a tutorial, and
+// lists what the packages promise, with the tests.
 package runtimehooks

@@ -55,7 +55,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// read returns the source of the tests in a folder below this one, or in the file that a word stands for.
+// read returns the source of the tests in a folder below pkg/runtimehooks. If the name is a key of files, read
+// returns the source of these files instead.
 func read(t *testing.T, folder string) string {
 	t.Helper()
 	pattern, ok := files[folder]

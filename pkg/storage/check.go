@@ -17,8 +17,9 @@ import (
 // etcd itself would open a damaged database on goroutines of its own, where a panic or a memory fault ends the
 // process. So call checkFiles through trap.guard, which turns both into an error.
 //
-// If the first start of a member was cut short, checkFiles removes the member's files: such a member doesn't know
-// its own identity, and would never be elected. A folder whose data has disappeared is refused with an error.
+// If the first start of a member was cut short, checkFiles removes the member's files: the files may lack the
+// identity of the member, and a member without an identity would never be elected. A folder whose data has
+// disappeared is refused with an error.
 func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err error) {
 	log, err := checkLog(cfg)
 	if err != nil {

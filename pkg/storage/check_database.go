@@ -18,7 +18,7 @@ import (
 // databaseTimeout bounds the time that checkDatabase waits for another process to unlock the database file.
 const databaseTimeout = time.Second
 
-// databaseContent is what checkDatabase finds out about the database.
+// databaseContent is the result of checkDatabase.
 type databaseContent struct {
 	exists bool
 	// hasKeys is true if the database has a key of the API server.
@@ -32,8 +32,8 @@ type databaseContent struct {
 	version string
 }
 
-// checkDatabase reads all pages of the database, so that a damaged page is found here. etcd reads all of them too
-// when it opens the database.
+// checkDatabase reads all pages of the database, as etcd does when it opens the database. A damaged page then makes
+// checkDatabase fail, and not etcd.
 func checkDatabase(path string) (content databaseContent, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -43,7 +43,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 		return content, err
 	}
 	if !info.Mode().IsRegular() {
-		return content, errors.New("not a file")
+		return content, errors.New("not a file: a database is a regular file")
 	}
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: databaseTimeout})
 	if err != nil {
@@ -58,7 +58,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 	content.exists = true
 	err = db.View(func(tx *bbolt.Tx) error {
 		if info.Size() < tx.Size() {
-			return fmt.Errorf("truncated: %d of %d bytes", info.Size(), tx.Size())
+			return fmt.Errorf("truncated: the file has %d of %d bytes", info.Size(), tx.Size())
 		}
 		return tx.ForEach(func(bucket []byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(key, value []byte) error {
@@ -87,9 +87,9 @@ func (c *databaseContent) add(bucket, key, value []byte) {
 	}
 }
 
-// checkOrigin refuses a database that a Member can't run on: one of a cluster with several members, in which this
-// member would never be elected, and one that a newer etcd has written. etcd itself converts a database of an older
-// version.
+// checkOrigin refuses a database of a cluster with several members, because this member alone would never be
+// elected. It also refuses a database of a newer etcd, or of another major version. etcd itself converts a database
+// of an older minor version.
 func (c *databaseContent) checkOrigin() error {
 	if c.members > 1 {
 		return fmt.Errorf("the database belongs to a cluster of %d etcd servers, and this server runs etcd alone", c.members)

@@ -121,7 +121,8 @@ func changedDatabase(change func(*bbolt.Tx) error) damage {
 	}
 }
 
-// ofVersion sets the etcd version in the database, which etcd checks before it uses the database's storage format.
+// ofVersion returns a damage that changes the etcd version in the database. etcd checks the version before it uses
+// the database's storage format.
 func ofVersion(version string) damage {
 	return changedDatabase(func(tx *bbolt.Tx) error {
 		return tx.Bucket(schema.Meta.Name()).Put(schema.MetaStorageVersionName, []byte(version))
@@ -135,8 +136,8 @@ func put8(bucket, key []byte, value uint64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, binary.BigEndian.AppendUint64(nil, value)) }
 }
 
-// If files are damaged so that an answered write may be lost, the start fails with an error of one line. Otherwise
-// it succeeds.
+// TestDamagedData starts a member with damaged files. If the damage may have lost an answered write, the start must
+// fail with an error of one line. Otherwise the start must succeed.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	intact := t.TempDir()
@@ -153,21 +154,21 @@ func TestDamagedData(t *testing.T) {
 	}{
 		{"database of another kind", "the first pages have the type of the file", edited(databaseFile, overwritten(0, 8192, 0xa5)), "invalid database"},
 		{"database cut short", "reading beyond the end is a fault, not an error", edited(databaseFile, func(b []byte) []byte { return b[:20_000] }), "truncated"},
-		{"database with broken pages", "etcd would meet them on a goroutine of its own", edited(databaseFile, overwritten(8192, 100_000, 0xa5)), "damaged"},
+		{"database with broken pages", "etcd would read the broken pages on a goroutine of its own", edited(databaseFile, overwritten(8192, 100_000, 0xa5)), "damaged"},
 		{"database of zeros", "the file has no pages", edited(databaseFile, func(b []byte) []byte { return make([]byte, len(b)) }), "invalid database"},
 		{"database missing", "the log alone doesn't hold what was written before its snapshot", removed(databaseFile), "the database is missing"},
 		{"database empty", "an empty file has nothing", edited(databaseFile, func([]byte) []byte { return nil }), "the database is missing"},
 		{"folder of the database missing", "the database was in the folder", removed(databaseFiles), "the database is missing"},
-		{"database is a folder", "there is no database", replaced(databaseFile, true), "db: not a file"},
-		{"folder of the database is a file", "there is no database", replaced(databaseFiles, false), "not a directory"},
+		{"database is a folder", "a folder or file in the wrong place means that the database is lost", replaced(databaseFile, true), "db: not a file"},
+		{"folder of the database is a file", "a folder or file in the wrong place means that the database is lost", replaced(databaseFiles, false), "not a directory"},
 		{"older database", "entries between the database and the log are missing", changedDatabase(put8(schema.Meta.Name(), schema.MetaConsistentIndexKeyName, 1)), "the database ends with entry 1, and the log begins after entry"},
 		{"database of several", "one member of several is never elected", changedDatabase(func(tx *bbolt.Tx) error {
 			members := tx.Bucket(schema.Members.Name())
 			_, first := members.Cursor().First()
 			return members.Put([]byte("0123456789abcdef"), bytes.Clone(first))
 		}), "a cluster of 2 etcd servers"},
-		{"database of a newer etcd", "an older etcd doesn't know the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and this etcd is 3."},
-		{"database of another etcd", "etcd 3 doesn't know the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and this etcd is 3."},
+		{"database of a newer etcd", "an older etcd doesn't support the newer format", ofVersion("3.99.0"), "written by etcd 3.99.0, and this etcd is 3."},
+		{"database of another etcd", "etcd 3 doesn't support the format of etcd 4", ofVersion("4.2.0"), "written by etcd 4.2.0, and this etcd is 3."},
 		{"database of no etcd", "versions have numbers", ofVersion("new"), `the stored version of etcd is "new"`},
 		{"database of an older etcd", "etcd converts the format", ofVersion("3.6.0"), ""},
 
@@ -191,7 +192,7 @@ func TestDamagedData(t *testing.T) {
 		{"folder of the log is a file", "there is no log", replaced(logFiles, false), "not a directory"},
 
 		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored in it"},
-		{"all a file", "there is nothing", replaced(memberFiles, false), "not a directory"},
+		{"all a file", "a file can't be the folder of the member's files", replaced(memberFiles, false), "not a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,8 +227,8 @@ func endOfRecord(segment []byte, offset int) int {
 	return end
 }
 
-// When a process is killed, its last writes are in the write-ahead log, but not yet in the database. So a check
-// against the database can't find out that the log lacks them as well.
+// TestLogCutOffAfterKill cuts off the log of a killed process. The last writes of a killed process are only in the
+// write-ahead log, so the database doesn't show that the log has lost these writes.
 func TestLogCutOffAfterKill(t *testing.T) {
 	t.Parallel()
 	killed := t.TempDir()

@@ -42,8 +42,8 @@ func newClient(s *etcdserver.EtcdServer, g *gate) (*kubernetes.Client, *hub) {
 	return k, h
 }
 
-// gate lets calls of the client into the etcd server, and counts those that are running. The database must not be
-// closed while a call is running.
+// gate lets calls of the client into the etcd server, and counts the running calls. The database must not be closed
+// while a call is running.
 type gate struct {
 	calls  sync.RWMutex // held for reading by each call
 	closed bool
@@ -66,7 +66,7 @@ func (g *gate) shut() {
 	g.calls.Unlock()
 }
 
-// call makes one call of the server, between enter and its end.
+// call calls a method of the server. The gate counts the call until the method returns.
 func call[Request, Response any](ctx context.Context, g *gate, method func(context.Context, Request) (Response, error), r Request) (response Response, err error) {
 	// With a context that has ended, the server would choose at random between an error and the write.
 	if err := ctx.Err(); err != nil {
@@ -206,9 +206,9 @@ func (s *watchServer) Watch(stream pb.Watch_WatchServer) error {
 	return s.WatchServer.Watch(stream)
 }
 
-// withoutValues is a context that carries no values, and ends when the wrapped context ends. Watches with different
-// values in their contexts would get different streams in etcd's client, which sends requests for progress on the
-// stream of the request's own context. Without values, all watches share one stream.
+// withoutValues is a context that carries no values, and ends when the wrapped context ends. etcd's client uses one
+// stream for all contexts with the same values. It sends a request for progress only on the stream of the request's
+// context. Without values, all watches are on that stream.
 type withoutValues struct{ context.Context }
 
 func (withoutValues) Value(any) any { return nil }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A call whose context has ended does nothing, like a call of a client on a network.
+// A call with a context that has ended does nothing, as in a client that uses a network.
 func TestCallsAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	client := startMember(t, Options{}).client.Client

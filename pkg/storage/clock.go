@@ -11,8 +11,8 @@ import (
 // stopClock is the clock of the watch caches. It shortens their sleeps when the server stops.
 //
 // A read that waits for a resource version in a watch cache ends after 3 seconds, when a goroutine that sleeps on
-// After wakes the read. hurry wakes such goroutines soon, and stop wakes them at once. Since then tells the read
-// that its time is over.
+// After wakes the read. hurry wakes such goroutines soon, and stop wakes them at once. After that, the method Since
+// returns a long time, so that the read ends.
 type stopClock struct {
 	clock.RealClock
 
@@ -40,8 +40,8 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 // cache loops over the seconds of the duration.
 const patience = time.Hour
 
-// Since is like time.Since for durations below the limit. For a longer duration, it adds patience, so that the
-// caller finds its wait over.
+// Since is like time.Since for durations below the limit. To a longer duration, it adds patience, so that the
+// caller ends its wait.
 func (c *stopClock) Since(t time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *stopClock) wake(sleeper chan time.Time) {
 	}
 }
 
-// hurry limits all sleeps, even those that have begun.
+// hurry limits all sleeps, even sleeps that have begun.
 func (c *stopClock) hurry(limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

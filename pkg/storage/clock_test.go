@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A goroutine that waits for a resource version sleeps on After. When it wakes, it calls Since to find out whether
-// its time is over.
+// A goroutine that waits for a resource version sleeps on After. When the goroutine wakes, it calls Since to check
+// whether its time is over.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond
@@ -18,7 +18,7 @@ func TestStopClock(t *testing.T) {
 		during       func(*stopClock) // called one second into the sleep
 		want         time.Duration
 	}{
-		{"undisturbed", "stopClock is the real clock then", nil, nil, 3 * time.Second},
+		{"undisturbed", "stopClock works like the real clock", nil, nil, 3 * time.Second},
 		{"hurried while it sleeps", "earlier writes are seen within the limit", nil, hurry, time.Second + limit},
 		{"hurried before", "late requests must not delay a stop either", hurry, nil, limit},
 		{"stopped while it sleeps", "no write comes any more", nil, (*stopClock).stop, time.Second},

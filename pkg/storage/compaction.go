@@ -13,7 +13,7 @@ import (
 
 // compaction removes old revisions of keys from etcd. Like the compactor of k8s.io/apiserver, it runs once an
 // interval and removes revisions older than the interval. The compactor of k8s.io/apiserver also coordinates with
-// other API servers on the same etcd; this etcd has only one.
+// other API servers on the same etcd; this etcd has only one API server.
 type compaction struct {
 	mu       sync.Mutex
 	cancel   context.CancelFunc

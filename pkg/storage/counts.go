@@ -20,7 +20,7 @@ import (
 )
 
 // firstCount is the time after which the objects of a new server are counted for the first time. It is longer than
-// the start of a server takes, because counting would slow the start.
+// the start of a server, because counting would slow the start.
 const firstCount = 2 * time.Second
 
 // counts counts the objects of all resources, for the metrics and for API priority and fairness. One goroutine
@@ -58,7 +58,7 @@ func (c *counts) decorator(inner generic.StorageDecorator, period time.Duration,
 	}
 }
 
-// add begins to count a store. remove ends that.
+// add begins to count the objects of a store. The function remove ends the counting of this store.
 func (c *counts) add(s *counted, period time.Duration) (remove func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@
 // in one process.
 //
 // Don't use a Member for an etcd that other processes reach. For an external cluster, use k8s.io/apiserver's
-// EtcdOptions. [CheckExternal] tells beforehand whether the cluster answers.
+// EtcdOptions. [CheckExternal] checks beforehand whether the cluster answers.
 //
 // All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of
 // the segments of a write-ahead log (set once, by segments), and k8s.io/apiserver's answer to the question whether

@@ -15,8 +15,8 @@ const (
 	maxLogEvents = 2000
 )
 
-// eventLog has the recent events of etcd, in the order of their revisions. The hub answers watches that begin in
-// the recent past from it.
+// eventLog has the recent events of etcd, in the order of their revisions. A watch that begins in the recent past
+// gets its first events from the log.
 type eventLog struct {
 	events []*clientv3.Event
 	bytes  int
@@ -41,8 +41,8 @@ func (l *eventLog) since(revision int64) ([]*clientv3.Event, bool) {
 	return l.events[first:], true
 }
 
-// shorten removes the older half of a log that exceeds its bounds. It repeats that until the log is within the
-// bounds, or has a single event.
+// shorten removes the older half of a log that exceeds its bounds. It repeats the removal until the log is within
+// the bounds, or has at most one event.
 func (l *eventLog) shorten() {
 	for len(l.events) > 1 && (l.bytes > maxLogBytes || len(l.events) > maxLogEvents) {
 		half := len(l.events) - len(l.events)/2

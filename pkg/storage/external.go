@@ -30,7 +30,7 @@ const externalRetry = 100 * time.Millisecond
 // name no server.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
-		return errors.New("no etcd servers given")
+		return errors.New("no etcd servers are given: the list needs at least one URL")
 	}
 	p, err := newProber(c)
 	if err != nil {
@@ -59,7 +59,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
 }
 
-// prober connects to etcd servers, to find out whether they answer.
+// prober connects to etcd servers, to check whether they answer.
 type prober struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
@@ -71,13 +71,13 @@ func newProber(c storagebackend.TransportConfig) (prober, error) {
 		var err error
 		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
 		if p.tls, err = info.ClientConfig(); err != nil {
-			return p, fmt.Errorf("etcd client certificate: %w", err)
+			return p, fmt.Errorf("etcd client certificate %q with key %q and authorities %q: %w", c.CertFile, c.KeyFile, c.TrustedCAFile, err)
 		}
 	}
 	if c.EgressLookup != nil {
 		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
 		if err != nil {
-			return p, fmt.Errorf("etcd egress: %w", err)
+			return p, fmt.Errorf("looking up the egress to etcd: %w", err)
 		}
 		if dial != nil {
 			p.dial = dial
@@ -97,8 +97,9 @@ func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client
 	})
 }
 
-// probeUntil asks a server until the server answers, until its certificate isn't trusted, or until ctx ends. It
-// returns the last error that isn't the end of ctx itself, because that error says why the server didn't answer.
+// probeUntil probes a server until the server answers, until the server's certificate isn't trusted, or until ctx
+// ends. When ctx ends, it returns an earlier error of a probe if there is one, because that error says why the
+// server didn't answer.
 func (p prober) probeUntil(ctx context.Context, server string) error {
 	var reason error
 	for {
@@ -128,8 +129,8 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
-// probe asks one server. It opens a connection without gRPC first, because gRPC retries and hides the reason of a
-// failure.
+// probe connects to a server and reads the server's status. It opens a connection without gRPC first, because gRPC
+// would retry, and hide the reason of a failure.
 func (p prober) probe(ctx context.Context, server string) error {
 	conn, err := p.connect(ctx, server)
 	if err != nil {

@@ -97,15 +97,15 @@ func TestCheckExternal(t *testing.T) {
 		want         []string // parts of the error; empty if none is expected
 	}{
 		{"http", "the usual URL", storagebackend.TransportConfig{ServerList: []string{"http://" + tcp}}, nil},
-		{"bare address", "etcd's client takes it too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
+		{"bare address", "etcd's client accepts a bare address too", storagebackend.TransportConfig{ServerList: []string{tcp}}, nil},
 		{"unix", "a socket file", storagebackend.TransportConfig{ServerList: []string{"unix://" + socket}}, nil},
 		{"one of two", "a cluster works without one of its members", storagebackend.TransportConfig{ServerList: []string{closed, "http://" + tcp}}, nil},
-		{"no server", "each server is named with its reason", storagebackend.TransportConfig{ServerList: []string{closed, "http://127.0.0.1:2"}}, []string{closed + ": ", "127.0.0.1:2: ", "connection refused"}},
+		{"no server", "the error has a reason for each server", storagebackend.TransportConfig{ServerList: []string{closed, "http://127.0.0.1:2"}}, []string{closed + ": ", "127.0.0.1:2: ", "connection refused"}},
 		{"silent", "the server accepts connections and answers nothing", storagebackend.TransportConfig{ServerList: []string{"http://" + silent.Addr().String()}}, []string{silent.Addr().String(), "doesn't answer as etcd"}},
 		{"unknown authority", "no trusted authority has signed the certificate", storagebackend.TransportConfig{ServerList: []string{web.URL}}, []string{web.URL, "certificate"}},
 		{"no client certificate", "the server's error comes after the client's part of the handshake", storagebackend.TransportConfig{ServerList: []string{strict.URL}, TrustedCAFile: authority}, []string{strict.URL, "client certificate", "certificate required"}},
-		{"no CA file", "the file is named", storagebackend.TransportConfig{ServerList: []string{web.URL}, TrustedCAFile: "/nowhere/ca.crt"}, []string{"/nowhere/ca.crt"}},
-		{"none", "an empty flag", storagebackend.TransportConfig{}, []string{"no etcd servers"}},
+		{"no CA file", "the error names the file", storagebackend.TransportConfig{ServerList: []string{web.URL}, TrustedCAFile: "/nowhere/ca.crt"}, []string{"/nowhere/ca.crt"}},
+		{"none", "the flag with the servers is empty", storagebackend.TransportConfig{}, []string{"no etcd servers"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

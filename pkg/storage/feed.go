@@ -37,11 +37,11 @@ type Feed struct {
 	other *Decoder
 }
 
-// Decoder makes objects of stored values, in place of the store's codec. A caller uses a Decoder to skip the reading and
-// the decoding, or to get another type. The Decoder must set the resource version of each object to the revision.
+// Decoder makes objects from stored values, in place of the store's codec. A caller uses a Decoder to skip the reading
+// and the decoding, or to get another type. The Decoder must set the resource version of each object to the revision.
 type Decoder struct {
 	// Known returns the object that is stored at a key and was written at a revision, or nil if the caller doesn't have
-	// it. The key is the part below the resource's prefix. Known is called for lists alone.
+	// it. The key is the part below the resource's prefix. Only List calls Known.
 	Known func(key string, revision int64) runtime.Object
 	// Decode decodes a stored value.
 	Decode func(data []byte, revision int64) (runtime.Object, error)
@@ -111,14 +111,14 @@ func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error
 			continue
 		}
 		if objects[i], err = f.object(ctx, kv, kv.ModRevision); err != nil {
-			return nil, 0, fmt.Errorf("%s at revision %d: %w", kv.Key, kv.ModRevision, err)
+			return nil, 0, fmt.Errorf("decoding %s at revision %d: %w", kv.Key, kv.ModRevision, err)
 		}
 	}
 	return objects, revision, nil
 }
 
 // Record encodes an object as the store would write it. It does not default, prepare or validate the object. Use it
-// only for copies of objects for which the store has done so before.
+// only for copies of objects that the store has defaulted, prepared and validated before.
 func (f *Feed) Record(ctx context.Context, namespace, name string, obj runtime.Object) (Record, error) {
 	data, err := f.Encode(obj)
 	if err != nil {
@@ -147,7 +147,7 @@ func (f *Feed) EncodedRecord(ctx context.Context, namespace, name string, data [
 func (f *Feed) Watch(revision int64, notify func()) (*FeedWatch, error) {
 	w := newHubWatch(f.key, clientv3.GetPrefixRangeEnd(f.key), revision+1, notify)
 	if !f.hub.follow(w) {
-		return nil, fmt.Errorf("etcd has dropped events since revision %d", revision)
+		return nil, fmt.Errorf("watch of %s: etcd has dropped events since revision %d: list the objects again", f.key, revision)
 	}
 	return &FeedWatch{feed: f, watch: w}, nil
 }
@@ -163,7 +163,7 @@ type FeedWatch struct {
 func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
 	select {
 	case <-w.watch.ended:
-		return nil, errors.New("the watch has ended")
+		return nil, fmt.Errorf("the watch of %s has ended: list the objects again", w.feed.key)
 	default:
 	}
 	taken, _ := w.watch.take()
@@ -171,7 +171,7 @@ func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
 	for _, e := range taken {
 		event, err := w.feed.event(ctx, e)
 		if err != nil {
-			return nil, fmt.Errorf("%s at revision %d: %w", e.Kv.Key, e.Kv.ModRevision, err)
+			return nil, fmt.Errorf("event of %s at revision %d: %w", e.Kv.Key, e.Kv.ModRevision, err)
 		}
 		events = append(events, event)
 	}

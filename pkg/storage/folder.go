@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// lockName is the file that a process locks while it uses the folder. The file also marks the folder as one of
-	// a member.
+	// lockName is the file that a process locks while it uses the folder. The file also marks the folder as the
+	// folder of a member.
 	lockName = "miniapi.lock"
 
 	// layout is the version of the layout of a data folder.
@@ -46,7 +46,7 @@ type holder struct {
 	Unused bool `json:"unused,omitempty"`
 }
 
-// String describes the holder, for the error in another process that wants the folder.
+// String describes the holder. Another process shows it in its error, if the process can't lock the folder.
 func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"
@@ -86,7 +86,7 @@ func openDataFolder(path, name string) (*Folder, error) {
 	return f, nil
 }
 
-// mayHoldData returns an error if the path is neither a data folder nor can become one. It writes nothing.
+// mayHoldData returns an error if the path isn't a data folder and can't become a data folder. It writes nothing.
 func mayHoldData(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -172,7 +172,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 	}
 	last, err := readHolder(name)
 	if err == nil && last.Layout > layout {
-		err = fmt.Errorf("made by a newer version (layout %d, this one knows %d)", last.Layout, layout)
+		err = fmt.Errorf("made by a newer miniapi: its layout is %d, and this miniapi supports layouts up to %d", last.Layout, layout)
 	}
 	f := &Folder{path: path, holder: h, lock: lock}
 	if err == nil {
@@ -220,8 +220,8 @@ func awaitLog(dir string) {
 	}
 }
 
-// readHolder reads a lock file. For a file that is only partly written, it returns an empty holder. That is no
-// error, because only the lock decides whether the folder is held.
+// readHolder reads a lock file. For a file that is only partly written, it returns an empty holder and no error,
+// because only the lock determines whether a process holds the folder.
 func readHolder(name string) (holder, error) {
 	var h holder
 	text, err := os.ReadFile(name)

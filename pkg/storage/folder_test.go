@@ -53,16 +53,16 @@ func TestFoldersThatAreNotForData(t *testing.T) {
 		{"foreign", "files of other programs stay untouched", `holds "notes.txt"`, func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, "notes.txt"), "")
 		}},
-		{"file", "a typing error", "not a folder", func(t *testing.T, dir string) {
+		{"file", "the path names a file by mistake", "not a folder", func(t *testing.T, dir string) {
 			writeFile(t, dir, "")
 		}},
 		{"below a file", "a file can't have folders", "not a directory", func(t *testing.T, dir string) {
 			writeFile(t, filepath.Dir(dir), "")
 		}},
-		{"newer", "an older version doesn't know the newer layout", "newer version", func(t *testing.T, dir string) {
+		{"newer", "an older miniapi doesn't support the newer layout", "made by a newer miniapi", func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, lockName), fmt.Sprintf(`{"layout":%d}`, layout+1))
 		}},
-		{"lock is a folder", "it can't be opened", lockName, func(t *testing.T, dir string) {
+		{"lock is a folder", "the lock file must be a file", lockName, func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, lockName, "x"), "")
 		}},
 	} {
@@ -135,10 +135,10 @@ func TestTemporaryFolders(t *testing.T) {
 		name, reason, path string
 		there              bool
 	}{
-		{"abandoned", "its process died without Stop", abandoned, false},
+		{"abandoned", "the process of the member died without Stop", abandoned, false},
 		{"data", "a user's folder may have such a name", kept, true},
-		{"fresh", "it is about to be locked", fresh, true},
-		{"running", "another member uses it", first.folder.path, true},
+		{"fresh", "another process is making the folder", fresh, true},
+		{"running", "another member uses the folder", first.folder.path, true},
 	} {
 		if _, err := os.Stat(c.path); (err == nil) != c.there {
 			t.Errorf("%s: stat says %v, want it there %t: %s", c.name, err, c.there, c.reason)
@@ -236,8 +236,8 @@ func writeUntilKilled(t *testing.T, dir string) {
 	wg.Wait()
 }
 
-// A new child process inherits the locks of its parent, and holds them until it runs its own program. A member must
-// wait for that.
+// A new child process inherits the locks of its parent, and holds them until it runs its own program.
+// TestLocksOfForks checks that a member waits until a child process has released the locks.
 //
 //nolint:paralleltest // child processes of other tests would hold these locks too
 func TestLocksOfForks(t *testing.T) {

@@ -18,14 +18,14 @@ const progressPeriod = 5 * time.Second
 // hub serves all watches of a member. It has one watch of etcd's store, which gets every event, and a log of recent
 // events.
 //
-// The hub answers a watch that begins in the recent past from the log, at once. etcd serves watches of the past
+// A watch that begins in the recent past gets its events from the log, at once. etcd serves watches of the past
 // only every 100 ms. Each watch cache would wait that long if a write came between the cache's list and its watch.
 // A watch that begins before the log goes to etcd.
 //
-// The hub also tells watch caches how far etcd has got. For a consistent read, a watch cache asks etcd for its
-// revision, and waits until its own watch has reached that revision. If the resource has no events, only a progress
-// notification tells the cache so. k8s.io/apiserver would request such a notification every 100 ms; the hub sends
-// it as soon as it is needed.
+// The hub also sends progress notifications with etcd's revision to watch caches. For a consistent read, a watch
+// cache reads etcd's revision, and waits until its own watch has reached that revision. If the resource has no
+// events, only a progress notification shows the cache that its watch has reached the revision. k8s.io/apiserver
+// would request such a notification every 100 ms; the hub sends it as soon as it is needed.
 type hub struct {
 	clientv3.Watcher // the watcher of etcd's own client
 	store            mvcc.WatchableKV
@@ -81,8 +81,8 @@ func (h *hub) run(stream mvcc.WatchStream) {
 	}
 }
 
-// lose ends all watches. run calls it when the hub was too slow and etcd has compacted events that the hub hasn't
-// seen.
+// lose ends all watches. run calls lose if the hub was too slow: etcd has compacted events that the hub hasn't
+// received.
 func (h *hub) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *hub) lose() {
 	h.watches.finish()
 }
 
-// dispatch passes each event to the watches that want it, and adds it to the log.
+// dispatch passes each event to the watches to which the event belongs, and adds the event to the log.
 func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,8 +149,8 @@ func (h *hub) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	return out
 }
 
-// follow adds a watch whose owner calls take for its events, until the owner calls leave. It returns false if the
-// hub doesn't have all events of the watch.
+// follow adds a watch without a client: the caller gets the events by calling take, and ends the watch by calling
+// leave. follow returns false if the hub doesn't have all events of the watch.
 func (h *hub) follow(w *hubWatch) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,8 +217,8 @@ func (h *hub) tell() {
 	h.watches.tell(h.log.last, func(*hubWatch) bool { return true })
 }
 
-// need makes the hub send etcd's revision to the watches that begin with the key, as soon as etcd has reached the
-// given revision.
+// need makes the hub send etcd's revision to the watches whose key range begins with the key. The hub sends it as
+// soon as it has received all events up to the given revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -332,7 +332,7 @@ func (w *hubWatch) push(e *clientv3.Event) {
 	})
 }
 
-// tell records that etcd has reached a revision, so that the client learns of it.
+// tell records that etcd has reached a revision. The next take returns the revision.
 func (w *hubWatch) tell(revision int64) {
 	w.change(func() { w.told = max(w.told, revision) })
 }

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// longList is the number of objects in a list that makes a resource get its watch cache. The store answers
-	// shorter lists faster than a new cache would be filled.
+	// longList is the number of objects in a long list. A long list makes the resource get its watch cache. The
+	// store answers shorter lists in less time than it takes to fill a new cache.
 	longList = 200
 
 	// firstFill bounds the time for which requests wait until a new cache is filled.
@@ -90,7 +90,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	begin := s.begin(from, s.made)
 	made, err := s.newCache(&pastSource{s.source, begin, s.failed})
 	if err != nil {
-		return nil, fmt.Errorf("watch cache of %s: %w", s.resource, err)
+		return nil, fmt.Errorf("making the watch cache of %s: %w", s.resource, err)
 	}
 	life, end := context.WithCancel(context.Background())
 	c := &watchCache{CacheDelegator: cacher.NewCacheDelegator(made, s.Interface), cacher: made, end: end}
@@ -213,7 +213,7 @@ func storeLists(opts storage.ListOptions) bool {
 }
 
 // Delete implements storage.Interface. It ignores the cached object that the caller offers, because the object may
-// be old: the watch cache has a newer one.
+// be old: the watch cache has a newer object.
 func (s *lazyCache) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
 	return s.current().Delete(ctx, key, out, preconditions, validate, nil, opts)
@@ -267,7 +267,7 @@ func (c *watchCache) destroy() {
 }
 
 // pastSource fills a watch cache with the objects at an earlier revision, and then with the events since. If etcd
-// has compacted that revision, it uses the newest objects.
+// has compacted that revision, pastSource uses the newest objects.
 type pastSource struct {
 	storage.Interface
 	begin  uint64       // the earlier revision; 0 after the first list

@@ -52,17 +52,17 @@ func TestCacheIsMadeWhenItIsNeeded(t *testing.T) {
 		want         bool
 	}{
 		{"nothing", "a server has some eighty resources", func(*testing.T, configMaps, string) {}, false},
-		{"write", "etcd's business", func(t *testing.T, s configMaps, _ string) { s.create(t, "b"); s.remove(t, "b") }, false},
-		{"read of the newest", "etcd has it", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "") }, false},
-		{"read of any", "the newest is one", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "0") }, false},
-		{"short list", "a collection to delete, for example", func(t *testing.T, s configMaps, _ string) { s.list(t, "", "") }, false},
-		{"list of any version", "the newest is one", func(t *testing.T, s configMaps, _ string) { s.list(t, "0", "") }, false},
+		{"write", "a write needs no cache", func(t *testing.T, s configMaps, _ string) { s.create(t, "b"); s.remove(t, "b") }, false},
+		{"read of the newest", "etcd has the newest object", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "") }, false},
+		{"read of any", "the newest version is a valid answer", func(t *testing.T, s configMaps, _ string) { s.get(t, "a", "0") }, false},
+		{"short list", "the store answers a short list, for example of a collection to delete", func(t *testing.T, s configMaps, _ string) { s.list(t, "", "") }, false},
+		{"list of any version", "the newest version is a valid answer", func(t *testing.T, s configMaps, _ string) { s.list(t, "0", "") }, false},
 		{"read not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) { s.get(t, "a", rv) }, true},
 		{"list not older than", "a cache waits for the version", func(t *testing.T, s configMaps, rv string) {
 			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
 		}, true},
-		{"watch", "which is what a cache is for", func(t *testing.T, s configMaps, rv string) { s.watch(t, rv) }, true},
-		{"watch without", "the server's own", func(t *testing.T, s configMaps, rv string) {
+		{"watch", "a watch needs a cache", func(t *testing.T, s configMaps, rv string) { s.watch(t, rv) }, true},
+		{"watch without", "a watch of the server itself can do without a cache", func(t *testing.T, s configMaps, rv string) {
 			ctx, cancel := context.WithCancel(WithoutCache(t.Context()))
 			defer cancel()
 			w, err := s.Watch(ctx, prefix, storage.ListOptions{ResourceVersion: rv, Recursive: true, Predicate: storage.Everything})
@@ -148,8 +148,8 @@ func TestFirstWatchMissesNothing(t *testing.T) {
 		between      func(t *testing.T, s configMaps)
 	}{
 		{"at once", "the watch makes the cache", func(*testing.T, configMaps) {}},
-		{"after a later watch", "which has made the cache", func(t *testing.T, s configMaps) { s.watch(t, "") }},
-		{"after much else", "which is more than the hub remembers: the watch says how far back the cache must go", func(t *testing.T, _ configMaps) {
+		{"after a later watch", "the later watch has made the cache", func(t *testing.T, s configMaps) { s.watch(t, "") }},
+		{"after much else", "the hub has dropped the events, so the cache begins with the revision of the watch", func(t *testing.T, _ configMaps) {
 			for range 2 * maxLogEvents {
 				put(t, m, "/other", "1")
 			}

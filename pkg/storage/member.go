@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// DataDir is the folder in which the data is kept for the next start. The member writes the data with fsync. It
 	// makes the folder if it doesn't exist. Only one process at a time can hold the folder. If DataDir is empty,
-	// the data is in a temporary folder, written without fsync, which Stop removes.
+	// the member writes the data to a temporary folder without fsync, and Stop removes the folder.
 	DataDir string
 
 	// TempDir is the parent of temporary folders. If TempDir is empty, they are in /dev/shm if that is a tmpfs with
@@ -28,8 +28,8 @@ type Options struct {
 	// with the same data folder, the second server's error shows Holder and the process id of the first.
 	Holder string
 
-	// LogTo receives the errors that etcd logs, one line of JSON each. With nil, they are dropped. The error of
-	// Start contains its cause in both cases.
+	// LogTo receives the errors that etcd logs, one line of JSON each. If LogTo is nil, the member drops these
+	// errors. The error of Start contains its cause even then.
 	LogTo io.Writer
 }
 

@@ -14,8 +14,8 @@ import (
 const (
 	// presenceTTL is the time for which a server still counts as present after it has crashed.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout limits the time of each operation on presences. A server that gets no answer by then goes on
-	// without one.
+	// presenceTimeout limits the time of each operation on presences. A server that gets no answer within this time
+	// goes on without an answer.
 	presenceTimeout = time.Second
 )
 
@@ -24,7 +24,7 @@ type Presence struct {
 	client *clientv3.Client
 	// marks is the prefix of the keys of all miniapi servers. mark is the key of this server.
 	marks, mark string
-	// others is the prefix of the keys in which kube-apiservers announce themselves.
+	// others is the prefix of the keys that running kube-apiservers write.
 	others string
 	ended  chan struct{}
 }

@@ -22,7 +22,7 @@ func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 	return p, leave
 }
 
-// Servers on one etcd find out whether they are alone.
+// TestPresence checks that a server can determine whether it is the only server on an etcd.
 func TestPresence(t *testing.T) {
 	t.Parallel()
 	etcd := serveEtcd(t, "tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func TestPresence(t *testing.T) {
 	check("elsewhere", elsewhere, true, "it has other objects")
 }
 
-// A server announces itself again after its key has expired.
+// TestPresenceComesBack checks that a server writes its key again after the key has expired.
 func TestPresenceComesBack(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

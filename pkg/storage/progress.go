@@ -11,14 +11,15 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// progressTimeout bounds the wait of supportProgress. If this process has used an external etcd without progress
-// requests before, k8s.io/apiserver answers no for every etcd, and the wait would never end.
+// progressTimeout bounds the wait of supportProgress. k8s.io/apiserver keeps one answer for all etcds of a process.
+// If the process has used an external etcd without progress requests before, the answer stays no, and the wait
+// would never end.
 const progressTimeout = 100 * time.Millisecond
 
-// supportProgress makes k8s.io/apiserver find out that a Member answers progress requests. Without that, a watch
-// cache neither serves consistent lists nor waits for a resource version. k8s.io/apiserver asks each endpoint of a
-// client once a process. A Member's client has no endpoint, so supportProgress passes the type embedded as a client
-// with one.
+// supportProgress makes k8s.io/apiserver check that a Member answers progress requests. Without this check, a watch
+// cache doesn't serve consistent lists and doesn't wait for a resource version. k8s.io/apiserver checks each
+// endpoint of a client once a process. A Member's client has no endpoint, so supportProgress passes a client of the
+// type embedded, which has one endpoint.
 func supportProgress() {
 	checker := feature.DefaultFeatureSupportChecker
 	checker.CheckClient(context.Background(), embedded{}, storage.RequestWatchProgress)
@@ -35,8 +36,8 @@ func (embedded) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: version.Version}, nil
 }
 
-// promptStore is the store from which a watch cache is filled. When the cache asks it for etcd's revision,
-// promptStore makes the hub send that revision to the cache's watch. So the cache need not wait for a progress
+// promptStore is the store from which a watch cache is filled. When the cache reads etcd's revision, promptStore
+// makes the hub send that revision to the cache's watch. Therefore, the cache doesn't have to wait for a progress
 // request.
 type promptStore struct {
 	storage.Interface

@@ -36,7 +36,7 @@ func (r Record) Revision() int64 { return r.revision }
 // record would take several times as long. If a key exists, the error names the key and wraps ErrExists.
 //
 // All keys of a transaction get the same revision. A watch that resumes in the middle of a revision would miss the
-// rest of it. So no watch can begin before these records, as long as the member runs.
+// rest of the revision. Therefore, no watch can begin before these records, as long as the member runs.
 func (m *Member) Create(ctx context.Context, records []Record) error {
 	for len(records) > 0 {
 		together := records[:firstTransaction(records)]

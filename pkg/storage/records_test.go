@@ -97,10 +97,10 @@ func TestFeedOfKnownObjects(t *testing.T) {
 		known        map[string]int64
 		decoded      int
 	}{
-		{"all", "nothing is read", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision()}, 0},
-		{"one", "the other is read", map[string]int64{"n/a": records[0].Revision()}, 1},
-		{"outdated", "an object of another revision isn't what is stored", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision() + 1}, 1},
-		{"none", "all are read", nil, 2},
+		{"all", "the feed reads no object", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision()}, 0},
+		{"one", "the feed reads the other object", map[string]int64{"n/a": records[0].Revision()}, 1},
+		{"outdated", "an object with another revision isn't the stored object", map[string]int64{"n/a": records[0].Revision(), "n/b": records[1].Revision() + 1}, 1},
+		{"none", "the feed reads all objects", nil, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,8 +132,8 @@ func TestFeedOfKnownObjects(t *testing.T) {
 	}
 }
 
-// No watch can begin before the records. A watch that resumed in the middle of their revision would miss the rest
-// of them.
+// No watch can begin before the records. All records of a transaction have the same revision, so a watch that
+// resumed in the middle of the revision would miss some of the records.
 func TestHistoryBeginsAfterRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -86,13 +86,14 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 		decorate = g.backend.store
 	}
 	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
-	// With this period, k8s.io/apiserver would use a goroutine for each resource. The type counts uses one for all.
+	// With this period, k8s.io/apiserver would use a goroutine for each resource. The type counts uses one
+	// goroutine for all resources.
 	options.CountMetricPollPeriod = 0
 	return options, nil
 }
 
-// undecorated reports whether the decorator is the one for stores without a watch cache. The options have no field
-// for that choice.
+// undecorated reports whether the decorator makes stores without a watch cache. The options have no other field
+// that shows whether a store gets a watch cache.
 func undecorated(d generic.StorageDecorator) bool {
 	return d == nil || reflect.ValueOf(d).Pointer() == reflect.ValueOf(generic.UndecoratedStorage).Pointer()
 }
@@ -158,7 +159,7 @@ func (b *backend) cachedStore(
 		destroyRaw()
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
+		return nil, nil, fmt.Errorf("making the store of %s: %w", c.GroupResource, err)
 	}
 	if b.eager {
 		if _, err := lazy.open(0); err != nil {
@@ -194,7 +195,7 @@ func (m *Member) store(
 	raw, err := etcd3.New(m.client, m.compaction.start(m.client.Client, c.CompactionInterval), c.Codec,
 		newFunc, newListFunc, c.Prefix, resourcePrefix, c.GroupResource, transformer, c.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
-		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
+		return nil, nil, fmt.Errorf("making the store of %s: %w", c.GroupResource, err)
 	}
 	key := path.Join("/", c.Prefix, resourcePrefix) + "/"
 	feed := &Feed{
@@ -207,7 +208,7 @@ func (m *Member) store(
 		raw.Close()
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("store of %s: %w", c.GroupResource, err)
+		return nil, nil, fmt.Errorf("making the store of %s: %w", c.GroupResource, err)
 	}
 	if deleteMalformed {
 		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(raw, c.GroupResource), destroy, nil
@@ -229,8 +230,9 @@ type destroyer struct {
 
 func (d *destroyer) do() { d.once.Do(d.destroy) }
 
-// own returns the function that destroys a store. If k8s.io/apiserver doesn't call it before Stop, Stop does. If
-// the member is already stopping, own destroys the store at once and returns an error.
+// own returns the function by which k8s.io/apiserver destroys a store. Stop destroys each store that
+// k8s.io/apiserver hasn't destroyed before. If the member is already stopping, own destroys the store at once and
+// returns an error.
 func (m *Member) own(destroy func()) (factory.DestroyFunc, error) {
 	d := &destroyer{destroy: destroy}
 	m.mu.Lock()

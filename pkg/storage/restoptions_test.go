@@ -36,8 +36,8 @@ type configMaps struct {
 	destroy func()
 }
 
-// newConfigMaps makes a store in the way k8s.io/apiserver makes one. d is the decorator of the RESTOptions, which
-// decides about the watch cache.
+// newConfigMaps makes a store in the same way as k8s.io/apiserver. d is the decorator of the RESTOptions, which
+// determines whether the store has a watch cache.
 func newConfigMaps(t testing.TB, m *Member, d generic.StorageDecorator) configMaps {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -133,8 +133,8 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 	}
 }
 
-// Without events, only a progress request tells the watch cache of a resource about a newer revision. The answer
-// must reach the watch of the cache: otherwise each of these reads fails with "Too large resource version".
+// If a resource has no events, its watch cache gets a newer revision only by a progress request. The answer must
+// reach the watch of the cache: otherwise each read of the test fails with "Too large resource version".
 func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -148,13 +148,13 @@ func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 		{"not older than a write of another resource", "the write isn't among the events of the cache", func(t *testing.T, rv string) {
 			s.list(t, rv, metav1.ResourceVersionMatchNotOlderThan)
 		}},
-		{"consistent", "the revision of the whole etcd is asked for, then waited for", func(t *testing.T, rv string) {
+		{"consistent", "the cache reads the revision of etcd, and waits for this revision", func(t *testing.T, rv string) {
 			got := s.list(t, "", "").ResourceVersion
 			if order, err := resourceversion.CompareResourceVersion(got, rv); err != nil || order < 0 {
 				t.Errorf("list of revision %s after a write of revision %s (error %v)", got, rv, err)
 			}
 		}},
-		{"single object", "the same wait, for a get", func(t *testing.T, rv string) {
+		{"single object", "a get waits in the same way", func(t *testing.T, rv string) {
 			if err := s.Get(t.Context(), key("a"), storage.GetOptions{ResourceVersion: rv}, &v1.ConfigMap{}); err != nil {
 				t.Error(err)
 			}
@@ -178,8 +178,8 @@ type progressless struct{ clientv3.Watcher }
 
 func (progressless) RequestProgress(context.Context) error { return nil }
 
-// A watch cache learns of etcd's revision as soon as a consistent read has asked for it. The test makes the two
-// steps of such a read itself, because a whole read would also send progress requests.
+// A watch cache gets etcd's revision as soon as a consistent read has asked etcd for the revision. The test makes
+// the two steps of such a read itself, because a whole read would also send progress requests.
 func TestConsistentReadsNeedNoRequestForProgress(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

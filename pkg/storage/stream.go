@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,9 +11,9 @@ import (
 // streamPage is the number of keys that a Stream reads at once.
 const streamPage = 500
 
-// Stream gives a reader everything that a member stores below a prefix, and all changes of it. The values are as
-// the stores have written them. Unlike a Feed, a Stream has all resources, even those that have no store in this
-// process, and decodes nothing.
+// Stream gives a reader all keys and values that a member stores below a prefix, and all their changes. The values
+// are as the stores have written them. Unlike a Feed, a Stream has all resources, even those that have no store in
+// this process, and decodes nothing.
 type Stream struct {
 	member *Member
 	prefix string
@@ -50,7 +49,7 @@ func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, e
 	for {
 		page, err := s.member.client.KV.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(streamPage), clientv3.WithRev(revision))
 		if err != nil {
-			return 0, fmt.Errorf("list of %s: %w", s.prefix, err)
+			return 0, fmt.Errorf("listing the keys below %s: %w", s.prefix, err)
 		}
 		if revision == 0 {
 			revision = page.Header.Revision
@@ -72,7 +71,7 @@ func (s *Stream) Watch(revision int64, notify func()) (*StreamWatch, error) {
 	w := newHubWatch(s.prefix, clientv3.GetPrefixRangeEnd(s.prefix), revision+1, notify)
 	w.progress, w.lastValues = true, true
 	if !s.member.hub.follow(w) {
-		return nil, fmt.Errorf("etcd has dropped events since revision %d", revision)
+		return nil, fmt.Errorf("watch of %s: etcd has dropped events since revision %d: list the keys again", s.prefix, revision)
 	}
 	return &StreamWatch{s.member, w}, nil
 }
@@ -88,7 +87,7 @@ type StreamWatch struct {
 func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
 	select {
 	case <-w.watch.ended:
-		return nil, 0, errors.New("the watch has ended")
+		return nil, 0, fmt.Errorf("the watch of %s has ended: list the keys again", w.watch.key)
 	default:
 	}
 	events, revision := w.watch.take()
@@ -103,8 +102,8 @@ func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
 	return changes, revision, nil
 }
 
-// Reach returns etcd's current revision. As soon as the watch has seen all changes up to it, Take returns this
-// revision or a later one.
+// Reach returns etcd's current revision. As soon as the watch has all changes up to this revision, Take returns
+// this revision or a later revision.
 func (w *StreamWatch) Reach() int64 {
 	revision := w.member.server.KV().Rev()
 	w.member.hub.need(w.watch.key, revision)

@@ -97,7 +97,7 @@ func (t *trap) guard(f func() error) error {
 	}
 }
 
-// newLogger returns the logger of etcd. Errors go to w, unless it is nil. Fatal errors go to the trap. Warnings are
+// newLogger returns the logger of etcd. Errors go to w, unless w is nil. Fatal errors go to the trap. Warnings are
 // dropped: they are about peers, slow disks, and refused campaigns during the start.
 func newLogger(w io.Writer, t *trap) *zap.Logger {
 	core := zapcore.NewNopCore()
@@ -110,7 +110,7 @@ func newLogger(w io.Writer, t *trap) *zap.Logger {
 }
 
 // calm drops an error that every new member logs. etcd tries to write the version of its storage before raft has a
-// term. That fails, and etcd repeats it later.
+// term. The attempt fails, and etcd repeats it later.
 type calm struct{ zapcore.Core }
 
 // Check implements zapcore.Core.

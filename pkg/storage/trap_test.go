@@ -15,14 +15,14 @@ func TestGuard(t *testing.T) {
 		f            func(tr *trap, over <-chan struct{}) error
 		want         string // part of the error; empty if none is expected
 	}{
-		{"nothing", "it returned", func(*trap, <-chan struct{}) error { return nil }, ""},
-		{"error", "it returned one", func(*trap, <-chan struct{}) error { return refused }, "refused"},
+		{"nothing", "the function returned", func(*trap, <-chan struct{}) error { return nil }, ""},
+		{"error", "the function returned an error", func(*trap, <-chan struct{}) error { return refused }, "refused"},
 		{"panic", "the process must go on", func(*trap, <-chan struct{}) error { panic("no page 7") }, "no page 7"},
 		{"fatal entry", "etcd would end the process", func(tr *trap, _ <-chan struct{}) error {
 			newLogger(io.Discard, tr).Fatal("disk is on fire")
 			return nil
 		}, "disk is on fire"},
-		{"fatal entry of another goroutine", "it is waited for in vain", func(tr *trap, over <-chan struct{}) error {
+		{"fatal entry of another goroutine", "the function waits for a goroutine that has ended", func(tr *trap, over <-chan struct{}) error {
 			go newLogger(io.Discard, tr).Fatal("database is locked")
 			<-over
 			return nil

@@ -19,8 +19,8 @@ import (
 // The message with which a policy refuses a request can show the policy's parameter object. Therefore, the author
 // of the policy or the binding must be allowed to read the parameter object (KEP-3488).
 
-// readsParams returns the check for policies: if a write changes the paramKind, its author must be allowed to read
-// all objects of that kind.
+// readsParams returns the check for policies: if a write changes the paramKind, the author of the write must be
+// allowed to read all objects of the new kind.
 func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamKind) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
 	return func(ctx context.Context, deps registry.Dependencies, policy, old T) field.ErrorList {
 		var none T
@@ -31,9 +31,9 @@ func readsParams[T configuration](kindOf func(T) *admissionregistrationv1.ParamK
 	}
 }
 
-// readsParam returns the check for bindings: if a write changes the policy or the parameters, its author must be
-// allowed to read the parameters. policies is the resource of the policy. paramsOf returns the policy and the
-// parameters of a binding.
+// readsParam returns the check for bindings: if a write changes the policy or the parameters, the author of the
+// write must be allowed to read the parameters. policies is the resource of the policy. paramsOf returns the policy
+// and the parameters of a binding.
 func readsParam[T configuration](policies string, paramsOf func(T) (policy string, ref *admissionregistrationv1.ParamRef)) func(context.Context, registry.Dependencies, T, T) field.ErrorList {
 	return func(ctx context.Context, deps registry.Dependencies, binding, old T) field.ErrorList {
 		policy, ref := paramsOf(binding)
@@ -48,7 +48,7 @@ func readsParam[T configuration](policies string, paramsOf func(T) (policy strin
 	}
 }
 
-// forbidden turns an error into the refusal of a field of the spec. It returns nothing if err is nil.
+// forbidden returns err as an error about a field of the spec, or no error if err is nil.
 func forbidden(name string, err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -103,8 +103,8 @@ func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, pol
 	})
 }
 
-// authorizeRead returns an error unless the request's user may read. Members of system:masters may do everything,
-// so the authorizer isn't asked about them.
+// authorizeRead returns an error unless the request's user has the permission in attributes. Members of
+// system:masters have every permission, so authorizeRead doesn't call the authorizer for them.
 func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes authorizer.AttributesRecord, refused func(user.Info) error) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -124,8 +124,8 @@ func authorizeRead(ctx context.Context, deps registry.Dependencies, attributes a
 	return nil
 }
 
-// paramResource returns the resource of a paramKind. If the server doesn't know the kind yet, the result is "*",
-// which stands for every resource of the group version.
+// paramResource returns the resource of a paramKind. If no resource of the server has the kind yet, the result is
+// "*", which stands for every resource of the group version.
 func paramResource(deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) schema.GroupVersionResource {
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
 	if err != nil {

@@ -42,11 +42,11 @@ func TestPolicyParameters(t *testing.T) {
 		{name: "same parameters before", reason: "the parameters are older than this update", who: jane, kind: "Secret", old: policy("Secret")},
 		{name: "may read", reason: "the author can read the parameters anyway", who: &user.DefaultInfo{Name: "reader"}, kind: "Secret"},
 		{
-			name: "may not read everything", reason: "the resource of an unknown kind is not known yet", kind: "Unknown",
+			name: "may not read everything", reason: "no resource has the kind yet, so the user needs permission for all resources of the group version", kind: "Unknown",
 			who: &user.DefaultInfo{Name: "reader"}, want: `must have "get" permission on all objects of the referenced paramKind (kind=Unknown, apiVersion=v1)`,
 		},
 		{name: "may read everything", reason: "an unknown kind requires permission to read everything", kind: "Unknown", who: &user.DefaultInfo{Name: "auditor"}},
-		{name: "may do everything", reason: "the authorizer is not asked about system:masters", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
+		{name: "may do everything", reason: "members of system:masters have every permission, without a call of the authorizer", kind: "Secret", who: &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,7 @@ func defaultMatchResources(m *admissionv1.MatchResources) {
 }
 
 // denyWithoutParameters sets parameterNotFoundAction to Deny: a request is denied if its parameters aren't found.
-// That is the default of v1alpha1. In later versions, the client must choose.
+// Deny is the default of v1alpha1. In later versions, the client must set the field.
 func denyWithoutParameters(r *admissionv1.ParamRef) {
 	if r != nil {
 		defaults.Pointer(&r.ParameterNotFoundAction, admissionv1.DenyAction)
@@ -53,8 +53,8 @@ type storedPolicy struct {
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-// storedMatching returns the match conditions of the stored policy, and whether the update changes neither these
-// nor the paramKind.
+// storedMatching returns the match conditions of the stored policy, and whether the update keeps the match
+// conditions and the paramKind.
 func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),
@@ -66,8 +66,8 @@ func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldCon
 	return stored
 }
 
-// policyCompiler returns a compiler for the expressions of one policy. If the policy has variables, the compiler is
-// a new one, because it keeps the variables.
+// policyCompiler returns a compiler for the expressions of one policy. Policies without variables share one
+// compiler. A policy with variables needs a compiler of its own, because the compiler stores the variables.
 func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	if !variables {
 		return plainCompiler(), nil
@@ -231,8 +231,8 @@ func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// plainCompilers are the compilers of plainCompiler. The key is the version of Kubernetes that decides which CEL
-// features expressions may use.
+// plainCompilers has the compilers that plainCompiler has made. The key is a version of Kubernetes, because the
+// version determines which CEL features expressions may use.
 var plainCompilers sync.Map
 
 // plainCompiler returns the compiler for expressions without variables. All policies and webhooks share it, because
@@ -308,7 +308,7 @@ func paramKindCell(k *admissionv1.ParamKind) string {
 }
 
 // paramRefCell shows the parameters of a binding in a table, by name or selector. If the reference has no
-// namespace, the cell shows "*" for it, because only the policy tells whether the kind is namespaced.
+// namespace, the cell shows "*" for it, because the binding doesn't show whether the kind is namespaced.
 func paramRefCell(r *admissionv1.ParamRef) string {
 	switch {
 	case r == nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// selectors sets missing selectors to empty ones, which match everything.
+// selectors sets missing selectors to empty selectors, which match everything.
 func selectors(namespaces, objects **metav1.LabelSelector) {
 	defaults.Pointer(namespaces, metav1.LabelSelector{})
 	defaults.Pointer(objects, metav1.LabelSelector{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// This test is about the warnings. test/integration has a test that a server with static manifests refuses such
-// names.
+// TestStaticNameWarnings checks the warnings about names with the reserved suffix. A test in test/integration
+// checks that a server with static manifests refuses these names.
 func TestStaticNameWarnings(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

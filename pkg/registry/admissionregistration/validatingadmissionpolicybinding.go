@@ -50,7 +50,7 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding of a ValidatingAdmissionPolicy.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	// The path is misspelt in kube-apiserver too.
+	// kube-apiserver has the same spelling mistake in this path.
 	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
 	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
 	return f.Errs

@@ -43,8 +43,8 @@ func defaultValidatingWebhookConfigurationV1beta1(c *admissionregistrationv1.Val
 	defaultValidatingWebhookConfiguration(c)
 }
 
-// validatingWebhooks returns the webhooks of a configuration as mutating ones, which have all fields of validating
-// ones. So one validation serves both kinds.
+// validatingWebhooks returns the webhooks of a configuration as mutating webhooks, which have all fields of
+// validating webhooks. This way, one validation is enough for both kinds.
 func validatingWebhooks(c *admissionregistrationv1.ValidatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
 	hooks := make([]admissionregistrationv1.MutatingWebhook, len(c.Webhooks))
 	for i, w := range c.Webhooks {

@@ -22,8 +22,8 @@ func webhookPolicies(failure **admissionv1.FailurePolicyType, match **admissionv
 	defaults.Pointer(timeoutSeconds, 10)
 }
 
-// webhookPoliciesV1beta1 sets the defaults of v1beta1 for the fields that say how a webhook is called. They are
-// more lenient than those of v1, and the timeout is longer.
+// webhookPoliciesV1beta1 sets the defaults of v1beta1 for the fields that say how a webhook is called. These
+// defaults are more lenient than the defaults of v1, and the timeout is longer.
 func webhookPoliciesV1beta1(
 	failure **admissionv1.FailurePolicyType,
 	match **admissionv1.MatchPolicyType,
@@ -36,7 +36,7 @@ func webhookPoliciesV1beta1(
 	defaults.Pointer(effects, admissionv1.SideEffectClassUnknown)
 	defaults.Pointer(timeoutSeconds, 30)
 	if len(*reviewVersions) == 0 {
-		// Webhooks from before this field existed understand the version v1beta1 of AdmissionReview.
+		// A webhook that is older than this field supports the version v1beta1 of AdmissionReview.
 		*reviewVersions = []string{admissionv1beta1.SchemeGroupVersion.Version}
 	}
 }
@@ -53,7 +53,7 @@ func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissi
 }
 
 // configurationHooks returns the hooks of one of the two kinds of webhook configurations. webhooksOf returns the
-// webhooks of an object as mutating webhooks, which have all the fields of validating ones.
+// webhooks of an object as mutating webhooks, which have all the fields of validating webhooks.
 func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Hooks {
 	v1 := configurationValidation(webhookRulesV1, webhooksOf)
 	return withoutStaticNames(registry.HooksOf[T]{

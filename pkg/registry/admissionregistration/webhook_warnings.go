@@ -14,12 +14,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// WebhookCalls is the part of the server that knows which webhooks the server can call. Without it, clients get no
-// warnings about webhooks that are never called.
+// WebhookCalls is the part of the server that determines which webhooks the server can call. Without a
+// WebhookCalls, clients get no warnings about webhooks that are never called.
 type WebhookCalls struct {
-	// Resources returns the resources that the server serves now.
+	// Resources yields the resources that the server serves now.
 	Resources iter.Seq[ServedResource]
-	// ServiceWarning returns the reason why webhooks behind a service can't be called, or "" if they can.
+	// ServiceWarning returns the reason why the server can't call webhooks behind a service. It returns "" if the
+	// server can call them.
 	ServiceWarning func(namespace, name string, port int32) string
 }
 
@@ -59,9 +60,9 @@ func webhookWarnings(deps registry.Dependencies, path *field.Path, rules []admis
 	return all
 }
 
-// webhookRulesWarnings warns of the groups and resources in the rules of a webhook that aren't served: the server
-// never calls the webhook for them. They are no error, because a CustomResourceDefinition may add the resource
-// later. kube-apiserver has no such warnings.
+// webhookRulesWarnings warns of groups and resources that the rules of a webhook name and the server doesn't serve:
+// the server never calls the webhook for them. Such a rule is valid, because a CustomResourceDefinition may add the
+// resource later. kube-apiserver doesn't have these warnings.
 func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.RuleWithOperations, served iter.Seq[ServedResource]) []string {
 	unmet := make([]unmetRule, len(rules))
 	for i := range rules {

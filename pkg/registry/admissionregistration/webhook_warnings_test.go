@@ -31,13 +31,13 @@ func TestWebhookRules(t *testing.T) {
 		want                        []string
 	}{
 		{"served", "there is nothing to warn of", list(""), list("v1"), list("pods", "pods/exec"), nil},
-		{"one of several groups", "each resource is in one of them", list("", "apps"), list("v1"), list("pods", "deployments"), nil},
+		{"one of several groups", "each resource is in one of the groups", list("", "apps"), list("v1"), list("pods", "deployments"), nil},
 		{"one of several versions", "a rule may name versions that are served elsewhere", list("apps"), list("v1", "v1beta1"), list("deployments"), nil},
 		{"everything", "wildcards match something", list("*"), list("*"), list("*/*"), nil},
 		{"every resource", "wildcards match something", list("apps"), list("*"), list("*"), nil},
-		{"every subresource of a resource", "pods have some", list(""), list("v1"), list("pods/*"), nil},
-		{"a subresource of every resource", "deployments have it", list("*"), list("v1"), list("*/scale"), nil},
-		{"another server's resource", "what it has isn't known", list("metrics.example"), list("v1"), list("nodes"), nil},
+		{"every subresource of a resource", "pods have subresources", list(""), list("v1"), list("pods/*"), nil},
+		{"a subresource of every resource", "deployments have the subresource scale", list("*"), list("v1"), list("*/scale"), nil},
+		{"another server's resource", "the resources of another server are unknown", list("metrics.example"), list("v1"), list("nodes"), nil},
 		{
 			"group", "a mistyped group has no requests, and its resources are of no interest", list("exmaple.com"), list("v1"), list("widgets", "gadgets"),
 			list(`webhooks[0].rules[0].apiGroups[0]: nothing serves group "exmaple.com"` + notCalled),
@@ -80,7 +80,7 @@ func TestWebhookRules(t *testing.T) {
 }
 
 // TestWebhookRulesEndEarly checks that the search for served resources ends when all resources of the rules are
-// found. That spares the resources of aggregated servers, which come last.
+// found. The resources of aggregated servers come last. A search that ends early doesn't need these resources.
 func TestWebhookRulesEndEarly(t *testing.T) {
 	t.Parallel()
 	rules := []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}}

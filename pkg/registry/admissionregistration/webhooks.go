@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookRules says which of the optional rules apply. They depend on the API version of the request, and on the
-// stored object.
+// webhookRules says which of the optional rules apply. The API version of the request and the stored object
+// determine them.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -122,8 +122,8 @@ func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.E
 	case c.URL != nil:
 		return webhook.ValidateWebhookURL(path.Child("url"), *c.URL, true)
 	default:
-		// kube-apiserver passes the name for the namespace and the namespace for the name. Therefore, an error
-		// about a missing name is at the path of the namespace, and the reverse.
+		// As in kube-apiserver, this call swaps the name and the namespace. Therefore, an error about a missing
+		// name has the path of the namespace, and an error about a missing namespace has the path of the name.
 		return webhook.ValidateWebhookService(path.Child("service"), c.Service.Name, c.Service.Namespace,
 			c.Service.Path, ptr.Deref(c.Service.Port, 0))
 	}
@@ -169,7 +169,7 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	}
 	f.Merge(wildcardAlone(path.Child("apiGroups"), r.APIGroups, "API groups"))
 	f.Merge(wildcardAlone(path.Child("apiVersions"), r.APIVersions, "API versions"))
-	// An empty group is valid: it is the core group. An empty version isn't.
+	// An empty group is valid, because it is the core group. An empty version is invalid.
 	for i, v := range r.APIVersions {
 		f.AddIf(v == "", field.Required(path.Child("apiVersions").Index(i), ""))
 	}
@@ -188,7 +188,7 @@ func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.E
 }
 
 // ruleResources checks the resources of a rule. Valid forms are x, x/y, x/*, */y, * and */*. No item may include
-// another one.
+// another item.
 func ruleResources(resources []string, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(resources) == 0, field.Required(path, ""))
@@ -201,7 +201,7 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
-			// As in kube-apiserver, the last of these items decides.
+			// As in kube-apiserver, only the last item without a slash determines the value of plain.
 			plain = r != "*"
 			continue
 		}

@@ -56,7 +56,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			want:   []string{`webhooks[0].name: Invalid value: "hook.example": should be a domain with at least three segments separated by dots`},
 		},
 		{
-			name: "nothing said", reason: "v1 requires the fields that it has no default for",
+			name: "nothing said", reason: "v1 requires the fields without a default",
 			change: func(h *admissionv1.MutatingWebhook) {
 				*h = admissionv1.MutatingWebhook{Name: h.Name}
 			},
@@ -67,7 +67,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "enumerations", reason: "the error about an unknown value lists the known ones",
+			name: "enumerations", reason: "the error about an unknown value lists the known values",
 			change: func(h *admissionv1.MutatingWebhook) {
 				h.FailurePolicy = ptr.To[admissionv1.FailurePolicyType]("Maybe")
 				h.MatchPolicy = ptr.To[admissionv1.MatchPolicyType]("Near")
@@ -109,7 +109,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "everything", reason: "a rule for every resource and subresource covers all others",
+			name: "everything", reason: "a rule for every resource and subresource makes all other resources redundant",
 			change: func(h *admissionv1.MutatingWebhook) { h.Rules[0].Resources = []string{"*/*", "pods"} },
 			want:   []string{`webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`},
 		},
@@ -126,7 +126,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "service", reason: "kube-apiserver takes the name for the namespace here, and miniapi copies that",
+			name: "service", reason: "kube-apiserver swaps the name and the namespace in this error, and so does miniapi",
 			change: service(admissionv1.ServiceReference{Namespace: "ns", Path: ptr.To("hook"), Port: ptr.To[int32](65536)}),
 			want: []string{
 				"webhooks[0].clientConfig.service.namespace: Required value",
@@ -135,7 +135,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 			},
 		},
 		{
-			name: "review versions", reason: "versions are labels without duplicates, and the server knows one of them",
+			name: "review versions", reason: "versions are labels without duplicates, and the server can send at least one of these versions",
 			change: func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
 			want: []string{
 				`webhooks[0].admissionReviewVersions[1]: Invalid value: "v2": duplicate version`,
@@ -205,15 +205,15 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 			},
 		},
 		{
-			name: "create in v1beta1", reason: "v1beta1 has neither rule",
+			name: "create in v1beta1", reason: "v1beta1 allows webhooks with side effects, and duplicate names",
 			errs: v1beta1.Create(old),
 		},
 		{
-			name: "update in v1", reason: "a stored object can be changed without repairing it",
+			name: "update in v1", reason: "an update may keep mistakes of the stored object",
 			errs: v1.Update(old, old),
 		},
 		{
-			name: "update spoils", reason: "a stored object that keeps the rules has to go on keeping them",
+			name: "update spoils", reason: "an update must not add a mistake to a stored object without mistakes",
 			errs: v1.Update(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
 			want: []string{
 				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
@@ -225,7 +225,7 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 			want: []string{`webhooks[0].admissionReviewVersions: Invalid value: ["v0"]: must include at least one of v1, v1beta1`},
 		},
 		{
-			name: "stored unknown review versions", reason: "an older server knew these versions",
+			name: "stored unknown review versions", reason: "an older server could send these versions",
 			errs: v1.Update(unknown, unknown),
 		},
 	} {
@@ -241,7 +241,7 @@ func TestWebhookDefaults(t *testing.T) {
 	registrytest.CheckDefaults(t, registrytest.Table(t, Group), []registrytest.DefaultsCase{
 		{
 			Name:     "v1",
-			Reason:   "v1 has the strict defaults, and none for side effects and review versions",
+			Reason:   "v1 has the strict defaults, and no defaults for side effects and review versions",
 			Manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: w, sideEffects: null, clientConfig: {service: {name: hook, namespace: default}}, rules: [{operations: [CREATE]}]}]}`,
 			Path:     "webhooks.0",
 			Want: `

@@ -71,7 +71,8 @@ func annotate(annotations *map[string]string, name string, number *int64) {
 	(*annotations)[name] = strconv.FormatInt(*number, 10)
 }
 
-// takeNumber removes an annotation, and returns its value if that is a number.
+// takeNumber removes an annotation, and returns its value as a number, or nil if the annotation is missing or
+// empty. A value that isn't a number is an error.
 func takeNumber(annotations map[string]string, name string) (*int64, error) {
 	value := annotations[name]
 	delete(annotations, name)

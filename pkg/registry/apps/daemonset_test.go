@@ -100,7 +100,7 @@ func TestDaemonSetTemplateGeneration(t *testing.T) {
 }
 
 // TestTemplateGenerationAnnotation checks the versions of DaemonSet that have no field for the template's
-// generation. In these versions, the annotation is set, as by kube-apiserver's conversions.
+// generation. In these versions, the server sets the annotation, like kube-apiserver's conversions.
 func TestTemplateGenerationAnnotation(t *testing.T) {
 	t.Parallel()
 	table := registrytest.Table(t, Group)

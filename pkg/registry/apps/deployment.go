@@ -58,8 +58,8 @@ var deploymentKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[appsv1.Deployment]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
-// quarter is the default of maxSurge and maxUnavailable: the number of pods that a rollout may have above and below
-// the replicas.
+// quarter returns the default of maxSurge and maxUnavailable: 25% of the replicas. A rollout may have maxSurge pods
+// more than the replicas, and maxUnavailable pods fewer.
 func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
 // defaultDeployment sets the defaults of a Deployment.

@@ -133,7 +133,7 @@ func TestDeploymentWarnings(t *testing.T) {
 			Old:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
 		},
 		{
-			Name: "new generation", Reason: "an update repeats the warnings about the template, but not those about the name",
+			Name: "new generation", Reason: "an update repeats the warnings about the template, but not the warnings about the name",
 			Object: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 2}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux"}}}}},
 			Old:    &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a.b", Generation: 1}},
 			Want:   []string{`spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},

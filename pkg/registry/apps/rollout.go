@@ -18,8 +18,8 @@ const (
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf returns the selector of a workload. If it is missing, it becomes the labels of the pod template. Only
-// versions before apps/v1beta2 have this default.
+// selectorOf returns the selector of a workload. If the selector is missing, selectorOf sets it to the labels of
+// the pod template. Only versions before apps/v1beta2 have this default.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})

@@ -273,7 +273,7 @@ func statefulSetWarnings(_ context.Context, s, old *appsv1.StatefulSet) []string
 	for i := range s.Spec.VolumeClaimTemplates {
 		path := warnings.SpecPath.Child("volumeClaimTemplates").Index(i)
 		if old != nil {
-			// Both paths are written as in kube-apiserver, with a capital letter.
+			// As in kube-apiserver, the path has "Spec" only on an update, and with a capital letter.
 			path = path.Child("Spec")
 		}
 		l.Claim(path, &s.Spec.VolumeClaimTemplates[i].Spec)

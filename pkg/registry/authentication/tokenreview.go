@@ -59,7 +59,7 @@ func reviewToken(deps registry.Dependencies) registry.AnswerFunc {
 			return review, nil
 		}
 		review.Status.User = userInfo(response.User)
-		// If the authenticator doesn't know audiences, the token is valid for the audiences of the API server.
+		// If the authenticator returns no audiences, the token is valid for the audiences of the API server.
 		answered := response.Audiences
 		if len(answered) == 0 && ok {
 			answered = tokens.Audiences

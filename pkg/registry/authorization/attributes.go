@@ -30,7 +30,7 @@ func accessReviewSpec(spec *authorizationv1.SubjectAccessReviewSpec) field.Error
 	return f.Errs
 }
 
-// accessAttributes checks that a review asks about either a resource or a URL path.
+// accessAttributes checks that a review is about either a resource or a URL path.
 func accessAttributes(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) field.ErrorList {
 	var f validation.Findings
 	spec := field.NewPath("spec")
@@ -126,7 +126,7 @@ func attributesOf(spec authorizationv1.SubjectAccessReviewSpec) authorizer.Attri
 	return record
 }
 
-// matchAll is the version with which the authorizer is asked if the review has no version.
+// matchAll returns the version for the authorizer: the version of the review, or "*" if the review has no version.
 func matchAll(version string) string {
 	if version == "" {
 		return "*"
@@ -134,9 +134,9 @@ func matchAll(version string) string {
 	return version
 }
 
-// fieldRequirements returns the requirements of a field selector that an authorizer understands. Other requirements
-// are left out, and reported in the error. Without them, the review asks for a wider permission, never for a
-// narrower one.
+// fieldRequirements returns the requirements of a field selector that an authorizer understands. It leaves out
+// other requirements, and reports them in the error. The user then needs a permission for more objects than the
+// review is about, never for fewer.
 func fieldRequirements(s *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	if s.RawSelector != "" {
 		parsed, err := fields.ParseSelector(s.RawSelector)

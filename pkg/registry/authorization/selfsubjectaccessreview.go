@@ -27,7 +27,7 @@ func validateSelfSubjectAccessReview(o *authorizationv1.SelfSubjectAccessReview)
 	return f.Errs
 }
 
-// reviewSelfAccess answers a SelfSubjectAccessReview: whether the caller may do something.
+// reviewSelfAccess answers a SelfSubjectAccessReview. The answer says whether the caller has a permission.
 func reviewSelfAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SelfSubjectAccessReview)

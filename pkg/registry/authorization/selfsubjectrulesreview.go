@@ -22,7 +22,7 @@ var selfSubjectRulesReviewKind = registry.Kind{
 // Rules is the part of the server that lists the RBAC rules of a user.
 type Rules struct{ authorizer.RuleResolver }
 
-// reviewSelfRules answers a SelfSubjectRulesReview: what the caller may do in a namespace.
+// reviewSelfRules answers a SelfSubjectRulesReview. The answer lists the permissions of the caller in a namespace.
 func reviewSelfRules(deps registry.Dependencies) registry.AnswerFunc {
 	rules := registry.PartOf[Rules](deps)
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {

@@ -30,8 +30,8 @@ const (
 	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// dropAutoscalerAnnotations removes these annotations from an object of v2. There, the fields have the values, and
-// the annotations would be outdated copies.
+// dropAutoscalerAnnotations removes the annotations that have fields in autoscaling/v2. In an object of v2, these
+// annotations would be outdated copies of the fields.
 func dropAutoscalerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		metricsAnnotation,

@@ -80,7 +80,7 @@ func defaultScalingRules(rules *autoscalingv2.HPAScalingRules, unset autoscaling
 }
 
 // defaultHorizontalPodAutoscalerV1 sets the defaults of an autoscaling/v1 HorizontalPodAutoscaler. It doesn't set
-// those of metrics, which may be in an annotation: the conversion to v2 sets them.
+// the defaults of metrics, because the metrics may be in an annotation: the conversion to v2 sets these defaults.
 func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) {
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
 }
@@ -165,8 +165,8 @@ func scaleTargetVersion(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) ch
 	return versionWithGroup
 }
 
-// describedObjectVersion returns the check of the apiVersion in a metric's describedObject. If the stored spec has
-// an invalid apiVersion, an update may have invalid ones.
+// describedObjectVersion returns the check of the apiVersion in a metric's describedObject. If a describedObject of
+// the stored spec has an invalid apiVersion, the check accepts every apiVersion.
 func describedObjectVersion(old *autoscalingv2.HorizontalPodAutoscalerSpec) checkVersion {
 	if old != nil && slices.ContainsFunc(old.Metrics, func(m autoscalingv2.MetricSpec) bool {
 		return m.Type == autoscalingv2.ObjectMetricSourceType && m.Object != nil && wellFormedVersion(m.Object.DescribedObject.APIVersion) != nil

@@ -30,11 +30,11 @@ func TestAutoscalersToZero(t *testing.T) {
 		metrics      []autoscalingv2.MetricSpec
 		want         []string
 	}{
-		{"by its pods", "without pods nothing tells that there should be some", 0, []autoscalingv2.MetricSpec{cpu},
+		{"by its pods", "a metric of pods has no value without pods, so the autoscaler would never add pods", 0, []autoscalingv2.MetricSpec{cpu},
 			[]string{"spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas"}},
-		{"by a queue", "it may fill while there are no pods", 0, []autoscalingv2.MetricSpec{cpu, queue}, nil},
-		{"by an object", "it is measured without the pods", 0, []autoscalingv2.MetricSpec{requests}, nil},
-		{"below zero", "there aren't fewer pods than none", -1, []autoscalingv2.MetricSpec{queue},
+		{"by a queue", "a queue may fill while there are no pods", 0, []autoscalingv2.MetricSpec{cpu, queue}, nil},
+		{"by an object", "a metric of an object has a value without pods", 0, []autoscalingv2.MetricSpec{requests}, nil},
+		{"below zero", "the number of pods can't be negative", -1, []autoscalingv2.MetricSpec{queue},
 			[]string{"spec.minReplicas: Invalid value: -1: must be greater than or equal to 0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestReferencesOfAutoscalers(t *testing.T) {
 		spec         autoscalingv2.HorizontalPodAutoscalerSpec
 		want         []string
 	}{
-		{"target without a group", "the autoscaler's controller can't find it", nil, spec("Deployment", ""), []string{noGroup}},
+		{"target without a group", "the autoscaler's controller needs the group to find the target", nil, spec("Deployment", ""), []string{noGroup}},
 		{"replication controller", "the core group has no name", nil, spec("ReplicationController", "v1"), nil},
 		{"target without a group as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "")), spec("Deployment", ""), nil},
 		{"target without a group any more", "the reference is changed", &deployment, spec("Deployment", ""), []string{noGroup}},
 		{"object of the core group", "objects of metrics needn't scale", nil, spec("Deployment", "apps/v1", "v1", ""), nil},
-		{"object of a wrong version", "nothing has it", nil, spec("Deployment", "apps/v1", "a/b/c"),
+		{"object of a wrong version", "no object has a malformed apiVersion", nil, spec("Deployment", "apps/v1", "a/b/c"),
 			[]string{`spec.metrics[0].object.describedObject.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c`}},
 		{"object of a wrong version as before", "older autoscalers stay changeable", ptr.To(spec("Deployment", "apps/v1", "a/b/c")),
 			spec("Deployment", "apps/v1", "v1", "d/e/f"), nil},
@@ -92,7 +92,7 @@ func TestHorizontalPodAutoscalerColumns(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
-			Name: "three metrics", Reason: "the cell shows two metrics as value and target, and counts the others",
+			Name: "three metrics", Reason: "the cell shows two metrics as value and target, and the number of further metrics",
 			Object: &autoscalingv2.HorizontalPodAutoscaler{
 				ObjectMeta: registrytest.MonthOld("x"),
 				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{

@@ -19,7 +19,8 @@ func scaleConversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Different(scaleFromExtensions),
 		conversion.Different(scaleToExtensions),
-		// The Scale of the other two versions has the same fields, but another Go type.
+		// apps/v1beta1 and apps/v1beta2 have a Scale with the same fields as extensions/v1beta1, but other Go
+		// types.
 		conversion.Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
 			var scale extensionsv1beta1.Scale
 			if err := conversion.CopyFields(in, &scale); err != nil {

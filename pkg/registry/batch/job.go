@@ -84,8 +84,8 @@ func validateJob(o *batchv1.Job) field.ErrorList {
 	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }
 
-// job checks a job. domainLabels is false for a job whose pod template has only the labels without a domain, which
-// older servers generated.
+// job checks a job. domainLabels is false for a job of an older server, which didn't add labels with the prefix
+// batch.kubernetes.io/ to the pod template.
 func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(generatedSelector(o, domainLabels), jobSpec(validation.SpecPath, &o.Spec))
@@ -97,8 +97,8 @@ func job(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// generatedSelector checks a job with a generated selector. The selector must be the generated one, and the pod
-// template must have its labels.
+// generatedSelector checks a job with a generated selector. The pod template must have the labels that the server
+// generates, and the selector must match these labels.
 func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	if ptr.Deref(o.Spec.ManualSelector, false) || o.Spec.Selector == nil {
 		return nil

@@ -29,8 +29,8 @@ var (
 	conditionStatuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
 )
 
-// chosenOneOf checks a required value that must be one of a list, like requiredOneOf. If the value is missing, its
-// message lists the known values.
+// chosenOneOf is validation.RequiredOneOf with another error about a missing value: the message lists the valid
+// values.
 func chosenOneOf[T ~string](path *field.Path, value T, allowed []T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("valid values: %q", allowed))}
@@ -100,7 +100,7 @@ func failureExitCodes(path *field.Path, r *batchv1.PodFailurePolicyOnExitCodesRe
 	return f.Errs
 }
 
-// successPolicy checks the rules by which an indexed job succeeds before all its indexes do (KEP-3998).
+// successPolicy checks the rules by which an indexed job succeeds before all its indexes have succeeded (KEP-3998).
 func successPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.SuccessPolicy == nil || s.Completions == nil {
 		return nil

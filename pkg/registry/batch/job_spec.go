@@ -32,7 +32,8 @@ const (
 	// maxIndexedParallelism and maxFailedIndexes bound the length of the lists of indexes in the status.
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
-	// Above manyCompletions, a job with a backoff limit per index has the lower limits that follow.
+	// A job with a backoff limit per index and more than manyCompletions completions has the lower limits that
+	// follow.
 	manyCompletions                = 100_000
 	maxParallelismManyCompletions  = 10_000
 	maxFailedIndexesManyCompletion = 10_000
@@ -124,7 +125,8 @@ func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 }
 
 // jobRestartPolicy checks that the containers of a job's pods aren't restarted forever. The policy Always is the
-// default of pods, so it may mean that the user has set none: its error is the one for a missing policy.
+// default of pods, so the user may have set no policy. Therefore, the policy Always gets the same error as a
+// missing policy.
 func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyAlways, "":

@@ -32,7 +32,7 @@ func TestJob(t *testing.T) {
 	}{
 		{name: "least", reason: "a manual selector is enough", change: unchangedJob},
 		{
-			name: "generated", reason: "a selector that is not manual has to be the generated one",
+			name: "generated", reason: "a selector that is not manual has to be the generated selector",
 			change: func(j *batchv1.Job) {
 				j.Spec.ManualSelector, j.UID = nil, "u"
 				j.Spec.Template.Labels = map[string]string{
@@ -197,7 +197,7 @@ func TestJobStatusUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "indexes", reason: "a job without indexes lists none",
+			name: "indexes", reason: "the status of a job without indexes lists no indexes",
 			now: batchv1.JobStatus{CompletedIndexes: "0"},
 			want: []string{
 				`status.completedIndexes: Invalid value: "0": cannot set non-empty completedIndexes when non-indexed completion mode`,

@@ -115,8 +115,8 @@ func validValues(serializer.CodecFactory) []any {
 				e.Topology["topology.kubernetes.io/zone"] = c.String(0)
 			}
 		},
-		// The test sets a target, because the default would replace a missing one. It sets no current utilization,
-		// because the conversion stores it in an annotation.
+		// The test sets a target, because the default would replace a missing target. The test sets no current
+		// utilization, because the conversion stores the current utilization in an annotation.
 		func(h *autoscalingv1.HorizontalPodAutoscaler, c randfill.Continue) {
 			c.FillNoCustom(h)
 			percent := c.Int31n(100)
@@ -128,7 +128,7 @@ func validValues(serializer.CodecFactory) []any {
 			signer := c.String(0)
 			r.SignerName = &signer
 		},
-		// In v1, the key is only in the certificate request.
+		// v1 doesn't have these fields of v1beta1: in v1, the key is only in the certificate request.
 		func(r *certificatesv1beta1.PodCertificateRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			r.PKIXPublicKey, r.ProofOfPossession = nil, nil

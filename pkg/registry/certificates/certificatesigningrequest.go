@@ -59,7 +59,8 @@ var certificateSigningRequestKind = registry.Kind{
 }
 
 // defaultCertificateSigningRequestV1beta1 sets the defaults of a certificates.k8s.io/v1beta1
-// CertificateSigningRequest. The default signer of a request that looks like a kubelet's is one for kubelets.
+// CertificateSigningRequest. If a request has the form of a kubelet's request, the default signer is a signer for
+// kubelets. Otherwise it is the legacy signer.
 func defaultCertificateSigningRequestV1beta1(r *certificatesv1beta1.CertificateSigningRequest) {
 	if r.Spec.Usages == nil {
 		r.Spec.Usages = []certificatesv1beta1.KeyUsage{
@@ -102,8 +103,8 @@ func isNode(csr *x509.CertificateRequest) bool {
 		len(csr.EmailAddresses) == 0 && len(csr.URIs) == 0
 }
 
-// areUsages reports whether the usages are those of a TLS key, with the given purpose. The usage "key encipherment"
-// is optional, because elliptic curve keys can't have it.
+// areUsages reports whether the usages are the usages of a TLS key with the given purpose, auth. The usage "key
+// encipherment" is optional, because elliptic curve keys can't have it.
 func areUsages(usages []certificatesv1beta1.KeyUsage, auth certificatesv1beta1.KeyUsage) bool {
 	wanted := map[certificatesv1beta1.KeyUsage]bool{
 		auth: true,
@@ -123,14 +124,14 @@ func validateCertificateSigningRequest(o *certificatesv1.CertificateSigningReque
 	return signingRequest(o, nil, false)
 }
 
-// validateCertificateSigningRequestV1beta1 checks a new request that was sent as v1beta1. Early clients of v1beta1
-// send no signer. Such a request gets the legacy signer, and its usages aren't checked.
+// validateCertificateSigningRequestV1beta1 checks a new request that was sent as v1beta1. Unlike v1, v1beta1 allows
+// the legacy signer and any usages.
 func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks an update of a request. The approval and the certificate can't
-// change here, because both have subresources.
+// validateCertificateSigningRequestUpdate checks an update of a request. Such an update can't change the approval
+// or the certificate, because only subresources change them.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }
@@ -161,7 +162,8 @@ var keyUsages = []certificatesv1.KeyUsage{
 	certificatesv1.UsageSMIME, certificatesv1.UsageServerAuth, certificatesv1.UsageSigning, certificatesv1.UsageTimestamping,
 }
 
-// signingRequest checks a request. If the stored request has the same invalid parts, they stay valid.
+// signingRequest checks a request. An update may keep some invalid parts of the stored request. old is nil on
+// create.
 func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bool) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")

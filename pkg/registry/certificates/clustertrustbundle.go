@@ -114,7 +114,8 @@ func trustAnchors(path *field.Path, bundle string) field.ErrorList {
 	return f.Errs
 }
 
-// notAnAnchor says why a PEM block isn't the certificate of a certificate authority. It returns "" if it is one.
+// notAnAnchor says why a PEM block isn't the certificate of a certificate authority. For the certificate of a
+// certificate authority, it returns "".
 func notAnAnchor(block *pem.Block) string {
 	switch {
 	case block.Type != "CERTIFICATE":

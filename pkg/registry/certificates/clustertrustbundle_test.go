@@ -29,7 +29,7 @@ func TestClusterTrustBundle(t *testing.T) {
 		name: "any", reason: "text between the blocks has no meaning",
 		errs: validateClusterTrustBundle(bundle("a", "", "one\n"+authority+"two\n"+other)),
 	}, {
-		name: "signer's", reason: "the name begins with the signer's", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
+		name: "signer's", reason: "the name begins with the name of the signer", errs: validateClusterTrustBundle(bundle("e.com:s:a", "e.com/s", authority)),
 	}, {
 		name: "signer's by another name", reason: "a bundle without signer must not have a signer's name",
 		errs: validateClusterTrustBundle(bundle("a", "e.com/s", authority)),

@@ -41,8 +41,8 @@ import (
 var podCertificateRequestKind = registry.Kind{
 	Resource:   "podcertificaterequests",
 	Namespaced: true,
-	// Objects are handled as v1beta1, because v1 has no field for the key that a v1beta1 request has outside of the
-	// certificate request.
+	// The server handles objects as v1beta1, because v1 has fewer fields: in v1beta1, the key may be in a field of
+	// its own, outside of the certificate request.
 	Object: &certificatesv1beta1.PodCertificateRequest{}, List: &certificatesv1beta1.PodCertificateRequestList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultPodCertificateRequest),
@@ -60,7 +60,8 @@ var podCertificateRequestKind = registry.Kind{
 	Fields: podCertificateRequestFields,
 }
 
-// podCertificateSeconds is the longest validity of a pod's certificate, one day, if the request doesn't set one.
+// podCertificateSeconds is the default of maxExpirationSeconds, which bounds the validity of a pod's certificate.
+// It is one day.
 const podCertificateSeconds int32 = 24 * 60 * 60
 
 // defaultPodCertificateRequest sets the defaults of a PodCertificateRequest.
@@ -293,8 +294,9 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 	return f.Errs
 }
 
-// issuedCertificate checks a certificate chain, and the times in the status, which must be those of the first
-// certificate. It returns only the first error, because the others may be consequences.
+// issuedCertificate checks a certificate chain, and the times in the status, which must be the same as in the first
+// certificate. It returns the errors of the first step that fails, because later errors may be consequences of
+// these errors.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	s, chain := &o.Status, path.Child("certificateChain")
 	if len(s.CertificateChain) > maxCertificateChain {
@@ -356,7 +358,8 @@ func leafCertificate(path *field.Path, chain string) (*x509.Certificate, []byte,
 	return leaf, rest, nil
 }
 
-// leafNames refuses a certificate with names that different parsers read differently.
+// leafNames refuses a certificate with malformed DNS names or email addresses, because different parsers may read
+// them differently.
 func leafNames(path *field.Path, leaf *x509.Certificate) field.ErrorList {
 	var f validation.Findings
 	for _, name := range leaf.DNSNames {
@@ -412,7 +415,8 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	}
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
-		// If the authorizer fails, the decision isn't to allow, so the update is refused.
+		// The error of the authorizer isn't needed: if the authorizer fails, it doesn't return DecisionAllow, and
+		// maySign refuses the update.
 		decision, _, _ := deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 			User: user, Verb: "sign", APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
 			Name: name, ResourceRequest: true,

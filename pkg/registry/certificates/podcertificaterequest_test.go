@@ -226,7 +226,7 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 		{name: "with intermediates", reason: "a TLS handshake needs the intermediates", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) {
 			s.CertificateChain += certificatePEM(t, other, x509.Certificate{IsCA: true})
 		})},
-		{name: "pending", reason: "a request without answer is valid"},
+		{name: "pending", reason: "a request without an answer is valid"},
 		{name: "denied", reason: "a refusal is an answer", status: certificatesv1beta1.PodCertificateRequestStatus{
 			Conditions: []metav1.Condition{{Type: "Denied", Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}}},
 		{name: "answered before", reason: "the kubelet has read the answer", old: issued, status: certificatesv1beta1.PodCertificateRequestStatus{},
@@ -286,9 +286,9 @@ func TestPodCertificateRequestStatus(t *testing.T) {
 			"status.notAfter: Required value: must be present and consistent with the issued certificate",
 			"status.beginRefreshAt: Required value: must be present and in the range [notbefore+10min, notafter-10min]",
 		}},
-		{name: "another begin", reason: "the time has to be that of the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotBefore = s.NotAfter }),
+		{name: "another begin", reason: "the time has to be the same as in the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotBefore = s.NotAfter }),
 			want: []string{"status.notBefore: Invalid value: must be set to the NotBefore time encoded in the leaf certificate"}},
-		{name: "another end", reason: "the time has to be that of the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotAfter = s.NotBefore }),
+		{name: "another end", reason: "the time has to be the same as in the certificate", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.NotAfter = s.NotBefore }),
 			want: []string{"status.notAfter: Invalid value: must be set to the NotAfter time encoded in the leaf certificate"}},
 		{name: "early refresh", reason: "signers would be overloaded", status: with(func(s *certificatesv1beta1.PodCertificateRequestStatus) { s.BeginRefreshAt = s.NotBefore }),
 			want: []string{"status.beginRefreshAt: Invalid value: must be at least 10 minutes after status.notBefore"}},
@@ -326,8 +326,8 @@ func TestPodCertificateRequestColumns(t *testing.T) {
 	})
 }
 
-// TestConversionKeepsFieldsOfHub checks that a conversion keeps those fields of its result that don't exist in the
-// version of its source. The admission chain relies on it.
+// TestConversionKeepsFieldsOfHub checks a conversion from v1 into an existing object of v1beta1: fields that v1
+// doesn't have keep their values. The admission chain needs this when a webhook changes an object of v1.
 func TestConversionKeepsFieldsOfHub(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group).Scheme()

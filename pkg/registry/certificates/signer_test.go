@@ -42,7 +42,7 @@ func TestSignerName(t *testing.T) {
 			want: "kubernetes.io/legacy-unknown",
 		},
 		{
-			name: "user", reason: "the identity is not a node's",
+			name: "user", reason: "the identity is not the identity of a node",
 			subject: pkix.Name{CommonName: "jane"}, usages: []certificatesv1beta1.KeyUsage{"digital signature", "client auth"},
 			want: "kubernetes.io/legacy-unknown",
 		},

@@ -23,8 +23,8 @@ type Pair struct {
 // Register adds conversions to the scheme, in both directions for each pair. Fields are copied by their JSON names,
 // unless functions has a conversion for the two types.
 //
-// All types that the scheme knows also get a conversion to themselves, which copies. It is needed because the Go
-// types of the hub stand for two versions, and admission converts between all versions.
+// Each type of the scheme also gets a conversion to itself, which copies. The Go types of the hub stand for two
+// versions, and admission converts between these versions too.
 func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	var all []Function
 	for _, p := range pairs {
@@ -43,8 +43,8 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 }
 
 // same converts between types with the same JSON. Lists are converted item by item. A field of out that doesn't
-// exist in the other type keeps its value, as in Kubernetes' generated conversions. So if a webhook changes a v1
-// object, it doesn't clear fields that only v1beta1 has.
+// exist in the other type keeps its value, as in Kubernetes' generated conversions. Therefore, a webhook that
+// changes a v1 object doesn't clear the fields that only v1beta1 has.
 func same(from, to reflect.Type) Function {
 	f := Function{from: reflect.Zero(reflect.PointerTo(from)).Interface(), to: reflect.Zero(reflect.PointerTo(to)).Interface()}
 	if _, isList := from.FieldByName("Items"); isList {
@@ -76,7 +76,7 @@ func identity(t reflect.Type) Function {
 }
 
 // Renamed makes a conversion for types whose JSON differs in a few places. It copies the fields with the same
-// names. adjust sets the others; they may share memory with in.
+// names. adjust sets the other fields, which may share memory with in.
 func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	return Different(func(in *In, out *Out) error {
 		if err := CopyFields(in, out); err != nil {

@@ -23,7 +23,7 @@ var componentStatusKind = registry.Kind{
 }
 
 // componentStatuses is the storage of ComponentStatus, which lists the other components of the control plane.
-// miniapi has none. The kind is deprecated since v1.19.
+// miniapi has no other components, so no ComponentStatus exists. The kind is deprecated since v1.19.
 type componentStatuses struct{ rest.TableConvertor }
 
 var (

@@ -43,7 +43,7 @@ func TestConfigMapErrors(t *testing.T) {
 func TestConfigMapFieldLabels(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckFieldLabels(t, registrytest.Table(t, Group), []registrytest.FieldLabelCase{{
-		Name: "no fields", Reason: "the error of a kind without selectable fields is k8s.io/apimachinery's",
+		Name: "no fields", Reason: "the error of a kind without selectable fields comes from k8s.io/apimachinery",
 		Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Label: "data",
 		Err: `"data" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 	}})

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// EventTTL is the part of the server that knows how long events are kept (--event-ttl).
+// EventTTL is the time for which the server keeps events (--event-ttl).
 type EventTTL time.Duration
 
 // eventKind is the row of events in the server's table of kinds.

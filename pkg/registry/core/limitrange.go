@@ -167,7 +167,7 @@ func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRa
 	return f.Errs
 }
 
-// nameLimitRange gives a name to a LimitRange without one.
+// nameLimitRange gives a name to a LimitRange that has no name.
 func nameLimitRange(_ context.Context, r *corev1.LimitRange) {
 	if r.Name == "" {
 		r.Name = string(uuid.NewUUID())

@@ -35,8 +35,8 @@ var namespaceKind = registry.Kind{
 	Hooks: registry.HooksOf[*corev1.Namespace]{
 		PrepareForCreate: activateNamespace,
 		PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
-		// Defaulting sets the label kubernetes.io/metadata.name too. It runs before a name is generated, so it
-		// can't set the label of such a namespace.
+		// Defaulting sets the label kubernetes.io/metadata.name too. But a namespace with a generated name doesn't
+		// have its name before defaulting, so this hook sets the label.
 		Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
 		Validate:             validateNamespace,
 		ValidateUpdate:       validateNamespaceUpdate,
@@ -102,12 +102,12 @@ func finalizer(path *field.Path, name string) field.ErrorList {
 }
 
 // NamespaceController says whether this server runs the controller that deletes the content of a deleted namespace.
-// If it doesn't, a deleted namespace gets a condition that says so.
+// Without the controller, a deleted namespace gets a condition that says why the namespace stays.
 type NamespaceController bool
 
-// namespaceStorage is the storage of namespaces. A namespace is deleted in two steps. The deletion gives it the
-// phase Terminating. When its content and then its spec.finalizers are gone, it is removed. Namespaces have no
-// deletecollection.
+// namespaceStorage is the storage of namespaces. A deletion takes two steps. The first deletion gives a namespace
+// the phase Terminating. After the namespace's content is gone, an update removes the last of spec.finalizers, and
+// with it the namespace. Namespaces have no deletecollection.
 type namespaceStorage struct {
 	namespaceVerbs
 	store *genericregistry.Store
@@ -143,7 +143,8 @@ func newNamespaceStorage(main *registry.Storage, deps registry.Dependencies) (re
 // DeleteReturnsDeletedObject makes a successful deletion return the namespace.
 func (r *namespaceStorage) DeleteReturnsDeletedObject() bool { return true }
 
-// Delete gives a namespace the phase Terminating. If it has no finalizers, Delete removes it.
+// Delete gives a namespace the phase Terminating. A namespace that is already Terminating is removed, if it has no
+// spec.finalizers.
 func (r *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	found, err := r.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -174,8 +175,8 @@ func (r *namespaceStorage) Delete(ctx context.Context, name string, validate res
 	return r.store.Delete(ctx, name, validate, options)
 }
 
-// terminate sets the deletion timestamp, the phase, and the finalizers of the garbage collector that the delete
-// options ask for.
+// terminate sets the deletion timestamp, the phase, and the garbage collector's finalizers that belong to the
+// delete options.
 func (r *namespaceStorage) terminate(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, preconditions *storage.Preconditions) (runtime.Object, error) {
 	key, err := r.store.KeyFunc(ctx, name)
 	if err != nil {
@@ -216,8 +217,8 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 	return out, nil
 }
 
-// uncontrolled is the condition of a deleted namespace on a server without the namespace controller. It says what
-// the deletion waits for.
+// uncontrolled is the condition of a deleted namespace on a server without the namespace controller. The condition
+// says which steps a client must take.
 func uncontrolled(namespace *corev1.Namespace) corev1.NamespaceCondition {
 	return corev1.NamespaceCondition{
 		Type: "NamespaceDeletionWaiting", Status: corev1.ConditionTrue, LastTransitionTime: *namespace.DeletionTimestamp,
@@ -240,9 +241,9 @@ func checkNamespacePreconditions(namespace *corev1.Namespace, p *storage.Precond
 	return nil
 }
 
-// propagationFinalizers returns the finalizers of a namespace that is being deleted. The options determine those of
-// the garbage collector, by propagationPolicy or by the deprecated orphanDependents. If the dependents aren't
-// orphaned, the policy is Foreground.
+// propagationFinalizers returns the finalizers of a namespace that is being deleted. The options determine the
+// finalizers of the garbage collector, by the deprecated orphanDependents or else by propagationPolicy.
+// orphanDependents: false has the same effect as the policy Foreground.
 func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	want := map[string]bool{}
 	for _, f := range finalizers {

@@ -13,7 +13,7 @@ func TestNodeColumns(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
-			Name: "unschedulable", Reason: "the roles of both labels are shown once each, and the status is that of the condition Ready",
+			Name: "unschedulable", Reason: "each role of both labels is shown once, and the status comes from the condition Ready",
 			Object: &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: registrytest.MonthAgo(), Labels: map[string]string{
 					"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "x", "kubernetes.io/role": "worker",

@@ -61,7 +61,7 @@ func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.Error
 		podvalidation.PersistentVolumeSpec(field.NewPath("spec"), &o.Spec, o.Name, false))
 	now, was := o.Spec.PersistentVolumeSource, old.Spec.PersistentVolumeSource
 	if now.CSI != nil && was.CSI != nil && was.CSI.ControllerExpandSecretRef == nil {
-		// An update may set the secret for expansion, although it is in the source.
+		// The source of a volume can't change, with one exception: an update may set the secret for expansion.
 		now.CSI = now.CSI.DeepCopy()
 		now.CSI.ControllerExpandSecretRef = nil
 	}

@@ -50,7 +50,7 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 }
 
 // validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only when the claim is
-// bound, is expanded, or gets another volume attributes class.
+// bound, is expanded, gets another volume attributes class, or gets its first storage class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
@@ -128,8 +128,8 @@ func claimResource(path *field.Path, name corev1.ResourceName) field.ErrorList {
 	return nil
 }
 
-// takesOverClass reports whether the update sets the storage class of a claim that has none (KEP-3333). If the
-// claim has the deprecated annotation, the class must be the one in the annotation.
+// takesOverClass reports whether the update sets the storage class of a claim without a storage class (KEP-3333).
+// If the claim has the deprecated annotation, the class must be the one in the annotation.
 func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	class := o.Spec.StorageClassName
 	if class == nil || old.Spec.StorageClassName != nil {
@@ -147,8 +147,8 @@ func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
 	sameDataSources(&c.Spec)
 }
 
-// prepareUpdatedDataSources is prepareDataSources for an update. If the stored claim has a data source, it drops
-// none.
+// prepareUpdatedDataSources is prepareDataSources for an update. It drops an unknown dataSource only if the stored
+// claim has no data source, and a dataSourceRef with a namespace only if the stored claim has no dataSourceRef.
 func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
 	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 		dropUnknownDataSource(&c.Spec)

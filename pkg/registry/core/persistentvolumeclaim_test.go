@@ -57,7 +57,7 @@ func TestPersistentVolumeClaimColumns(t *testing.T) {
 	t.Parallel()
 	registrytest.CheckColumns(t, registrytest.Table(t, Group), []registrytest.ColumnsCase{
 		{
-			Name: "bound", Reason: "capacity and access modes are those of the status, and the modes have a fixed order",
+			Name: "bound", Reason: "capacity and access modes come from the status, and the modes have a fixed order",
 			Object: &corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Name: "x", CreationTimestamp: registrytest.MonthAgo(), Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "old"}},
 				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv", StorageClassName: ptr.To("new")},
@@ -70,7 +70,7 @@ func TestPersistentVolumeClaimColumns(t *testing.T) {
 			Want: []any{"x", "Bound", "pv", "1Gi", "RWO,RWX", "old", "<unset>", "30d", "<unset>"},
 		},
 		{
-			Name: "pending", Reason: "a claim without a volume shows no access modes, though the spec requests some",
+			Name: "pending", Reason: "a claim without a volume shows no access modes, although the spec requests access modes",
 			Object: &corev1.PersistentVolumeClaim{
 				ObjectMeta: registrytest.MonthOld("x"),
 				Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},

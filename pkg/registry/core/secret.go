@@ -33,7 +33,7 @@ var secretKind = registry.Kind{
 }
 
 // defaultSecret sets the defaults of a Secret. It moves stringData to data, because stringData is never stored. If
-// both have a key, the value in stringData counts.
+// both have the same key, the value in stringData counts.
 func defaultSecret(s *corev1.Secret) {
 	defaults.Zero(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) > 0 && s.Data == nil {

@@ -68,7 +68,7 @@ func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 // ServiceAccountTokens is the part of the server that issues tokens.
 type ServiceAccountTokens struct {
 	Issuer TokenIssuer
-	// Audiences are the audiences of a token whose request names none.
+	// Audiences are the audiences of a token whose request names no audiences.
 	Audiences []string
 }
 
@@ -162,7 +162,8 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	return request, nil
 }
 
-// validateTokenMeta checks that the metadata of a request is that of the service account in its path.
+// validateTokenMeta checks that the name and the namespace in a request, if set, are the same as in the path of the
+// request.
 func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenRequest, name string) field.ErrorList {
 	path, namespace := field.NewPath("metadata"), genericapirequest.NamespaceValue(ctx)
 	if request.Name != "" && request.Name != name {
@@ -174,7 +175,7 @@ func validateTokenMeta(ctx context.Context, request *authenticationv1.TokenReque
 	return nil
 }
 
-// bound returns the object to which the token is bound. If that is a pod, it also returns the pod's node.
+// bound returns the object to which the token is bound. If the object is a pod, bound also returns the pod's node.
 func (r *tokenREST) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) ([]runtime.Object, error) {
 	if ref == nil {
 		return nil, nil

@@ -21,11 +21,11 @@ func TestImagePullPolicy(t *testing.T) {
 		{"latest", "the tag can move", "nginx:latest", "", corev1.PullAlways},
 		{"tag", "a version doesn't move", "nginx:1.29", "", corev1.PullIfNotPresent},
 		{"digest", "the content is fixed", "nginx" + digest, "", corev1.PullIfNotPresent},
-		{"latest with a digest", "kube-apiserver goes by the tag", "nginx:latest" + digest, "", corev1.PullAlways},
-		{"port", "the colon isn't that of a tag", "registry:5000/nginx", "", corev1.PullAlways},
+		{"latest with a digest", "as in kube-apiserver, the tag determines the policy", "nginx:latest" + digest, "", corev1.PullAlways},
+		{"port", "the colon belongs to the port, and not to a tag", "registry:5000/nginx", "", corev1.PullAlways},
 		{"malformed", "the image can't be pulled", "NGINX:latest", "", corev1.PullIfNotPresent},
 		{"image ID", "an ID has no tag", strings.Repeat("a", 64), "", corev1.PullIfNotPresent},
-		{"policy", "the client has decided", "nginx:latest", corev1.PullNever, corev1.PullNever},
+		{"policy", "the client has set the policy", "nginx:latest", corev1.PullNever, corev1.PullNever},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

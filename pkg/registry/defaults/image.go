@@ -20,8 +20,8 @@ func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	}
 }
 
-// maxNameLength bounds the length of an image's name, without tag and digest. It includes the default domain, which
-// is added to a name without one.
+// maxNameLength bounds the length of an image's name, without tag and digest. The length includes the default
+// domain, which is added to a name without a domain.
 const maxNameLength = 255
 
 // imageReference is the grammar of image references, from github.com/distribution/reference. Its groups are the

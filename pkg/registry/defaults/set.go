@@ -15,8 +15,8 @@ func Zero[T comparable](field *T, value T) {
 	}
 }
 
-// LabelsOf gives an object without labels the labels of its pod template. Both share one map, as in kube-apiserver.
-// So if a label is later added to the template of a Job, the Job gets it too.
+// LabelsOf gives an object without labels the labels of its pod template. The object and the template share one
+// map, as in kube-apiserver. A label that is later added to the template of a Job is then a label of the Job too.
 func LabelsOf(template map[string]string, object *map[string]string) {
 	if template != nil && len(*object) == 0 {
 		*object = template

@@ -1,6 +1,7 @@
 // Package endpointslice makes EndpointSlices from Endpoints, the older kind with the same content.
 //
-// Don't use the package for a Service that has stored EndpointSlices: those have more information, and take precedence.
+// Don't use the package for a Service that has stored EndpointSlices: stored EndpointSlices have more information, and
+// take precedence.
 package endpointslice
 
 import (

@@ -18,7 +18,7 @@ func TestEventFieldLabels(t *testing.T) {
 			Kind: kind, Label: "regarding.name", Want: "involvedObject.name",
 		},
 		{
-			Name: "object in the core group", Reason: "events.k8s.io does not know the field names of the core group",
+			Name: "object in the core group", Reason: "events.k8s.io has other field names than the core group",
 			Kind: kind, Label: "involvedObject.name", Err: "field label not supported: involvedObject.name",
 		},
 	})

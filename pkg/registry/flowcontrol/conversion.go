@@ -9,9 +9,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert priority levels. The field with the shares is called assuredConcurrencyShares in old versions
-// and nominalConcurrencyShares in new ones. In v1beta3, 0 stands for the default. So an annotation marks a 0 that
-// the client has set.
+// conversions convert priority levels. The field with the shares is called assuredConcurrencyShares in old
+// versions, and nominalConcurrencyShares in new versions. In v1beta3, 0 stands for the default. So an annotation
+// marks a 0 that the client has set.
 func conversions() []conversion.Function {
 	const zeroIsMeant = flowcontrolv1beta3.PriorityLevelPreserveZeroConcurrencySharesKey
 	return []conversion.Function{

@@ -64,8 +64,8 @@ func defaultPriorityLevelConfigurationV1beta1(c *flowcontrolv1beta1.PriorityLeve
 }
 
 // defaultPriorityLevelConfigurationV1beta3 sets the defaults of a flowcontrol.apiserver.k8s.io/v1beta3
-// PriorityLevelConfiguration. If an annotation marks that the client has set the shares to 0, they stay 0. In v1, 0
-// and a missing value differ without the annotation.
+// PriorityLevelConfiguration. If an annotation marks that the client has set the shares to 0, they stay 0. v1
+// doesn't need the annotation, because its field distinguishes 0 from a missing value.
 func defaultPriorityLevelConfigurationV1beta3(c *flowcontrolv1beta3.PriorityLevelConfiguration) {
 	exempt((*flowcontrolv1.ExemptPriorityLevelConfiguration)(c.Spec.Exempt))
 	if l := c.Spec.Limited; l != nil {
@@ -83,7 +83,7 @@ func exempt(e *flowcontrolv1.ExemptPriorityLevelConfiguration) {
 	}
 }
 
-// limited sets the defaults of a priority level of the type Limited, except those of the shares.
+// limited sets the defaults of a priority level of the type Limited, except the default of the shares.
 func limited(lendablePercent **int32, q *flowcontrolv1.QueuingConfiguration) {
 	defaults.Pointer(lendablePercent, 0)
 	if q != nil {

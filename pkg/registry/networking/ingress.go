@@ -235,8 +235,8 @@ var ingressColumns = printers.Of(
 		}
 	})
 
-// ingressHosts lists the first three hosts, and the number of the others. That number counts rules, even those
-// without a host.
+// ingressHosts lists the first three hosts. If there are more, it also shows the number of all rules minus three.
+// That number includes rules without a host.
 func ingressHosts(rules []networkingv1.IngressRule) string {
 	const most = 3
 	var hosts []string

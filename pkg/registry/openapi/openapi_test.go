@@ -11,8 +11,8 @@ import (
 
 func ref(name string) spec.Ref { return spec.MustCreateRef("#/definitions/" + name) }
 
-// TestDefinitionsAreClosed checks that all references in the definitions lead to definitions. If one didn't, a
-// server couldn't build /openapi/v2 and /openapi/v3 at all.
+// TestDefinitionsAreClosed checks that every reference in the definitions leads to a definition. With a reference
+// that leads nowhere, a server couldn't build /openapi/v2 and /openapi/v3 at all.
 func TestDefinitionsAreClosed(t *testing.T) {
 	t.Parallel()
 	definitions := openapi.GetOpenAPIDefinitions(ref)
@@ -40,11 +40,11 @@ func TestDefinitionNames(t *testing.T) {
 		{"io.k8s.api.rbac.v1.ClusterRole", "a group is published by its folder's name, not its DNS name"},
 		{"io.k8s.api.extensions.v1beta1.Deployment", "a version that is served on demand has definitions too"},
 		{"io.k8s.api.admissionregistration.v1beta1.ValidatingWebhookConfiguration", "served on demand"},
-		{"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition", "the type of another module, by that module's name"},
-		{"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService", "the type of another module, by that module's name"},
-		{"io.k8s.apimachinery.pkg.api.resource.Quantity", "every object with resources refers to it"},
-		{"io.k8s.apimachinery.pkg.apis.meta.v1.Status", "every operation refers to it"},
-		{"io.k8s.apimachinery.pkg.util.intstr.IntOrString", "every port refers to it"},
+		{"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition", "a type of another module has a name with the module"},
+		{"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService", "a type of another module has a name with the module"},
+		{"io.k8s.apimachinery.pkg.api.resource.Quantity", "the schema of every object with resources refers to Quantity"},
+		{"io.k8s.apimachinery.pkg.apis.meta.v1.Status", "the description of every operation refers to Status"},
+		{"io.k8s.apimachinery.pkg.util.intstr.IntOrString", "the schema of every port refers to IntOrString"},
 		{"io.k8s.apimachinery.pkg.version.Info", "the answer of /version"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

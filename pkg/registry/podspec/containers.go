@@ -1,8 +1,8 @@
 // Package podspec reads pod specs: all containers, the objects to which a spec refers, resources, and the quality
 // of service class.
 //
-// Don't use the package to check or change a pod spec: the packages podvalidation and defaults, and admission
-// plugins, do so.
+// Don't use the package to check or change a pod spec. Package podvalidation checks pod specs, package defaults
+// sets defaults, and admission plugins change pods.
 package podspec
 
 import (

@@ -12,8 +12,8 @@ func IsNativeResource(name corev1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
-// IsExtendedResource reports whether a resource is an extended one, which nodes advertise and quotas count. See
-// https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
+// IsExtendedResource reports whether a resource is an extended resource, which nodes advertise and quotas count.
+// See https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/.
 func IsExtendedResource(name corev1.ResourceName) bool {
 	return !IsNativeResource(name) && !strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) &&
 		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0

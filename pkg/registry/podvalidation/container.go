@@ -64,8 +64,8 @@ func (s *containerScope) initContainers(path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// runsToCompletion checks that an init container that isn't a sidecar has none of the fields for containers that
-// keep running.
+// runsToCompletion checks an init container that runs to completion, unlike a sidecar. It refuses the fields that
+// are only for containers that keep running.
 func runsToCompletion(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	for _, set := range []struct {

@@ -10,8 +10,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// InternalPodSpec is a pod spec that marshals to JSON like kube-apiserver's internal pod spec, for messages that
-// show it. There, the fields about sharing with the host are in the security context, which always exists.
+// InternalPodSpec is a pod spec that marshals to JSON like kube-apiserver's internal pod spec, for error messages.
+// In the internal pod spec, the fields about sharing with the host (such as hostNetwork) are in the security
+// context, which always exists.
 type InternalPodSpec struct{ spec *corev1.PodSpec }
 
 // InternalPodSpecOf returns a pod spec in the internal form.

@@ -33,7 +33,8 @@ func affinity(path *field.Path, a *corev1.Affinity) field.ErrorList {
 		}
 		for i, term := range n.PreferredDuringSchedulingIgnoredDuringExecution {
 			path := path.Child(preferredTerms).Index(i)
-			// A preferred term may have values that no label can have: such a term only matches nothing.
+			// A preferred term may have values that aren't valid label values. Such a term is valid, and matches no
+			// node.
 			f.Merge(weight(path, term.Weight), nodeSelectorTerm(path.Child("preference"), &term.Preference, false))
 		}
 	}
@@ -234,7 +235,7 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 		case corev1.TolerationOpExists:
 			f.AddIf(t.Value != "", field.Invalid(operator, t.Value, "value must be empty when `operator` is 'Exists'"))
 		case corev1.TolerationOpLt, corev1.TolerationOpGt:
-			// The feature gate TaintTolerationComparisonOperators, for these operators, is off.
+			// These operators need the feature gate TaintTolerationComparisonOperators, which is off.
 			f.Add(field.NotSupported(operator, t.Operator, []corev1.TolerationOperator{
 				corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt}))
 		default:
@@ -263,7 +264,7 @@ func schedulingGates(path *field.Path, gates []corev1.PodSchedulingGate) field.E
 	return f.Errs
 }
 
-// IsMirror reports whether a pod is the mirror pod of a static pod. A kubelet makes it.
+// IsMirror reports whether a pod is a mirror pod. A kubelet makes a mirror pod for each static pod.
 func IsMirror(meta *metav1.ObjectMeta) bool {
 	_, is := meta.Annotations[corev1.MirrorPodAnnotationKey]
 	return is

@@ -69,8 +69,8 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 	return f.Errs
 }
 
-// Privileged returns an error for each privileged container of a pod spec. It is called on servers that don't allow
-// such containers (--allow-privileged=false).
+// Privileged returns an error for each privileged container of a pod spec. Only a server that doesn't allow
+// privileged containers calls it (--allow-privileged=false).
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
@@ -81,8 +81,8 @@ func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// hostProcess checks the Windows containers that run as processes of the host (KEP-1981). Either all containers of
-// a pod are such, or none is.
+// hostProcess checks the Windows containers that run as processes of the host (KEP-1981). If one container of a pod
+// is a process of the host, all containers must be processes of the host.
 func hostProcess(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	n, all, errs := hostProcesses(path, spec)
@@ -136,7 +136,7 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 // IsWindows reports whether a pod is for Windows.
 func IsWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
 
-// podOS checks the operating system of a pod, and refuses fields that are for another one.
+// podOS checks the operating system of a pod, and refuses fields that are for another operating system.
 func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	switch {
 	case spec.OS == nil:

@@ -213,7 +213,7 @@ func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.Err
 // maxHostname is Linux' limit of a host name.
 const maxHostname = 64
 
-// hostnameOverride checks the host name that the pod sees (KEP-4762).
+// hostnameOverride checks spec.hostnameOverride, the host name inside of the pod (KEP-4762).
 func hostnameOverride(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if spec.HostnameOverride == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumes checks the volumes of a pod, and returns the valid ones by name. pod is the name of the pod, or "" if it
-// isn't known, as in a template.
+// volumes checks the volumes of a pod, and returns the valid volumes by name. pod is the name of the pod, or "" for
+// a pod without a name, as in a template.
 func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
 	var f validation.Findings
 	created := sets.New[string]()
@@ -105,7 +105,7 @@ func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorLis
 	return f.Errs
 }
 
-// onlyFields checks that a struct has no fields set but the given ones. The names are Go names.
+// onlyFields refuses each field of a struct that is set and whose Go name isn't in allowed.
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
 	var f validation.Findings
 	v := reflect.ValueOf(value)

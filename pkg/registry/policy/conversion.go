@@ -10,7 +10,7 @@ import (
 )
 
 // conversions convert PodDisruptionBudgets. An empty selector selects no pods in v1beta1, and all pods in v1. To
-// express the same in the other version, the conversion adds a requirement about a label that pods don't have.
+// keep the meaning, the conversion replaces an empty selector by a requirement about a label that pods don't have.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *policyv1beta1.PodDisruptionBudget, out *policyv1.PodDisruptionBudget) error {
@@ -38,7 +38,7 @@ func conversions() []conversion.Function {
 	}
 }
 
-// emptySelector returns the selector that means in one version what an empty selector means in the other.
+// emptySelector returns a selector with the same meaning as an empty selector of the other version.
 func emptySelector(operator metav1.LabelSelectorOperator) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 		Key: emptySelectorLabel, Operator: operator,

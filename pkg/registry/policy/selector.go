@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// emptySelectorLabel is a label that pods don't have. A requirement about it in the selector of a
-// PodDisruptionBudget stands for the empty selector of the other version. The empty selector selects nothing in
-// policy/v1beta1, and everything in policy/v1.
+// emptySelectorLabel is a label that pods don't have. If the selector of a PodDisruptionBudget has a requirement
+// about this label, the selector has the same meaning as the empty selector in the other version. The empty
+// selector selects nothing in policy/v1beta1, and everything in policy/v1.
 const emptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 // dropEmptySelectorLabel removes every requirement about emptySelectorLabel.

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TableConvertor returns a convertor that makes tables. Objects and lists of p's kind are shown by p, and all
-// others by Default.
+// TableConvertor returns a convertor that makes tables. p shows objects and lists of its kind, and Default shows
+// all other objects and lists.
 func TableConvertor(p Printer) rest.TableConvertor {
-	// The resource isn't known here. The errors in which it would be shown name the resource of the request
-	// instead.
+	// The name of the resource isn't needed: errors of the default convertor show the resource of the request.
 	fallback := rest.NewDefaultTableConvertor(schema.GroupResource{})
 	if p.Cells == nil {
 		return fallback

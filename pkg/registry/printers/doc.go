@@ -1,5 +1,5 @@
-// Package printers shows objects as tables, which `kubectl get` asks for (KEP-0515, "application/json;as=Table").
-// The package has the convertor from objects to tables, and the columns and cells that several kinds share.
+// Package printers shows objects as tables for `kubectl get` (KEP-0515, "application/json;as=Table"). The package
+// has the convertor from objects to tables, and the columns and cells that several kinds share.
 //
 // A kind whose table shows more than the name and the age has a Printer in its file.
 //

@@ -15,8 +15,8 @@ import (
 // Printer says which table shows objects of a kind.
 type Printer struct {
 	Columns []metav1.TableColumnDefinition
-	// Cells returns the cells of an object's row, one for each column, wide ones included. It returns nil for an
-	// object of another kind.
+	// Cells returns the cells of an object's row, one for each column, including wide columns. It returns nil for
+	// an object of another kind.
 	Cells func(obj runtime.Object) []any
 	// Conditions returns the conditions of an object's row. It may be nil.
 	Conditions func(obj runtime.Object) []metav1.TableRowCondition
@@ -120,7 +120,7 @@ func ContainerImages(containers []corev1.Container) string {
 	return Joined(containers, func(c *corev1.Container) string { return c.Image })
 }
 
-// Distinct returns the texts sorted, without empty and repeated ones.
+// Distinct returns the texts sorted, without empty texts, and each text only once.
 func Distinct(texts []string) []string {
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	slices.Sort(texts)

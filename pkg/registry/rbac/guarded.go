@@ -10,9 +10,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Escalation is the part of the server that prevents privilege escalation. It returns an error for a role or a
-// binding that grants more permissions than the user of ctx has. old is nil on create. A nil Escalation allows
-// everything.
+// Escalation is the part of the server that prevents privilege escalation. It returns an error if a role or a
+// binding grants more permissions than the user of the request has. ctx has the request. old is nil on create. A
+// nil Escalation allows everything.
 type Escalation func(ctx context.Context, obj, old runtime.Object) error
 
 // guarded adds a check to hooks: a role or a binding must not grant more permissions than its author has.

@@ -69,7 +69,7 @@ type ColumnsCase struct {
 	Want         []any
 }
 
-// CheckColumns compares the cells of objects with those of the cases.
+// CheckColumns compares the cells of each case's object with Want.
 func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -92,7 +92,7 @@ type WriteCase struct {
 	Want   []string
 }
 
-// CheckErrors compares the validation errors of writes with those of the cases. The user has all permissions.
+// CheckErrors compares the validation errors of each write with Want. The user has all permissions.
 func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
@@ -115,7 +115,7 @@ func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// CheckWarnings compares the warnings of writes with those of the cases.
+// CheckWarnings compares the warnings of each write with Want.
 func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -138,7 +138,7 @@ func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// PrepareCase is a write of an object, with the object that is then validated.
+// PrepareCase is a write of an object. Want is the object that validation gets.
 type PrepareCase struct {
 	Name, Reason string
 	// Object is the object in the request. Old is the stored object. If Old is nil, the write is a create.
@@ -148,9 +148,9 @@ type PrepareCase struct {
 	Want   runtime.Object
 }
 
-// CheckPrepared compares the objects after PrepareForCreate or PrepareForUpdate with those of the cases. The user
-// of the requests is jane, with the uid u, the group g, and the extra value v for the key k. Times are compared
-// only in updates, since a create sets times to the time of the test.
+// CheckPrepared calls PrepareForCreate or PrepareForUpdate for each object, and compares the result with Want. The
+// user of the requests is jane, with the uid u, the group g, and the extra value v for the key k. CheckPrepared
+// compares times only in updates, because a create sets times to the time of the test.
 func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
 	t.Helper()
 	ctx := genericapirequest.WithUser(Through(corev1.SchemeGroupVersion),
@@ -186,7 +186,7 @@ type GenerationCase struct {
 	Want         int64
 }
 
-// CheckGenerations compares the generations of updated objects with those of the cases.
+// CheckGenerations compares the generation of each updated object with Want.
 func CheckGenerations(t *testing.T, table *registry.Table, cases []GenerationCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -200,7 +200,8 @@ func CheckGenerations(t *testing.T, table *registry.Table, cases []GenerationCas
 	}
 }
 
-// FieldLabelCase is a field in a client's field selector, with the field that the storage uses for it.
+// FieldLabelCase is a field label in a client's field selector, with the field that the label stands for in the
+// storage.
 type FieldLabelCase struct {
 	Name, Reason string
 	Kind         schema.GroupVersionKind
@@ -209,7 +210,7 @@ type FieldLabelCase struct {
 	Want, Err string
 }
 
-// CheckFieldLabels compares the fields that the storage uses with those of the cases.
+// CheckFieldLabels compares the field for each label with Want, or the error with Err.
 func CheckFieldLabels(t *testing.T, table *registry.Table, cases []FieldLabelCase) {
 	t.Helper()
 	for _, tc := range cases {

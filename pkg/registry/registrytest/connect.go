@@ -57,7 +57,7 @@ func (s KnownSlices) List(_ context.Context, options *internalversion.ListOption
 
 // ConvertToTable implements rest.TableConvertor.
 func (s KnownSlices) ConvertToTable(context.Context, runtime.Object, runtime.Object) (*metav1.Table, error) {
-	return nil, errors.New("not a table")
+	return nil, errors.New("KnownSlices can't show EndpointSlices as a table")
 }
 
 // PodOnNode returns a pod on the node "n", with containers of the given names.
@@ -69,8 +69,9 @@ func PodOnNode(name string, containers ...string) *corev1.Pod {
 	return p
 }
 
-// KubeletOf returns a transport, and a rest.Getter with the node "n". The handler answers for the node's kubelet.
-// Only the InternalIP of the node leads to the kubelet; its Hostname doesn't.
+// KubeletOf returns a transport, and a rest.Getter with the node "n". The kubelet of the node answers with the
+// handler. The InternalIP of the node is the address of the kubelet. The Hostname of the node isn't an address of
+// the kubelet.
 func KubeletOf(t *testing.T, h http.HandlerFunc) (http.RoundTripper, rest.Getter) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)

@@ -82,7 +82,7 @@ type DefaultsCase struct {
 	Want string // the part, in YAML
 }
 
-// CheckDefaults compares the objects after defaulting with those of the cases.
+// CheckDefaults sets the defaults of each object, and compares a part of the result with Want.
 func CheckDefaults(t *testing.T, table *registry.Table, cases []DefaultsCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -106,7 +106,7 @@ type ConversionCase struct {
 	Want string // the part, in YAML
 }
 
-// CheckConversions compares converted objects with those of the cases.
+// CheckConversions converts each object, and compares a part of the result with Want.
 func CheckConversions(t *testing.T, table *registry.Table, cases []ConversionCase) {
 	t.Helper()
 	for _, tc := range cases {

@@ -1,7 +1,7 @@
 // Package registrytest has helpers for tests of kinds: storages on an etcd of their own, comparisons of objects
 // with test cases, and parts of objects.
 //
-// Don't use the package to test a server: package miniapitest starts one.
+// Don't use the package to test a server: package miniapitest starts a server for a test.
 package registrytest
 
 import (
@@ -52,7 +52,7 @@ func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table on the given etcd. It sets those fields of deps that are about storage and
+// On returns the storages of a table on the given etcd. It sets the fields of deps that are about storage and
 // writes.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()

@@ -48,7 +48,7 @@ func usedRequests(path *field.Path, names []string, requests claimRequests) fiel
 	return f.Errs
 }
 
-// claimSpec checks the rules for a claim that the generated validation of ResourceClaimSpec doesn't check.
+// claimSpec checks a claim by the rules that are missing in the generated validation of ResourceClaimSpec.
 func claimSpec(path *field.Path, spec *resourcev1.ResourceClaimSpec) field.ErrorList {
 	path = path.Child("devices")
 	requests := requestNames(spec.Devices.Requests)

@@ -40,7 +40,7 @@ func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 }
 
 // deviceClassSpec checks the spec of a DeviceClass. If the update doesn't change the selectors, their expressions
-// count as stored ones.
+// count as stored expressions.
 func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)

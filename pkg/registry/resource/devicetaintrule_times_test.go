@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDeviceTaintRuleTimes checks the time of a taint. From that time on, the taint's toleration seconds of pods
-// are counted.
+// TestDeviceTaintRuleTimes checks the time of a taint. A pod with tolerationSeconds tolerates the taint for this
+// number of seconds after the time.
 func TestDeviceTaintRuleTimes(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
@@ -25,8 +25,8 @@ func TestDeviceTaintRuleTimes(t *testing.T) {
 		generation   int64
 	}{
 		{"same", "nothing is new", "NoSchedule", first, first, 1},
-		{"other effect", "it takes effect now", "NoExecute", first, metav1.Time{}, 2},
-		{"other effect and time", "the client says when", "NoExecute", second, second, 2},
+		{"other effect", "the new effect begins at the time of the update", "NoExecute", first, metav1.Time{}, 2},
+		{"other effect and time", "the client sets the time", "NoExecute", second, second, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -127,7 +127,7 @@ func validateResourceClaimStatusUpdate(o, old *resourcev1.ResourceClaim) field.E
 	return f.Errs
 }
 
-// newAllocation checks the rules for an allocation that the generated validation doesn't check.
+// newAllocation checks an allocation by the rules that are missing in the generated validation.
 func newAllocation(path *field.Path, a *resourcev1.AllocationResult, requests claimRequests) field.ErrorList {
 	var f validation.Findings
 	if a.NodeSelector != nil {
@@ -184,10 +184,10 @@ func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")
 }
 
-// mayChangeClaim refuses a change of the allocation, or of the devices' status, if the user has no permission for
-// that part. The permission to update resourceclaims/status isn't enough. See
-// https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/. A driver needs a
-// permission in the claim's namespace. A scheduler needs one in all namespaces.
+// mayChangeClaim refuses a change of the allocation, of the reservations, or of the devices' status, if the user
+// has no permission for this part of the status. The permission to update resourceclaims/status isn't enough. See
+// https://kubernetes.io/docs/concepts/security/hardening-guide/dynamic-resource-allocation/. A driver needs its
+// permission in the claim's namespace. A scheduler needs its permission in all namespaces.
 func mayChangeClaim(ctx context.Context, deps registry.Dependencies, c, old *resourcev1.ResourceClaim) field.ErrorList {
 	binds := !apiequality.Semantic.DeepEqual(c.Status.Allocation, old.Status.Allocation) ||
 		!apiequality.Semantic.DeepEqual(c.Status.ReservedFor, old.Status.ReservedFor)

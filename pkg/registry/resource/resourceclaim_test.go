@@ -22,7 +22,7 @@ func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.R
 	}}
 }
 
-// notQualified is the error about a key, or about the type of a condition, with too many slashes.
+// notQualified is the error about a name with too many slashes. The name may be a key, or the type of a condition.
 const notQualified = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
 	"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') " +
 	"with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"

@@ -96,7 +96,7 @@ func declaredSlice(spec, old *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return validation.Declared(resourcev1.Validate_ResourceSliceSpec, validation.SpecPath, spec, old, gates)
 }
 
-// sliceSpec checks the rules for a ResourceSlice that the generated validation of ResourceSliceSpec doesn't check.
+// sliceSpec checks a ResourceSlice by the rules that are missing in the generated validation of ResourceSliceSpec.
 func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	f := validation.Findings{Errs: podvalidation.CSIDriverName(path.Child("driver"), spec.Driver)}
@@ -136,7 +136,8 @@ type nodeFlag struct {
 	value *bool
 }
 
-// sliceNodes checks that a ResourceSlice names the nodes that can use its devices in exactly one way.
+// sliceNodes checks the fields that determine which nodes can use the devices of a ResourceSlice. Exactly one of
+// these fields must be set.
 func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	ways, errs := reachingNodes(path, spec.NodeName, spec.NodeSelector,
 		nodeFlag{"allNodes", spec.AllNodes}, nodeFlag{"perDeviceNodeSelection", spec.PerDeviceNodeSelection})
@@ -144,7 +145,8 @@ func sliceNodes(path *field.Path, spec *resourcev1.ResourceSliceSpec) field.Erro
 	return append(errs, oneWay(path, ways, need, need+", but multiple fields are set")...)
 }
 
-// deviceNodes checks that a device names the nodes that can use it in exactly one way.
+// deviceNodes checks the fields that determine which nodes can use a device. Exactly one of these fields must be
+// set.
 func deviceNodes(path *field.Path, d *resourcev1.Device) field.ErrorList {
 	ways, errs := reachingNodes(path, d.NodeName, d.NodeSelector, nodeFlag{"allNodes", d.AllNodes})
 	const need = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
@@ -244,8 +246,8 @@ func deviceAttribute(path *field.Path, a *resourcev1.DeviceAttribute) field.Erro
 	return f.Errs
 }
 
-// deviceQualifiedName checks a name that may have a domain. A name with several slashes gets no error here, because
-// the generated validation reports it.
+// deviceQualifiedName checks a name that may have a domain. It ignores a name with several slashes, because the
+// generated validation reports that error.
 func deviceQualifiedName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "name required")}

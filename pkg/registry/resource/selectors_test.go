@@ -80,7 +80,7 @@ func TestDeviceSelectors(t *testing.T) {
 			errs: validateDeviceClassUpdate(class(`device.attributes["d.e"].models.includes("a")`), class(`device.attributes["d.e"].models.includes("a")`)),
 		},
 		{
-			name: "stored list attribute of a claim", reason: "a claim that already uses the feature can still change, since its selectors can't",
+			name: "stored list attribute of a claim", reason: "a claim that already uses the feature can still change, since its selectors never change",
 			errs: validateResourceClaimUpdate(exactly(`device.attributes["d.e"].models.includes("a")`), exactly(`device.attributes["d.e"].models.includes("a")`)),
 		},
 	} {

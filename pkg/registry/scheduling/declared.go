@@ -15,7 +15,7 @@ var gates = map[string]bool{
 }
 
 // declared checks a part of a Workload or a PodGroup by the validation that k8s.io/api generates for v1alpha3.
-// There is none for v1beta1, which has the same fields and declarations.
+// k8s.io/api generates no validation for v1beta1, which has the same fields and declarations.
 func declared[V1alpha3, V1beta1 any](generated validation.Generated[V1alpha3], path *field.Path, value, old *V1beta1) field.ErrorList {
 	now, err := inVersion[V1alpha3](value)
 	if err != nil {

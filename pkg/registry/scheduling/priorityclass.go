@@ -102,8 +102,9 @@ func systemPriority(o *schedulingv1.PriorityClass) string {
 	return ""
 }
 
-// priorityClassStorage is the storage of PriorityClasses. It refuses to delete those of the system (KEP-268). A
-// deletecollection deletes them too, but the next start of the server makes them again.
+// priorityClassStorage is the storage of PriorityClasses. It refuses to delete a PriorityClass of the system
+// (KEP-268). A deletecollection deletes all PriorityClasses, but the next start of the server makes the
+// PriorityClasses of the system again.
 type priorityClassStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &priorityClassStorage{}

@@ -20,7 +20,7 @@ func TestPriorityClassDeletion(t *testing.T) {
 		value        int32
 		err          string
 	}{
-		{"mine", "it is its user's", 1000, ""},
+		{"mine", "a class without the prefix system- belongs to a user", 1000, ""},
 		{
 			"system-node-critical", "the system's pods name it", 2000001000,
 			`priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system priority class and cannot be deleted`,

@@ -59,8 +59,8 @@ func validateCSINode(o *storagev1.CSINode) field.ErrorList {
 	return f.Errs
 }
 
-// validateCSINodeUpdate checks an update of a CSINode. It can add and remove drivers. Of a driver that stays, only
-// the number of volumes can change.
+// validateCSINodeUpdate checks an update of a CSINode. The update can add and remove drivers. In a driver that
+// stays, only the number of volumes can change.
 func validateCSINodeUpdate(o, old *storagev1.CSINode) field.ErrorList {
 	f := validation.Findings{Errs: validateCSINode(o)}
 	for _, was := range old.Spec.Drivers {

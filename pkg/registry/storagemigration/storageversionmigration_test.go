@@ -49,13 +49,13 @@ func TestStorageVersionMigration(t *testing.T) {
 		now, old     []string
 		want         string
 	}{
-		{"running", "it is under way", []string{"Running"}, nil, ""},
-		{"done", "all is rewritten", []string{"Succeeded"}, []string{"Running"}, ""},
-		{"both", "it has one end", []string{"Succeeded", "Failed"}, nil, "Both success and failed conditions cannot be true at the same time"},
-		{"done and running", "an end is an end", []string{"Succeeded", "Running"}, nil, "Running condition cannot be true when success condition is true"},
-		{"failed and running", "an end is an end", []string{"Failed", "Running"}, nil, "Running condition cannot be true when failed condition is true"},
-		{"undone", "it isn't begun again", nil, []string{"Succeeded"}, "Success condition cannot be set to false once it is true"},
-		{"forgotten", "it isn't begun again", nil, []string{"Failed"}, "Failed condition cannot be set to false once it is true"},
+		{"running", "the migration is running", []string{"Running"}, nil, ""},
+		{"done", "the migration has rewritten all objects", []string{"Succeeded"}, []string{"Running"}, ""},
+		{"both", "a migration either succeeds or fails", []string{"Succeeded", "Failed"}, nil, "Both success and failed conditions cannot be true at the same time"},
+		{"done and running", "a migration that has ended doesn't run", []string{"Succeeded", "Running"}, nil, "Running condition cannot be true when success condition is true"},
+		{"failed and running", "a migration that has ended doesn't run", []string{"Failed", "Running"}, nil, "Running condition cannot be true when failed condition is true"},
+		{"undone", "a migration that has ended doesn't begin again", nil, []string{"Succeeded"}, "Success condition cannot be set to false once it is true"},
+		{"forgotten", "a migration that has ended doesn't begin again", nil, []string{"Failed"}, "Failed condition cannot be set to false once it is true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
 	return f.Errs
 }
 
-// LegacyIP returns the check of address fields that accepted malformed addresses in the past. A stored address
+// LegacyIP checks an address in a field that accepted malformed addresses in the past. An address that is in stored
 // stays valid (KEP-4858).
 func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
@@ -30,8 +30,8 @@ func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList
 	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
 }
 
-// EndpointIP refuses addresses that can't be endpoints, such as link-local ones. Unlike kube-apiserver, it accepts
-// loopback addresses, because a webhook under development listens on one.
+// EndpointIP refuses addresses that can't be endpoints, such as link-local addresses. Unlike kube-apiserver, it
+// accepts loopback addresses, because a webhook under development listens on a loopback address.
 func EndpointIP(path *field.Path, value string) field.ErrorList {
 	ip := utilsnet.ParseIPSloppy(value)
 	if ip == nil {

@@ -57,7 +57,7 @@ func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	return Follows(r, path, value)
 }
 
-// Joined returns a rule that joins the messages of another rule to one. sep separates them.
+// Joined returns a rule that joins the messages of another rule to one message. sep separates the joined messages.
 func Joined(r Rule, sep string) Rule {
 	return func(s string) []string {
 		if msgs := r(s); len(msgs) > 0 {
@@ -67,7 +67,8 @@ func Joined(r Rule, sep string) Rule {
 	}
 }
 
-// Named returns the rule for complete names. f also checks the prefixes of generated names, which the rule doesn't.
+// Named returns the rule for complete names. f also checks the prefixes of generated names. The rule checks only
+// complete names.
 func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
@@ -77,7 +78,7 @@ func Qualified(path *field.Path, value string) field.ErrorList {
 	return Follows(utilvalidation.IsQualifiedName, path, value)
 }
 
-// OneOf checks that a value is one of those in allowed. The message lists allowed in its order.
+// OneOf checks that a value is in the list allowed. The message lists allowed in its order.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -81,8 +81,8 @@ func writeInternal(b *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// writeFields writes the fields of a struct. Like encoding/json, it lists the fields of an embedded struct without
-// a JSON name among the others.
+// writeFields writes the fields of a struct. Like encoding/json, it writes the fields of an embedded struct without
+// a JSON name as fields of the outer struct.
 func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteByte('{')
 	first := true

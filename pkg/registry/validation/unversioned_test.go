@@ -18,7 +18,7 @@ func TestUnversioned(t *testing.T) {
 		want         string
 	}{
 		{
-			name: "struct", reason: "fields have Go names, and empty ones are written too",
+			name: "struct", reason: "fields have Go names, and empty fields are written too",
 			value: corev1.TypedLocalObjectReference{APIGroup: ptr.To("g"), Kind: "K"},
 			want:  `{"APIGroup":"g","Kind":"K","Name":""}`,
 		},
@@ -28,7 +28,7 @@ func TestUnversioned(t *testing.T) {
 			want:  `[{"Limits":{},"Requests":null}]`,
 		},
 		{
-			name: "embedded", reason: "the fields of an embedded struct are those of its owner, and metadata has JSON names",
+			name: "embedded", reason: "the fields of an embedded struct become fields of the outer struct, and metadata has JSON names",
 			value: corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "n"}},
 			want: `{"name":"n","Spec":{"AccessModes":null,"Selector":null,"Resources":{"Limits":null,"Requests":null},` +
 				`"VolumeName":"","StorageClassName":null,"VolumeMode":null,"DataSource":null,"DataSourceRef":null,"VolumeAttributesClassName":null}}`,

@@ -36,12 +36,13 @@ func (l *List) wholeBytes(path *field.Path, q resource.Quantity) {
 	}
 }
 
-// PodName warns of a name that can't be a hostname. Names of pods are derived from the name.
+// PodName warns of a name that can't be a hostname. It is for workloads, because the names of their pods begin with
+// the name of the workload.
 func (l *List) PodName(name string) {
 	l.Hostname("this is used in Pod names and hostnames", name)
 }
 
-// Hostname warns of a name that can't be a hostname. use says in the warning what the name is used for.
+// Hostname warns of a name that can't be a hostname. use is the part of the warning about the use of the name.
 func (l *List) Hostname(use, name string) {
 	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
 		l.At(field.NewPath("metadata", "name"),

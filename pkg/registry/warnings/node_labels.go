@@ -19,8 +19,8 @@ var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
 }
 
-// NodeLabel warns of a deprecated node label. With repeat, the warning names the label. That is for paths that
-// don't end with the label.
+// NodeLabel warns of a deprecated node label. If repeat is true, the warning repeats the label, because the path
+// doesn't end with the label.
 func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	message, deprecated := deprecatedNodeLabels[label]
 	switch {

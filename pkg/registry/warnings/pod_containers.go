@@ -44,8 +44,8 @@ func (l templateWarnings) seccomp(path *field.Path, meta *metav1.ObjectMeta, key
 	}
 }
 
-// environment warns of a variable that hides an earlier one of the same name, unless its value refers to the
-// earlier one.
+// environment warns of a variable that hides an earlier variable of the same name. It doesn't warn if the value of
+// the later variable refers to the earlier variable.
 func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {

@@ -91,13 +91,13 @@ func (l templateWarnings) podAffinity(path *field.Path, affinity *corev1.Affinit
 	}
 }
 
-// noSelector warns of a missing selector, which selects nothing. Users may expect that it selects everything, as an
-// empty selector does.
+// noSelector warns of a missing selector, which selects nothing. Users may expect that a missing selector selects
+// everything, like an empty selector.
 func (l templateWarnings) noSelector(path *field.Path) {
 	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
-// duplicates warns of items of a list with the same key, because server-side apply can't tell them apart.
+// duplicates warns of items of a list with the same key, because server-side apply can't distinguish such items.
 func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {

@@ -17,7 +17,7 @@ import (
 // other methods.
 type Catalog struct {
 	hooks map[GroupVersionHook]*Descriptor
-	// names finds the name of a hook by its function. The key is the qualified name of the function.
+	// names maps the qualified name of a function to the name of the hook that the function defines.
 	names       map[string]GroupVersionHook
 	conversions map[conversionKey]func(in, out runtime.Object) error
 	schemas     []common.GetOpenAPIDefinitions
@@ -72,8 +72,8 @@ func checkType(d *Descriptor, what string, want reflect.Type, obj runtime.Object
 
 func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
 
-// Register adds hooks under a group version. It adds all of them or none. The error names each hook that can't be
-// added. A definition that is in the catalog may be added again.
+// Register adds hooks under a group version. It adds all definitions or none. The error names each hook that can't
+// be added. A definition that is in the catalog may be added again.
 func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
 	if gv.Group == "" || gv.Version == "" {
 		return fmt.Errorf("hooks of group version %q: a group and a version are required", gv)

@@ -108,17 +108,17 @@ func TestRegister(t *testing.T) {
 		hook         catalog.Hook
 		want         string // part of the error
 	}{
-		{name: "hook", reason: "the function's name is the hook's", gv: groupV1, hook: BeforeBackup},
+		{name: "hook", reason: "the name of the function is the name of the hook", gv: groupV1, hook: BeforeBackup},
 		{name: "again", reason: "packages that share hooks may each add them", gv: groupV1, hook: BeforeRestore},
 		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"}, hook: BeforeBackup, want: "a group and a version are required"},
 		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup, want: "a group and a version are required"},
-		{name: "nil", reason: "there is nothing to call", gv: groupV1, want: "not <nil>"},
+		{name: "nil", reason: "a hook is a function, and nil is no function", gv: groupV1, want: "not <nil>"},
 		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "not int"},
 		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "not the literal"},
-		{name: "result", reason: "a hook has a response instead", gv: groupV1, hook: TwoResults, want: "not func(*Request, *Response)"},
+		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "not func(*Request, *Response)"},
 		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
 		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
-		{name: "three parameters", reason: "there is a request and a response", gv: groupV1, hook: ThreeParameters, want: "not func(*Request, *Response)"},
+		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "not func(*Request, *Response)"},
 		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

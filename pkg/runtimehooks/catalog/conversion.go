@@ -21,7 +21,7 @@ type Conversion struct {
 	convert  func(in, out runtime.Object) error
 }
 
-// Convert makes a conversion of a function. The function fills out from in. out is empty when it is called.
+// Convert makes a conversion from a function. The function gets an empty out, and fills it from in.
 func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
 	return Conversion{
 		from:    reflect.TypeFor[In](),
@@ -30,8 +30,9 @@ func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
 	}
 }
 
-// AddConversions adds conversions between registered versions of a hook. A hook needs conversions of its requests
-// from the newest version to each older one, and of its responses from each older version to the newest.
+// AddConversions adds conversions between registered versions of a hook. A hook needs conversions of requests from
+// its newest version to each older version. It needs conversions of responses from each older version to the newest
+// version.
 func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) error {
 	requests, responses := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, d := range c.Versions(hook) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// AddSchemas adds the OpenAPI schemas of types. The tool openapi-gen of k8s.io/kube-openapi generates them. The
-// method OpenAPI takes the schemas of requests and responses from them.
+// AddSchemas adds OpenAPI schemas of Go types, which openapi-gen of k8s.io/kube-openapi generates. The method
+// OpenAPI needs the schemas of all requests and responses.
 func (c *Catalog) AddSchemas(definitions common.GetOpenAPIDefinitions) {
 	c.schemas = append(c.schemas, definitions)
 }
@@ -130,7 +130,7 @@ func (s *schemas) add(name string) error {
 	}
 	definition, ok := s.known[name]
 	if !ok {
-		return fmt.Errorf("no schemas that were added to the catalog have type %s", name)
+		return fmt.Errorf("the catalog has no schema of type %s: add the schema by AddSchemas", name)
 	}
 	schema := definition.Schema
 	delete(schema.Extensions, common.ExtensionV2Schema) // the schema in OpenAPI 2.0, which isn't used

@@ -1,8 +1,8 @@
 // Package checker checks that an extension follows the protocol of hooks, and the guidelines of the Cluster API
 // proposal "Runtime SDK". It calls Discovery, and then each handler with valid and with invalid requests.
 //
-// The table Checks has all checks. Run runs them against an extension at a URL, in any programming language, and
-// returns a result for each check. A test of an extension fails for the results that have an error:
+// The function Checks returns all checks. Run runs them against an extension at a URL, in any programming language,
+// and returns a result for each check. A test of an extension fails for the results that have an error:
 //
 //	for _, result := range checker.Run(ctx, target) {
 //		if result.Err != nil {
@@ -52,9 +52,9 @@ type Check struct {
 	// ID is a short name of the check, in one word.
 	ID string
 	// Promise is the sentence that must be true of the extension. Source is the section of the Cluster API proposal
-	// that contains it.
+	// that contains the promise.
 	Promise, Source string
-	// Reason says why callers need it.
+	// Reason says why callers need the promise.
 	Reason string
 	run    func(context.Context, *session) error
 }
@@ -83,7 +83,7 @@ func Run(ctx context.Context, target Target) []Result {
 	return results
 }
 
-// ErrNotDiscovered is the error of a check that needs handlers, if the extension's answer to Discovery is unusable.
+// ErrNotDiscovered is the error of a check that can't run, because the extension's answer to Discovery is unusable.
 var ErrNotDiscovered = errors.New("the extension can't be discovered")
 
 // Run runs this check alone. It calls Discovery first.
@@ -118,7 +118,7 @@ func (s *session) close() {
 
 func newSession(target Target) (*session, error) {
 	if target.Catalog == nil {
-		return nil, errors.New("a target needs a catalog")
+		return nil, errors.New("Target.Catalog is nil, and must have the hooks of the extension")
 	}
 	s := &session{target: target, registry: registry.New(), config: &runtimev1.ExtensionConfig{}}
 	s.config.Name = "checked"
@@ -146,7 +146,7 @@ type handler struct {
 	descriptor *catalog.Descriptor
 }
 
-// call calls a handler with the target's request. A response with the status Failure isn't an error here.
+// call calls a handler with the target's request. A response with the status Failure isn't an error.
 func (s *session) call(ctx context.Context, h handler) (hooksv1.ResponseObject, time.Duration, error) {
 	response := h.descriptor.NewResponse().(hooksv1.ResponseObject)
 	var took time.Duration

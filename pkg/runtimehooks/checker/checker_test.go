@@ -67,8 +67,8 @@ func instead(next http.Handler, method, path string, answer http.HandlerFunc) ht
 
 func succeed(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"status":"Success"}`) }
 
-// TestChecks breaks an extension in each way that a check looks for. This check must fail, and all others must
-// pass.
+// TestChecks breaks an extension in each way that a check looks for. The check must fail, and all checks that don't
+// look for this mistake must pass.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	var calls, discoveries, answers atomic.Int32
@@ -83,7 +83,7 @@ func TestChecks(t *testing.T) {
 			r.Status, r.Message = hooksv1.ResponseStatusFailure, "no"
 		})},
 		{
-			name: "discovery differs", reason: "handlers come and go", want: []string{"sameDiscovery"}, err: "the first answer lists",
+			name: "discovery differs", reason: "each answer to Discovery must list the same handlers", want: []string{"sameDiscovery"}, err: "the first answer lists",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":"v","timeoutSeconds":%d,"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"DiscoverVariables"}}]}`, min(discoveries.Add(1), 2))
 			}),
@@ -104,7 +104,7 @@ func TestChecks(t *testing.T) {
 			}),
 		},
 		{
-			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"}, err: "and the timeout is 1s",
+			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"}, err: "more than half of the timeout of 1s",
 			extension: with(t, func(ctx context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {
 				timer := time.NewTimer(600 * time.Millisecond)
 				defer timer.Stop()
@@ -120,7 +120,7 @@ func TestChecks(t *testing.T) {
 			extension: instead(good(t), http.MethodPost, variablesPath, succeed),
 		},
 		{
-			name: "takes any method", reason: "a GET is no call", want: []string{"method"}, err: "a GET is answered",
+			name: "takes any method", reason: "a GET must not call a hook", want: []string{"method"}, err: "a GET is answered",
 			extension: instead(good(t), http.MethodGet, variablesPath, succeed),
 		},
 		{
@@ -128,11 +128,11 @@ func TestChecks(t *testing.T) {
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovervariables/a-", succeed),
 		},
 		{
-			name: "no status", reason: "callers know two statuses", want: []string{"protocol", "idempotence", "determinism", "latency", "badInput"}, err: "neither Success nor Failure",
+			name: "no status", reason: "callers accept two statuses", want: []string{"protocol", "idempotence", "determinism", "latency", "badInput"}, err: "neither Success nor Failure",
 			extension: instead(good(t), http.MethodPost, variablesPath, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }),
 		},
 		{
-			name: "error that a policy hides", reason: "the policy is for callers, and the fault is the extension's", err: "HTTP status 500",
+			name: "error that a policy hides", reason: "the failure policy doesn't hide an error from the checks", err: "HTTP status 500",
 			want: []string{"unknownFields", "protocol", "idempotence", "determinism", "latency", "badInput"},
 			extension: with(t, func(context.Context, *clusterapi.DiscoverVariablesRequest, *clusterapi.DiscoverVariablesResponse) {
 				panic("fault")

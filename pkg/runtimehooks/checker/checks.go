@@ -39,7 +39,7 @@ func Checks() []Check {
 	}
 }
 
-// everyHandler makes a check of a function that checks a single handler.
+// everyHandler returns a check that calls the given function for each handler.
 func everyHandler(check func(context.Context, *session, handler) error) func(context.Context, *session) error {
 	return func(ctx context.Context, s *session) error {
 		var errs []error
@@ -71,7 +71,7 @@ func checkSameDiscovery(ctx context.Context, s *session) error {
 		return err
 	}
 	if !reflect.DeepEqual(again, s.config.Status.Handlers) {
-		return fmt.Errorf("the first answer lists the handlers %+v, and the second one %+v", s.config.Status.Handlers, again)
+		return fmt.Errorf("the first answer lists the handlers %+v, and the second answer lists %+v", s.config.Status.Handlers, again)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	if first.GetStatus() == hooksv1.ResponseStatusSuccess && second.GetStatus() != hooksv1.ResponseStatusSuccess {
-		return fmt.Errorf("the first call succeeds, and the second one fails: %s", second.GetMessage())
+		return fmt.Errorf("the first call succeeds, and the second call fails: %s", second.GetMessage())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func checkDeterminism(ctx context.Context, s *session, h handler) error {
 	}
 	was, is := encode(first), encode(second)
 	if !bytes.Equal(was, is) {
-		return fmt.Errorf("the first answer is %s, and the second one is %s", was, is)
+		return fmt.Errorf("the first answer is %s, and the second answer is %s", was, is)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func checkLatency(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	if took > h.Timeout/2 {
-		return fmt.Errorf("the answer takes %s, and the timeout is %s", took, h.Timeout)
+		return fmt.Errorf("the answer takes %s, more than half of the timeout of %s", took, h.Timeout)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	}
 	var common hooksv1.CommonResponse
 	if err := json.Unmarshal(body, &common); err != nil || code != http.StatusOK {
-		return fmt.Errorf("answered with HTTP status %d: %q", code, body)
+		return fmt.Errorf("a request with an unknown field is answered with HTTP status %d: %q", code, body)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func checkBadInput(ctx context.Context, s *session, h handler) error {
 		}
 	}
 	if _, _, err := s.call(ctx, h); err != nil {
-		return fmt.Errorf("after bad input: %w", err)
+		return fmt.Errorf("a call after bodies that aren't requests: %w", err)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func checkUnknownHandler(ctx context.Context, s *session) error {
 		return err
 	}
 	if code == http.StatusOK {
-		return fmt.Errorf("%s is answered with HTTP status 200", target)
+		return fmt.Errorf("a POST to %s, which no handler has, is answered with HTTP status 200", target)
 	}
 	return nil
 }

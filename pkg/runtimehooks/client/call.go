@@ -17,19 +17,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Call is a call of a hook by its name, with JSON in place of Go types. It is for callers that don't know the hook
-// at build time, such as a command line.
+// Call is a call of a hook by its name, with JSON in place of Go types. It is for a caller that gets the name of
+// the hook at run time, such as a command line.
 type Call struct {
 	// Hook is the name of a hook. GROUP/VERSION/HOOK names a version. A bare HOOK stands for the newest version.
 	Hook string `json:"hook"`
 	// Handler is the name of a handler, HANDLER.CONFIG. If it is "", all handlers of the hook are called.
 	Handler string `json:"handler,omitempty"`
 	// Object is the request, or the object for which the hook is called. It is the request if it has the kind of
-	// the hook's requests. Otherwise, for example if it is a Cluster, the request gets it in the field that is
-	// named after its kind.
+	// the hook's requests. Otherwise it becomes a field of the request, named after its kind: a Cluster becomes the
+	// field cluster.
 	Object json.RawMessage `json:"object,omitempty"`
-	// Namespace is the namespace of the object for which the hook is called. It decides which extensions are
-	// called. The default is the namespace of Object, or of the first object in Object if that is a request.
+	// Namespace is the namespace of the object for which the hook is called. The namespace determines which
+	// extensions are called. The default is the namespace of Object. If Object is a request, the default is the
+	// namespace of the first object in the request that has a namespace.
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request.
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
@@ -110,7 +111,7 @@ func answerOf(o Outcome) Answer {
 func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.Object, error) {
 	request, is := d.NewRequest().(hooksv1.RequestObject)
 	if !is {
-		return nil, nil, fmt.Errorf("hook %s isn't called for objects", d)
+		return nil, nil, fmt.Errorf("hook %s isn't called for objects: its request type %s doesn't implement RequestObject", d, d.Request.Kind)
 	}
 	fields := maps.Clone(call.Fields)
 	if fields == nil {
@@ -125,11 +126,11 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 		switch typed.Kind {
 		case d.Request.Kind:
 			if err := json.Unmarshal(object, request); err != nil {
-				return nil, nil, fmt.Errorf("the object is no %s: %w", d.Request.Kind, err)
+				return nil, nil, fmt.Errorf("decoding the object as a %s: %w", d.Request.Kind, err)
 			}
 			about = metadataIn(object)
 		case "":
-			return nil, nil, fmt.Errorf("the object has no kind: it is a %s, or the object for which the hook is called", d.Request.Kind)
+			return nil, nil, fmt.Errorf("the object has no kind: the kind of a request is %s, and any other object needs its own kind", d.Request.Kind)
 		default:
 			fields[strings.ToLower(typed.Kind[:1])+typed.Kind[1:]] = object
 		}
@@ -152,8 +153,8 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	return request, about, nil
 }
 
-// metadataIn returns the metadata of the first object in a request that has a namespace. Fields are visited in the
-// order of their names. Without such an object, the metadata is empty.
+// metadataIn returns the name and the namespace of the first namespaced object in a request. It visits fields in
+// the order of their names. If the request has no namespaced object, the metadata is empty.
 func metadataIn(request json.RawMessage) *metav1.ObjectMeta {
 	var fields any
 	if json.Unmarshal(request, &fields) == nil {

@@ -57,21 +57,21 @@ func TestDo(t *testing.T) {
 		want         string // part of the answer; "" if no handler is called
 		err          string // part of the error of an invalid call
 	}{
-		{"object", "the request has it in the field of its kind", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault, "Thing", "Cluster"), Settings: map[string]string{"region": "eu"}}, strings.Replace(inDefault, "Thing", "Cluster", 1) + "eu", ""},
+		{"object", "the object becomes the field of the request that is named after its kind", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault, "Thing", "Cluster"), Settings: map[string]string{"region": "eu"}}, strings.Replace(inDefault, "Thing", "Cluster", 1) + "eu", ""},
 		{"object of another namespace", "the selector doesn't match", client.Call{Hook: "BeforeClusterCreate", Object: object(inOther, "Thing", "Cluster")}, "", ""},
-		{"given namespace", "it counts over the object's", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault, "Thing", "Cluster"), Namespace: "other"}, "", ""},
-		{"request", "a field of it is the object", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","cluster":DEFAULT}`)}, inDefault, ""},
+		{"given namespace", "the given namespace takes precedence over the namespace of the object", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault, "Thing", "Cluster"), Namespace: "other"}, "", ""},
+		{"request", "a field of the request has the object for which the hook is called", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","cluster":DEFAULT}`)}, inDefault, ""},
 		{"request with items", "the objects of a topology are in a list", client.Call{Hook: "GeneratePatches", Object: object(`{"kind":"GeneratePatchesRequest","items":[{"uid":"1","object":DEFAULT}]}`)}, "1", ""},
 		{"request with items of another namespace", "the selector doesn't match", client.Call{Hook: "GeneratePatches", Object: object(`{"kind":"GeneratePatchesRequest","items":[{"uid":"1","object":OTHER}]}`)}, "", ""},
-		{"request with two levels", "the objects of an update are below two others", client.Call{Hook: "CanUpdateMachine", Object: object(`{"kind":"CanUpdateMachineRequest","current":{"machine":DEFAULT},"desired":{"machine":DEFAULT}}`)}, inDefault, ""},
-		{"request without objects", "its namespace must be given", client.Call{Hook: "DiscoverVariables", Object: object(`{"kind":"DiscoverVariablesRequest"}`), Namespace: "default"}, "none", ""},
+		{"request with two levels", "the objects are two levels below the request", client.Call{Hook: "CanUpdateMachine", Object: object(`{"kind":"CanUpdateMachineRequest","current":{"machine":DEFAULT},"desired":{"machine":DEFAULT}}`)}, inDefault, ""},
+		{"request without objects", "a request without objects has no namespace, so the call must name a namespace", client.Call{Hook: "DiscoverVariables", Object: object(`{"kind":"DiscoverVariablesRequest"}`), Namespace: "default"}, "none", ""},
 		{"newest version", "a hook may be named with its version", client.Call{Hook: "hooks.runtime.cluster.x-k8s.io/v1alpha1/DiscoverVariables", Namespace: "default"}, "none", ""},
 		{"unknown hook", "the name is wrong", client.Call{Hook: "BeforeLunch"}, "", `no hook "BeforeLunch"`},
-		{"discovery", "it isn't for objects", client.Call{Hook: "Discovery"}, "", "isn't called for objects"},
-		{"no kind", "the field of the request is that of the kind", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "has no kind"},
+		{"discovery", "Discovery isn't called for an object", client.Call{Hook: "Discovery"}, "", "isn't called for objects"},
+		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "has no kind"},
 		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "isn't an API object"},
 		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
-		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "is no BeforeClusterCreateRequest"},
+		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "decoding the object as a BeforeClusterCreateRequest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

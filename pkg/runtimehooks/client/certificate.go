@@ -65,7 +65,7 @@ func (c *Certificate) PEM() (cert, key []byte) {
 	return c.pem[0], c.pem[1]
 }
 
-// unless drops an error if an earlier certificate can be used instead.
+// unless returns nil if an earlier certificate can be used, and err otherwise.
 func (c *Certificate) unless(err error) error {
 	if c.current != nil {
 		return nil

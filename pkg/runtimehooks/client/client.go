@@ -41,7 +41,7 @@ type Client struct {
 // New returns a client.
 func New(options Options) (*Client, error) {
 	if options.Catalog == nil || options.Connector == nil {
-		return nil, errors.New("a client of hooks needs a catalog and a connector")
+		return nil, errors.New("a client of hooks needs the options Catalog and Connector")
 	}
 	return &Client{options}, nil
 }
@@ -111,7 +111,7 @@ func (c *Client) matches(ctx context.Context, r *registry.Registration, forObjec
 		return false, fmt.Errorf("object %q has no namespace that spec.namespaceSelector of ExtensionConfig %q could select", forObject.GetName(), r.Config)
 	}
 	if c.options.NamespaceLabels == nil {
-		return false, fmt.Errorf("ExtensionConfig %q has a spec.namespaceSelector, and the client doesn't read namespaces", r.Config)
+		return false, fmt.Errorf("ExtensionConfig %q has a spec.namespaceSelector, and the client doesn't read namespaces: set Options.NamespaceLabels", r.Config)
 	}
 	of, err := c.options.NamespaceLabels(ctx, namespace)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestCallAll(t *testing.T) {
 		want:   success("", 0),
 	}, {
 		name:   "order",
-		reason: "handlers are called by the name of their ExtensionConfig, then by their own",
+		reason: "handlers are called in the order of the names of their ExtensionConfigs, and then of their own names",
 		extensions: map[string][]extension.Handler{
 			"b": {answering("z", success("3", 0)), answering("a", success("2", 0))},
 			"a": {answering("z", success("1", 0))},
@@ -187,7 +187,7 @@ func TestCallAll(t *testing.T) {
 		called: []string{"z.a", "a.b", "z.b"},
 	}, {
 		name:   "blocking",
-		reason: "the lowest time that isn't 0 counts, and handlers that don't block say nothing about it",
+		reason: "the lowest time that isn't 0 counts, because 0 stands for a handler that doesn't block",
 		extensions: map[string][]extension.Handler{"a": {
 			answering("a", success("wait for quota", 30)), answering("b", success("", 10)), answering("c", success("", 0)),
 		}},
@@ -203,7 +203,7 @@ func TestCallAll(t *testing.T) {
 		err:    `handler "b.a": answered Failure: no quota`,
 	}, {
 		name:   "failure under Ignore",
-		reason: "a failure that is answered is never ignored",
+		reason: "an answer with the status Failure is never ignored",
 		extensions: map[string][]extension.Handler{"a": {
 			answering("a", failure("no quota"), extension.FailurePolicy(hooksv1.FailurePolicyIgnore)),
 		}},
@@ -211,7 +211,7 @@ func TestCallAll(t *testing.T) {
 		err:    "no quota",
 	}, {
 		name:   "two configs with one handler name",
-		reason: "the name of a handler is unique with that of its ExtensionConfig",
+		reason: "the name of a handler together with the name of its ExtensionConfig is unique",
 		extensions: map[string][]extension.Handler{
 			"a": {answering("quota", success("a", 0))},
 			"b": {answering("quota", success("b", 0))},
@@ -328,10 +328,10 @@ func TestNamespaceSelector(t *testing.T) {
 		want              []string
 		err               string
 	}{
-		{namespace: "default", reason: "labels select", want: []string{"a.all", "a.empty", "a.matching"}},
+		{namespace: "default", reason: "the labels of the namespace match the selector", want: []string{"a.all", "a.empty", "a.matching"}},
 		{namespace: "other", reason: "a namespace without the label isn't selected", want: []string{"a.all", "a.empty"}},
 		{namespace: "missing", reason: "a namespace that can't be read fails the call: its labels are unknown", err: `namespace "missing" not found`},
-		{namespace: "", reason: "a selector has nothing to select by", err: "has no namespace"},
+		{namespace: "", reason: "an object without a namespace has no labels that a selector could match", err: "has no namespace"},
 	} {
 		t.Run(test.namespace, func(t *testing.T) {
 			names, err := w.client.GetAllExtensions(t.Context(), clusterapi.BeforeClusterCreate, &metav1.ObjectMeta{Namespace: test.namespace, Name: "c"})
@@ -366,9 +366,9 @@ func TestCallExtensionRefusesMistakes(t *testing.T) {
 		want         string
 	}{
 		{"unknown handler", "a name that is wrong is a mistake of the caller", clusterapi.BeforeClusterCreate, "b.a", request(nil), response, `no extension has a handler "b.a"`},
-		{"other hook", "a handler answers its hook alone", clusterapi.BeforeClusterDelete, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
-		{"other request", "the types are those of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "a request of hook"},
-		{"other response", "the types are those of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "a response of hook"},
+		{"other hook", "a handler answers only calls of its own hook", clusterapi.BeforeClusterDelete, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
+		{"other request", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "a request of hook"},
+		{"other response", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "a response of hook"},
 		{"unknown hook", "the catalog has all hooks", newWorld, "a.a", request(nil), response, "no hook for function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestCache(t *testing.T) {
 		{reason: "another request is sent", settings: map[string]string{"x": "y"}, want: "answer 2"},
 		{reason: "a response that blocks isn't kept", settings: map[string]string{"block": "yes"}, want: "answer 3"},
 		{reason: "a response that blocks wasn't kept", settings: map[string]string{"block": "yes"}, want: "answer 4"},
-		{reason: "a change of the ExtensionConfig forgets its responses", want: "answer 5", change: func() {
+		{reason: "a change of the ExtensionConfig makes its cached responses invalid", want: "answer 5", change: func() {
 			config.ResourceVersion = "2"
 			if err := w.registry.Add(config); err != nil {
 				t.Fatal(err)
@@ -443,7 +443,8 @@ func (nowhere) Connect(runtimev1.ClientConfig) (client.Connection, error) {
 	return client.Connection{}, errors.New("nowhere")
 }
 
-// This is a newer version of the hook BeforeClusterCreate. The extensions of these tests implement the older one.
+// This is a newer version of the hook BeforeClusterCreate. The extensions of these tests implement the older
+// version.
 
 var v1alpha2 = schema.GroupVersion{Group: hooksv1.Group, Version: "v1alpha2"}
 

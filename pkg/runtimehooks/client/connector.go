@@ -20,9 +20,9 @@ import (
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// Connector finds out how to reach extensions.
+// Connector determines the URLs and the HTTP clients for extensions.
 type Connector interface {
-	// Connect returns how to reach an extension. It doesn't open a connection.
+	// Connect returns the URL and the HTTP client for an extension. It doesn't open a connection.
 	Connect(runtimev1.ClientConfig) (Connection, error)
 }
 
@@ -46,14 +46,14 @@ type ConnectorOptions struct {
 	// CertFile and KeyFile are files with the client certificate for extensions. If the files change, the next call
 	// uses the new certificate.
 	CertFile, KeyFile string
-	// Dial opens connections. By default, a net.Dialer does.
+	// Dial opens connections. The default is the method DialContext of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // connections is the number of extensions to which connections are kept open.
 const connections = 256
 
-// HTTPSConnector connects to extensions by HTTPS, with HTTP/2 if they support it.
+// HTTPSConnector connects to extensions by HTTPS, and uses HTTP/2 if an extension supports it.
 type HTTPSConnector struct {
 	options     ConnectorOptions
 	certificate *Certificate // nil without a client certificate
@@ -139,14 +139,15 @@ func (c *HTTPSConnector) newClient(config runtimev1.ClientConfig, base *url.URL)
 	return NoRedirects(&http.Client{Transport: transport}), nil
 }
 
-// NoRedirects is an http.Client.CheckRedirect that returns a redirect as the response.
+// NoRedirects makes an HTTP client return a redirect as the response, in place of following it. It returns the same
+// client.
 func NoRedirects(client *http.Client) *http.Client {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }
 
-// dial returns the function that opens connections. If the extension is a service, the function connects to the
-// address that Services returns.
+// dial returns the function that opens connections. If the extension is a service, and the option Services is set,
+// the function connects to the address that Services returns.
 func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := c.options.Dial
 	if dial == nil {
@@ -169,7 +170,7 @@ func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx conte
 func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 	switch service := config.Service; {
 	case config.URL != "" && service.IsSet():
-		return nil, errors.New("spec.clientConfig has a url and a service: one of them is required")
+		return nil, errors.New("spec.clientConfig has a url and a service: only one of them is allowed")
 	case service.IsSet():
 		port := int(cmp.Or(ptr.Deref(service.Port, 0), runtimev1.DefaultServicePort))
 		return &url.URL{

@@ -25,7 +25,7 @@ func TestDiscover(t *testing.T) {
 		want:   []runtimev1.ExtensionHandler{},
 	}, {
 		name:   "defaults",
-		reason: "an extension says what differs from the defaults",
+		reason: "an answer may leave out fields with default values",
 		answer: `{"status":"Success","handlers":[{"name":"b",` + hook + `},{"name":"a",` + hook + `,"timeoutSeconds":30,"failurePolicy":"Ignore"}]}`,
 		want: []runtimev1.ExtensionHandler{
 			{Name: "a.quota", RequestHook: reference, TimeoutSeconds: 30, FailurePolicy: "Ignore"},
@@ -33,12 +33,12 @@ func TestDiscover(t *testing.T) {
 		},
 	}, {
 		name:   "failure",
-		reason: "the extension may refuse to say",
+		reason: "an answer with the status Failure is an error",
 		answer: `{"status":"Failure","message":"starting"}`,
 		err:    "answered Failure: starting",
 	}, {
 		name:   "unknown status",
-		reason: "there are two statuses",
+		reason: "a status is Success or Failure",
 		answer: `{"status":"Maybe"}`,
 		err:    `"Maybe", which is neither Success nor Failure`,
 	}, {
@@ -53,7 +53,7 @@ func TestDiscover(t *testing.T) {
 		err:    `"a" is given twice`,
 	}, {
 		name:   "unknown hook",
-		reason: "a hook that the caller doesn't know is never called",
+		reason: "a handler of a hook that isn't in the catalog could never be called",
 		answer: `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1","hook":"BeforeClusterCreate"}}]}`,
 		err:    "the catalog has no hook hooks.runtime.cluster.x-k8s.io/v1/BeforeClusterCreate",
 	}, {
@@ -68,22 +68,22 @@ func TestDiscover(t *testing.T) {
 		err:    "has no handlers with names",
 	}, {
 		name:   "timeout too short",
-		reason: "a call takes a second at least",
+		reason: "a timeout is at least a second",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":0}]}`,
 		err:    "timeoutSeconds is 0, not between 1 and 30",
 	}, {
 		name:   "timeout too long",
-		reason: "a call doesn't hold up its caller",
+		reason: "a timeout is at most 30 seconds",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":31}]}`,
 		err:    "timeoutSeconds is 31, not between 1 and 30",
 	}, {
 		name:   "failure policy",
-		reason: "there are two policies",
+		reason: "a failure policy is Fail or Ignore",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"failurePolicy":"Retry"}]}`,
 		err:    `failurePolicy is "Retry"`,
 	}, {
 		name:   "all faults at once",
-		reason: "the author of an extension mends all of them at once",
+		reason: "one error lists all faults, so that the author of an extension can mend them together",
 		answer: `{"status":"Success","handlers":[{"name":"A",` + hook + `},{"name":"b",` + hook + `,"timeoutSeconds":99}]}`,
 		err:    "timeoutSeconds is 99",
 	}} {

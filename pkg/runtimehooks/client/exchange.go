@@ -49,7 +49,7 @@ type Outcome struct {
 	Cached bool
 }
 
-// CallError is an error of the call itself: the handler gave no answer, or one that isn't a response of the hook.
+// CallError is an error of the call itself: the handler gave no answer, or its answer isn't a response of the hook.
 type CallError struct{ Err error }
 
 // Error implements error.
@@ -136,8 +136,8 @@ func (x *exchange) send(ctx context.Context, body []byte, response hooksv1.Respo
 	start := time.Now()
 	answer, err := x.receive(connection.HTTP, req, outcome)
 	outcome.Duration = time.Since(start)
-	// After the timeout, even a complete body is refused: the extension may have ended it only because its caller
-	// is gone.
+	// After the timeout, the client refuses even a complete body: the extension may have cut the body short when
+	// the time was over.
 	if limited.Err() != nil {
 		err = context.Cause(limited)
 	}

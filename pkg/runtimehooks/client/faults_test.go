@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 		answered     bool          // the fault is an answer of the protocol, so the failure policy doesn't apply
 	}{{
 		name:   "refused",
-		reason: "nothing listens",
+		reason: "no server listens on the port",
 		change: func(t *testing.T, c *runtimev1.ExtensionConfig) {
 			server := httptest.NewTLSServer(nil)
 			c.Spec.ClientConfig.URL = server.URL
@@ -85,12 +85,12 @@ func TestFaults(t *testing.T) {
 		want:   "the response is no BeforeClusterCreateResponse",
 	}, {
 		name:   "wrong kind",
-		reason: "the response is that of another hook",
+		reason: "the response belongs to another hook",
 		fault:  answer(http.StatusOK, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"DiscoveryResponse","status":"Success"}`),
 		want:   "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha1, Kind=DiscoveryResponse",
 	}, {
 		name:   "wrong version",
-		reason: "the response is that of another version",
+		reason: "the response belongs to another version of the hook",
 		fault:  answer(http.StatusOK, `{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha2","kind":"BeforeClusterCreateResponse","status":"Success"}`),
 		want:   "the response is a hooks.runtime.cluster.x-k8s.io/v1alpha2",
 	}, {
@@ -117,14 +117,14 @@ func TestFaults(t *testing.T) {
 		want:   "HTTP status 307",
 	}, {
 		name:   "wrong certificate",
-		reason: "the certificate is of none of the caBundle's authorities",
+		reason: "no authority of the caBundle has issued the certificate",
 		change: func(t *testing.T, c *runtimev1.ExtensionConfig) {
 			c.Spec.ClientConfig.CABundle = otherAuthority(t)
 		},
 		want: "certificate",
 	}, {
 		name:   "panic of an extension of this package",
-		reason: "the builder answers for a function that panics",
+		reason: "the extension answers with an error if a function panics",
 		fault:  panicking(t),
 		want:   "HTTP status 500",
 	}, {
@@ -134,12 +134,12 @@ func TestFaults(t *testing.T) {
 		want:   "calling https://127.0.0.1",
 	}, {
 		name:   "handler that vanishes after discovery",
-		reason: "the extension was replaced by one that lacks the handler",
+		reason: "the extension was replaced by an extension without the handler",
 		fault:  extensionWith(t),
 		want:   "HTTP status 404",
 	}, {
 		name:     "no status",
-		reason:   "an answer must have a status, and no policy covers answers",
+		reason:   "an answer must have a status, and the failure policy doesn't apply to answers",
 		fault:    answer(http.StatusOK, `{}`),
 		want:     "neither Success nor Failure",
 		answered: true,
@@ -274,7 +274,7 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// TestHandlerKnowsItsTimeout checks that a request tells the handler how long the caller waits.
+// TestHandlerKnowsItsTimeout checks that a request contains the time for which the caller waits.
 func TestHandlerKnowsItsTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -23,8 +23,8 @@ const Name = "extensionconfigs." + v1beta2.Group
 //go:embed extensionconfigs.yaml
 var manifest []byte
 
-// YAML returns the definition without a conversion webhook. A server that serves both versions needs one: see
-// Converted.
+// YAML returns the definition without a conversion webhook. A server that serves both versions needs a conversion
+// webhook: see Converted.
 func YAML() []byte { return append([]byte(nil), manifest...) }
 
 // Converted returns the definition with a conversion webhook. clientConfig says where the API server reaches the

@@ -31,8 +31,8 @@ const (
 	DefaultLastBackoff  = time.Minute
 )
 
-// workers is the number of extensions that are asked at the same time. So an extension that doesn't answer doesn't
-// delay the others.
+// workers is the number of extensions whose Discovery is called at the same time. With several workers, a single
+// extension that doesn't answer delays no other extension.
 const workers = 4
 
 // Options are the dependencies and settings of a Controller.
@@ -47,9 +47,10 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Kubernetes reads the Secrets with the caBundles of ExtensionConfigs.
 	Kubernetes kubernetes.Interface
-	// Period is the time after which a discovered extension is asked again. The default is DefaultPeriod.
+	// Period is the time after which the controller calls Discovery of a discovered extension again. The default is
+	// DefaultPeriod.
 	Period time.Duration
-	// FirstBackoff is the time after which an extension is asked again after an error. It doubles with each further
+	// FirstBackoff is the time between an error of Discovery and the next call. The time doubles with each further
 	// error, up to LastBackoff. The defaults are DefaultFirstBackoff and DefaultLastBackoff.
 	FirstBackoff, LastBackoff time.Duration
 }
@@ -65,7 +66,8 @@ type Controller struct {
 	synced chan struct{}
 
 	mu sync.Mutex
-	// initial are the names in that first list. The registry becomes ready when all of them are discovered.
+	// initial are the names in the first list of ExtensionConfigs. The registry becomes ready when all of them are
+	// discovered.
 	initial []string
 	// warming has the initial ExtensionConfigs that have been discovered. It is nil when the registry is ready.
 	warming map[string]*runtimev1.ExtensionConfig
@@ -122,8 +124,8 @@ func changed(was, is *unstructured.Unstructured) bool {
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
 }
 
-// enqueue makes a worker ask the extension of an ExtensionConfig at once. It ends the backoff of earlier errors,
-// because the changed configuration may have removed their cause.
+// enqueue makes a worker call Discovery for an ExtensionConfig at once. It resets the backoff, because the change
+// of the ExtensionConfig may have removed the cause of earlier errors.
 func (c *Controller) enqueue(obj any) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -165,7 +167,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Synced is closed when Run has made its first list of ExtensionConfigs. The registry becomes ready when all
-// ExtensionConfigs of that list have been discovered. It doesn't wait for later ones.
+// ExtensionConfigs of that list have been discovered. The registry doesn't wait for ExtensionConfigs that are
+// created later.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.

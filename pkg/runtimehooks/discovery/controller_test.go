@@ -47,7 +47,8 @@ type world struct {
 	asked      map[string][]time.Duration  // the times of the requests since the start, by host
 }
 
-// newWorld runs a controller with some ExtensionConfigs. Their extensions answer.
+// newWorld runs a controller with some ExtensionConfigs. extensions has the handlers of their extensions, by the
+// host of the URL.
 func newWorld(t *testing.T, extensions map[string]http.HandlerFunc, configs ...runtime.Object) *world {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{runtimev1.Resource(): "ExtensionConfigList"}
@@ -112,7 +113,8 @@ func (w *world) passes(d time.Duration) {
 	synctest.Wait()
 }
 
-// expectAsked compares the times at which an extension has been asked since the last call of expectAsked.
+// expectAsked compares the times of the calls of an extension's Discovery, since the last call of expectAsked. The
+// times count from the start of the test.
 func (w *world) expectAsked(reason, host string, want ...time.Duration) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -123,7 +125,8 @@ func (w *world) expectAsked(reason, host string, want ...time.Duration) {
 	delete(w.asked, host)
 }
 
-// expectHandlers compares the handlers in the registry. If none is expected, the registry must not be ready.
+// expectHandlers compares the handlers in the registry. If the test expects no handler, the registry must not be
+// ready.
 func (w *world) expectHandlers(reason string, want ...string) {
 	w.t.Helper()
 	list, err := w.registry.List(catalog.GroupHook{Group: hooksv1.Group, Hook: "BeforeClusterCreate"})
@@ -181,8 +184,8 @@ func starting(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "starting", http.StatusServiceUnavailable)
 }
 
-// An extension that fails is asked again. The time until then doubles with each failure, up to a minute. An
-// extension that answers is asked every ten minutes.
+// After a failure, the controller calls Discovery of the extension again. The time between two calls doubles with
+// each failure, up to a minute. If the extension answers, the controller calls it every ten minutes.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,8 +218,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// After a change of the spec or the annotations, the extension is asked at once. A change of the status has no
-// effect, because the controller makes it.
+// After a change of the spec or the annotations, the controller calls Discovery at once. A change of the status has
+// no effect, because the controller itself changes the status.
 func TestChangesAreFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -258,14 +261,14 @@ func TestWarmUp(t *testing.T) {
 		then         func(*world)
 		want         []string
 	}{
-		{"the failed extension works", "all are discovered", func(w *world) { w.becomes("b", working) }, []string{"quota.a", "quota.b", "quota.c"}},
-		{"the failed extension is deleted", "all that are left are discovered", func(w *world) {
+		{"the failed extension works", "all extensions are discovered", func(w *world) { w.becomes("b", working) }, []string{"quota.a", "quota.b", "quota.c"}},
+		{"the failed extension is deleted", "all remaining extensions are discovered", func(w *world) {
 			w.check(w.configs.Delete(w.t.Context(), "b", metav1.DeleteOptions{}))
 		}, []string{"quota.a", "quota.c"}},
 		{"the failed extension is paused", "a paused ExtensionConfig has the handlers of its status", func(w *world) {
 			w.change("b", annotate(runtimev1.PausedAnnotation, ""))
 		}, []string{"quota.a", "quota.c"}},
-		{"the failed extension still fails", "the registry is filled by all of them or by none", func(*world) {}, nil},
+		{"the failed extension still fails", "the registry gets the handlers of all extensions at once, or of none", func(*world) {}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -283,8 +286,8 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// If there are no ExtensionConfigs at the start, the registry is ready at once. ExtensionConfigs that are created
-// later don't change that.
+// If there are no ExtensionConfigs at the start, the registry is ready at once. It stays ready when
+// ExtensionConfigs are created later.
 func TestNothingToWarmUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +301,8 @@ func TestNothingToWarmUp(t *testing.T) {
 	})
 }
 
-// Extensions that don't answer don't delay the others, as long as they are fewer than the workers.
+// An extension that doesn't answer occupies a worker. As long as a worker is free, extensions that answer are
+// discovered without a delay.
 func TestHangingExtensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,6 @@
 // ExtensionConfigs that exist at the start have been discovered. Until then, no hook can be called.
 //
 // The controller works with any API server that has the CustomResourceDefinition of ExtensionConfig. Run one
-// controller for an API server: two would write the same statuses. To discover a single extension without an API
-// server, use package client.
+// controller for an API server: two controllers would write the same statuses. To discover a single extension
+// without an API server, use package client.
 package discovery

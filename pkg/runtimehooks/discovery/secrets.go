@@ -74,8 +74,8 @@ type followed struct {
 	stop   context.CancelFunc
 }
 
-// newSecrets returns secrets that call changed when a Secret changes, appears or is deleted. The argument is the
-// name of the ExtensionConfig that names the Secret.
+// newSecrets returns an empty value of secrets. When a watched Secret changes, appears or is deleted, the value
+// calls changed with the name of the ExtensionConfig.
 func newSecrets(client kubernetes.Interface, changed func(string)) *secrets {
 	return &secrets{client: client, changed: changed, followed: map[string]followed{}}
 }
@@ -106,7 +106,7 @@ func (s *secrets) follow(ctx context.Context, config string, secret types.Namesp
 	}
 	following, stop := context.WithCancel(ctx)
 	s.running.Go(func() { informer.RunWithContext(following) })
-	limited, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("the Secrets of namespace %q can't be listed", secret.Namespace))
+	limited, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("the Secret %s wasn't listed and watched within %s", secret, listTimeout))
 	defer cancel()
 	select {
 	case <-informer.HasSyncedChecker().Done():

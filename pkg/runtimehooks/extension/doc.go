@@ -8,8 +8,8 @@
 //	err = extension.Serve(ctx, listener, e, extension.TLS{CertFile: "tls.crt", KeyFile: "tls.key"})
 //
 // The compiler checks that a function has the types of the hook's request and response. The extension answers
-// Discovery with all its handlers. It decodes requests and encodes responses. If a function panics, it answers with
-// an error. It is an http.Handler, which a test can serve by net/http/httptest.
+// Discovery with all its handlers. It decodes requests and encodes responses. If a function panics, the extension
+// answers with an error. An extension is an http.Handler, which a test can serve by net/http/httptest.
 //
 // The package imports only the catalog and the types, so that an extension links neither an API server nor a
 // client.

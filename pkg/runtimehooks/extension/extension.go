@@ -35,7 +35,7 @@ type Options struct {
 type Served struct {
 	// Path is the URL path of the handler.
 	Path string
-	// Hook is the hook, and Handler the name of the handler.
+	// Hook is the called version of the hook. Handler is the name of the handler.
 	Hook    catalog.GroupVersionHook
 	Handler string
 	// Code is the HTTP status.
@@ -59,7 +59,7 @@ type served struct {
 	path       string
 	// direct returns the response without a call of a function. Only Discovery uses it.
 	direct hooksv1.ResponseObject
-	// warnings are Warning headers that each answer gets. They tell callers about deprecated hooks.
+	// warnings are Warning headers that each answer gets. The headers warn callers of deprecated hooks.
 	warnings []string
 }
 
@@ -67,7 +67,7 @@ type served struct {
 // share.
 func New(options Options, handlers ...Handler) (*Extension, error) {
 	if options.Catalog == nil {
-		return nil, errors.New("an extension needs a catalog")
+		return nil, errors.New("an extension needs the option Catalog")
 	}
 	discovery, err := options.Catalog.Describe(hooksv1.Discovery)
 	if err != nil {
@@ -215,8 +215,8 @@ func (h *served) failure(format string, args ...any) (int, hooksv1.ResponseObjec
 	return http.StatusOK, response
 }
 
-// limited returns a context that ends with the request. It ends earlier if the time is over for which the caller
-// says it waits.
+// limited returns a context that ends with the request. If the request has the query parameter timeout, the time
+// for which the caller waits, the context ends after this time at the latest.
 func limited(req *http.Request) (context.Context, context.CancelFunc) {
 	timeout, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {

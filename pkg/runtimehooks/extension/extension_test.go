@@ -78,14 +78,14 @@ func TestNewRefuses(t *testing.T) {
 		handlers     []extension.Handler
 		want         string
 	}{
-		{"path twice", "one of them would never be called", []extension.Handler{ok, ok}, "path /hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/quota is taken"},
+		{"path twice", "one of the two handlers would never be called", []extension.Handler{ok, ok}, "path /hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/quota is taken"},
 		{"name twice", "discovery is invalid if two handlers have one name", []extension.Handler{ok, extension.Of(clusterapi.BeforeClusterDelete, "quota", remove)}, "has the same name"},
 		{"no name", "the path ends with the name", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "", create)}, "no DNS label"},
 		{"upper case", "paths are in lower case", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "Quota", create)}, "no DNS label"},
-		{"nil", "there is nothing to call", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", nil)}, "the function is nil"},
+		{"nil", "a handler needs a function", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", nil)}, "the function is nil"},
 		{"half a second", "discovery has whole seconds", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.Timeout(500*time.Millisecond))}, "timeout 500ms"},
-		{"too long", "callers refuse it", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.Timeout(time.Minute))}, "timeout 1m0s"},
-		{"policy", "callers refuse it", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.FailurePolicy("Retry"))}, `failure policy "Retry"`},
+		{"too long", "callers refuse the value", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.Timeout(time.Minute))}, "timeout 1m0s"},
+		{"policy", "callers refuse the value", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.FailurePolicy("Retry"))}, `failure policy "Retry"`},
 		{"unknown hook", "the catalog names the path", []extension.Handler{extension.Of(unregistered, "quota", create)}, "literal"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -150,9 +150,9 @@ func TestServeHTTP(t *testing.T) {
 		{name: "success", reason: "the function gets the request", body: `{"cluster":{"kind":"Cluster"}}`, code: 200, want: `"message":"{\"kind\":\"Cluster\"}"`},
 		{name: "failure", reason: "a failure is an answer", body: `{"settings":{"answer":"failure"}}`, code: 200, want: `{"status":"Failure","message":"no quota","retryAfterSeconds":0}`},
 		{name: "kind", reason: "callers name the kind", body: object + `BeforeClusterCreateRequest"}`, code: 200, want: `"Success"`},
-		{name: "other kind", reason: "the request is one of another hook", body: object + `DiscoveryRequest"}`, code: 200, want: `"Failure","message":"the request is a hooks.runtime.cluster.x-k8s.io/v1alpha1, Kind=DiscoveryRequest`},
-		{name: "no JSON", reason: "the caller is told what is wrong", body: `<`, code: 200, want: `"Failure","message":"the request is no BeforeClusterCreateRequest`},
-		{name: "wrong type", reason: "the caller is told what is wrong", body: `{"settings":"x"}`, code: 200, want: `"Failure"`},
+		{name: "other kind", reason: "the request belongs to another hook", body: object + `DiscoveryRequest"}`, code: 200, want: `"Failure","message":"the request is a hooks.runtime.cluster.x-k8s.io/v1alpha1, Kind=DiscoveryRequest`},
+		{name: "no JSON", reason: "the message tells the caller the mistake", body: `<`, code: 200, want: `"Failure","message":"the request is no BeforeClusterCreateRequest`},
+		{name: "wrong type", reason: "the message tells the caller the mistake", body: `{"settings":"x"}`, code: 200, want: `"Failure"`},
 		{name: "no body", reason: "an empty body is no JSON", code: 200, want: `"Failure"`},
 		{name: "huge", reason: "a request doesn't fill the extension's memory", body: strings.Repeat(" ", extension.MaxRequestBytes+1), code: 200, want: `"Failure","message":"the request can't be read`},
 		{name: "panic", reason: "one request doesn't end the extension", body: `{"settings":{"answer":"panic"}}`, code: 500, want: "Internal Server Error"},

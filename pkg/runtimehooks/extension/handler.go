@@ -35,8 +35,8 @@ func FailurePolicy(policy hooksv1.FailurePolicy) HandlerOption {
 	return func(h *Handler) { h.failurePolicy = policy }
 }
 
-// Of makes a handler of a hook. name is a DNS label, or "" if the hook is a singleton. The context that handle gets
-// ends when the caller has given up. handle must set the status of the response.
+// Of makes a handler of a hook. name is a DNS label, or "" if the hook is a singleton. handle must set the status
+// of the response. Its context ends when the caller no longer waits for the response.
 func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	hook func(Request, Response), name string, handle func(context.Context, Request, Response), options ...HandlerOption,
 ) Handler {
@@ -52,12 +52,12 @@ func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	return h
 }
 
-// check returns what is wrong with a handler.
+// check returns an error for each mistake in a handler.
 func (h Handler) check(d *catalog.Descriptor) error {
 	var errs []error
 	switch {
 	case d.Singleton && h.name != "":
-		errs = append(errs, fmt.Errorf("the hook is a singleton, and its handler has no name"))
+		errs = append(errs, errors.New("the hook is a singleton, and its handler must have no name"))
 	case !d.Singleton:
 		for _, message := range validation.IsDNS1123Label(h.name) {
 			errs = append(errs, fmt.Errorf("the name is no DNS label: %s", message))

@@ -65,11 +65,11 @@ func (f TLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(f.ClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("authorities of callers: %w", err)
+		return nil, fmt.Errorf("certificate authorities of callers: %w", err)
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("authorities of callers: %q has no certificate", f.ClientCAFile)
+		return nil, fmt.Errorf("certificate authorities of callers: %q has no certificate in PEM", f.ClientCAFile)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	return config, nil

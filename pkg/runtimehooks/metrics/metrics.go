@@ -1,6 +1,6 @@
-// Package metrics has Prometheus metrics of hooks. The metrics of a caller have the names that Cluster API gives
-// them. The metrics of an extension have the names that controller-runtime gives to those of webhooks. So existing
-// dashboards work.
+// Package metrics has Prometheus metrics of hooks. The metrics of a caller have the same names as in Cluster API.
+// The metrics of an extension have the same names as the metrics of webhooks in controller-runtime. Therefore,
+// existing dashboards work.
 //
 // Each value of Calls or Requests has its own metrics. The program registers them in a registry of its choice:
 //

@@ -1,8 +1,8 @@
 // Package registry keeps the handlers of all extensions that have been discovered, for callers to find them.
 //
-// A new registry isn't ready: it returns ErrNotReady until WarmUp has given it all ExtensionConfigs at once,
-// because a caller that asked earlier would miss handlers. After that, Add and Remove change the handlers of single
-// ExtensionConfigs.
+// A new registry isn't ready: it returns ErrNotReady until WarmUp has given it all ExtensionConfigs at once. A
+// registry with only some of the ExtensionConfigs would make a caller miss handlers. After WarmUp, Add and Remove
+// change the handlers of single ExtensionConfigs.
 //
 // The package doesn't call handlers: package client does.
 package registry
@@ -74,7 +74,7 @@ func (r *Registry) isReady() bool {
 }
 
 // WarmUp gives a new registry the handlers of all ExtensionConfigs, and makes it ready. If one of the
-// ExtensionConfigs is invalid, the registry stays empty, and the error names each invalid one.
+// ExtensionConfigs is invalid, the registry stays empty, and the error names each invalid ExtensionConfig.
 func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
 	all := map[string][]*Registration{}
 	var errs []error
@@ -98,7 +98,7 @@ func (r *Registry) WarmUp(configs []runtimev1.ExtensionConfig) error {
 	return nil
 }
 
-// Add replaces the handlers of an ExtensionConfig by those in its status. If one of the handlers is invalid,
+// Add replaces the handlers of an ExtensionConfig by the handlers in its status. If one of the handlers is invalid,
 // nothing changes.
 func (r *Registry) Add(config *runtimev1.ExtensionConfig) error {
 	registrations, err := registrationsOf(config)

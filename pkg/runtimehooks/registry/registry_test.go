@@ -50,7 +50,7 @@ func isReady(r *registry.Registry) bool {
 }
 
 // TestWarmUpIsAllOrNothing calls WarmUp with an invalid ExtensionConfig among valid ones. Nothing must be
-// registered. Then it calls WarmUp without the invalid one.
+// registered. A second call of WarmUp, without the invalid ExtensionConfig, must register all handlers.
 func TestWarmUpIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	r := registry.New()

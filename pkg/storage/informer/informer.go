@@ -1,8 +1,8 @@
 // Package informer has informers of objects that the server itself stores. They take etcd's events directly, from a
 // Feed of package storage.
 //
-// [New] makes an informer. Don't use it for objects that another process stores. Don't use it either where code
-// needs the objects in the version that clients read: there, use client-go's informers with the loopback client.
+// [New] makes an informer. Don't use it for objects that another process stores. Don't use it for code that needs
+// the objects in the version that clients read: for such code, use client-go's informers with the loopback client.
 package informer
 
 import (
@@ -158,7 +158,7 @@ func (i *Informer) list(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the stored objects by those of a list, and calls the handlers for the differences.
+// replace replaces the stored objects by the objects of a list, and calls the handlers for the differences.
 func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	gone := map[string]bool{}
 	for _, key := range i.indexer.ListKeys() {

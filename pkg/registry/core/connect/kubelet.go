@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// defaultKubeletPort is the port of a kubelet if its Node doesn't have the port.
+// defaultKubeletPort is the port of a kubelet whose Node has no port in its status.
 const defaultKubeletPort = 10250
 
 // Kubelet is the part of the server that connects to kubelets.
@@ -62,7 +62,8 @@ func (k Kubelets) Of(ctx context.Context, name string) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(port)))}, nil
 }
 
-// address returns the address of a node whose type comes first in AddressTypes.
+// address returns the address of a node. The node may have addresses of several types: address prefers the type
+// that comes first in AddressTypes.
 func (k Kubelets) address(node *corev1.Node) (string, error) {
 	for _, preferred := range k.AddressTypes {
 		for _, a := range node.Status.Addresses {
@@ -95,7 +96,7 @@ func (k Kubelets) Serving(ctx context.Context, pod *corev1.Pod, path string, que
 func (k Kubelets) Unverified() (http.RoundTripper, error) {
 	config, err := utilnet.TLSClientConfig(k.Transport)
 	if err != nil {
-		return nil, fmt.Errorf("transport to kubelets: %w", err)
+		return nil, fmt.Errorf("reading the TLS configuration of the transport to kubelets: %w", err)
 	}
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}

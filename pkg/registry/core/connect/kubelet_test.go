@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kubeletsOf returns the Kubelets of a cluster with one node. The handler answers for its kubelet.
+// kubeletsOf returns the Kubelets of a cluster with one node. The kubelet of the node answers with the handler.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) Kubelets {
 	t.Helper()
 	transport, nodes := registrytest.KubeletOf(t, h)
@@ -26,11 +26,11 @@ func TestKubeletAddress(t *testing.T) {
 		node         corev1.Node
 		want         string
 	}{
-		{"preferred", "the order of the types decides, not that of the addresses", corev1.Node{Status: corev1.NodeStatus{Addresses: addresses}}, "https://[::1]:10250"},
+		{"preferred", "the order of the types determines the address, and not the order of the addresses", corev1.Node{Status: corev1.NodeStatus{Addresses: addresses}}, "https://[::1]:10250"},
 		{"label", "a node without an address of type Hostname may have the label", corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelHostname: "h"}}, Status: corev1.NodeStatus{Addresses: addresses},
 		}, "https://h:10250"},
-		{"none", "the addresses that there are help to see why", corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: "Other", Address: "x"}}}},
+		{"none", "the error shows the addresses of the node", corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: "Other", Address: "x"}}}},
 			"no preferred addresses found; known addresses: [{Other x}]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

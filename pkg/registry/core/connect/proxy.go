@@ -104,8 +104,9 @@ func UpgradeHandler(location *url.URL, transport http.RoundTripper, responder re
 	return utilproxy.NewUpgradeAwareHandler(location, transport, false, true, utilproxy.NewErrorResponder(responder))
 }
 
-// checkProxied refuses addresses to which a proxy must not connect, such as link-local ones. Unlike kube-apiserver,
-// it allows loopback addresses: in development, servers on this machine stand in for pods and nodes.
+// checkProxied refuses addresses to which a proxy must not connect, such as link-local addresses. Unlike
+// kube-apiserver, it allows loopback addresses: in development, servers on this machine stand in for pods and
+// nodes.
 func checkProxied(address string) error {
 	if ip := netutils.ParseIPSloppy(address); ip == nil || !ip.IsGlobalUnicast() && !ip.IsLoopback() {
 		return errors.New("address not allowed")
@@ -274,8 +275,8 @@ func portName(service *corev1.Service, port string) (string, error) {
 	return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", number, service.Name))
 }
 
-// slicesOf returns the EndpointSlices of a service. If there are none, it makes them from Endpoints, because
-// miniapi doesn't run the controller that does so.
+// slicesOf returns the EndpointSlices of a service. If a service has no EndpointSlices, slicesOf makes them from
+// the service's Endpoints: in a cluster, a controller does this, and miniapi doesn't run that controller.
 func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discoveryv1.EndpointSlice, error) {
 	found, err := l.endpointSlices.List(ctx, &internalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}),
@@ -294,7 +295,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	found, err = l.endpoints.Get(ctx, service, &metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		// kube-apiserver's text for a service that has never had endpoints.
+		// kube-apiserver has the same text for a service that has never had endpoints.
 		return nil, apierrors.NewNotFound(corev1.Resource("services"), service)
 	case err != nil:
 		return nil, err

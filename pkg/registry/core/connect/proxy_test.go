@@ -75,9 +75,9 @@ func TestNodeProxy(t *testing.T) {
 		return nodeLocator(kubeletsOf(t, echo), rt)
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
-		{"kubelet", "without a port it is the kubelet, reached as kubelets are", "/n/logs/", "200 GET /logs/"},
-		{"another port", "the node serves it, not the kubelet", fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
-		{"unknown node", "its object has the address", "/nope/x", `404 things "nope" not found`},
+		{"kubelet", "without a port, the request goes to the kubelet, with the transport for kubelets", "/n/logs/", "200 GET /logs/"},
+		{"another port", "another port of the node doesn't belong to the kubelet", fmt.Sprintf("/n:%d/metrics", otherPort), "200 GET /metrics"},
+		{"unknown node", "the object of the node has the address", "/nope/x", `404 things "nope" not found`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := registrytest.Respond(t, "GET", server.URL+test.path); got != test.want {
@@ -132,15 +132,15 @@ func TestServiceProxy(t *testing.T) {
 		return l.locate
 	}))
 	for _, test := range []struct{ name, reason, path, want string }{
-		{"by name", "an endpoint that is ready serves it", "/sliced:web/x", "200 GET /x"},
-		{"by number", "a service's port has a name that its endpoints know", "/sliced:80/x", "200 GET /x"},
+		{"by name", "a ready endpoint gets the request", "/sliced:web/x", "200 GET /x"},
+		{"by number", "the name of a service's port leads to the ports of its endpoints", "/sliced:80/x", "200 GET /x"},
 		{"Endpoints", "endpoints written by hand may be of the old kind", "/http:classic:web/x", "200 GET /x"},
 		{"pod", "the pod that the endpoint names has the address", "/owned:web/x", "200 GET /x"},
 		{"another pod's address", "an endpoint must not lend a pod an address that isn't its own", "/mismatched:web/x", `503 no endpoints available for service "mismatched"`},
 		{"no endpoints", "nothing has ever stood behind the service", "/bare:web/x", `404 services "bare" not found`},
 		{"unnamed port", "no endpoint has a port without a name", "/sliced/x", `503 no endpoints available for service "sliced"`},
-		{"unknown number", "the service doesn't have it", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
-		{"no service", "it is looked for first", "/nope/x", `404 things "nope" not found`},
+		{"unknown number", "the service has no port with this number", "/sliced:81/x", `503 no service port 81 found for service "sliced"`},
+		{"no service", "the server reads the service first", "/nope/x", `404 things "nope" not found`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := registrytest.Respond(t, "GET", front.URL+test.path); got != test.want {

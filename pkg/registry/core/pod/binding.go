@@ -147,8 +147,8 @@ func assign(pod *corev1.Pod, binding *corev1.Binding) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// observedGeneration returns the generation for a new condition. It returns 0, which stands for none, unless the
-// pod's status has one already.
+// observedGeneration returns the generation for a new condition. If the pod's status has no observedGeneration, the
+// result is 0, and the condition gets no observedGeneration.
 func observedGeneration(pod *corev1.Pod) int64 {
 	if pod.Status.ObservedGeneration != 0 {
 		return pod.Generation

@@ -35,7 +35,8 @@ var podColumns = withConditions(printers.Of(
 		}
 	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
 
-// podOutcomes are the conditions of a row in a table, for pods that have ended.
+// podOutcomes are the conditions of the row that shows a pod, if the pod has ended. The key is the phase of the
+// pod.
 var podOutcomes = map[corev1.PodPhase][]metav1.TableRowCondition{
 	corev1.PodSucceeded: {{
 		Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
@@ -189,8 +190,8 @@ func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// podIP returns the address that the row shows. It is podIP if that is set, because older kubelets don't set
-// podIPs.
+// podIP returns the address that the row shows. If the status has podIP, it is this address, because older kubelets
+// don't set podIPs.
 func podIP(p *corev1.Pod) string {
 	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
 		return p.Status.PodIPs[0].IP

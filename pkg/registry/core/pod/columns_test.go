@@ -77,7 +77,7 @@ func TestPodStatus(t *testing.T) {
 		},
 		{
 			name:   "running",
-			reason: "the column shows the sum of all restarts and the age of the latest one",
+			reason: "the column shows the sum of all restarts and the age of the latest restart",
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
 				restarted(running("a"), 2), restarted(running("b"), 3),
 			}},

@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// containerOf returns the name of the container that a request is for. If the request names none, the pod must have
-// only one container.
+// containerOf returns the name of the container that a request is for. If the request names no container, the pod
+// must have only one container.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
 	names := containerNames(&pod.Spec)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// defaultPod sets the defaults of a Pod. A pod template doesn't get some of these.
+// defaultPod sets the defaults of a Pod. Some of these defaults are only for pods, and not for pod templates.
 func defaultPod(pod *corev1.Pod) {
 	defaults.DropInitContainerAnnotations(pod.Annotations)
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -26,7 +26,7 @@ func defaultPod(pod *corev1.Pod) {
 	defaultPodIPs(&pod.Status)
 }
 
-// hostPorts sets hostPort of each port, for a pod in its node's network. It is the same as containerPort.
+// hostPorts sets a missing hostPort to containerPort. It is for pods in the network of their nodes.
 func hostPorts(ports []corev1.ContainerPort) {
 	for i := range ports {
 		defaults.Zero(&ports[i].HostPort, ports[i].ContainerPort)

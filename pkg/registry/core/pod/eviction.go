@@ -22,8 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 )
 
-// evictionREST serves pods/eviction. An eviction deletes a pod, if the pod's disruption budgets allow that. See
-// https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
+// evictionREST serves pods/eviction. An eviction deletes a pod, if the pod's disruption budget allows the deletion.
+// See https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 type evictionREST struct {
 	// pods is the store of pods, with the update strategy of pods/status.
 	pods    *genericregistry.Store
@@ -120,7 +120,8 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 			return nil
 		}
 		if !ended && unconditional {
-			// If the pod has changed, for example because it is ready now, it must be checked again.
+			// The precondition makes the deletion fail if the pod has changed, for example because the pod is ready
+			// now. The retry then reads the pod again.
 			return r.delete(ctx, name, atResourceVersion(options, pod.ResourceVersion))
 		}
 		return r.delete(ctx, name, options)
@@ -128,8 +129,8 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 	return guarded, err
 }
 
-// deleteGuarded deletes a pod if its budget allows that. If the budget doesn't, the result is a Status that says
-// so.
+// deleteGuarded deletes a pod if its budget allows the deletion. If the pod has several budgets, the result is a
+// Status with an error.
 func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (runtime.Object, error) {
 	budgets, err := r.budgets.of(ctx, pod)
 	if err != nil {
@@ -200,8 +201,8 @@ func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	})
 }
 
-// evictableUnready reports whether a pod that isn't ready can be evicted although its budget has no disruptions
-// left. unhealthyPodEvictionPolicy decides that (KEP-3017).
+// evictableUnready reports whether a pod can be evicted without a disruption of its budget, because the pod isn't
+// ready. unhealthyPodEvictionPolicy of the budget selects the rule (KEP-3017).
 func evictableUnready(pod *corev1.Pod, budget *policyv1.PodDisruptionBudget) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/component-helpers/apps/poddisruptionbudget"
 )
 
-// maxDisruptedPods bounds the number of evictions that the disruption controller hasn't seen yet.
+// maxDisruptedPods bounds the number of evictions that the disruption controller hasn't confirmed yet.
 const maxDisruptedPods = 2000
 
 // disruptionBudgets is the store of PodDisruptionBudgets, with the update strategy of the status.
@@ -57,7 +57,7 @@ func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun [
 		if status.DisruptionsAllowed == 0 {
 			poddisruptionbudget.UpdateDisruptionAllowedCondition(budget)
 		}
-		// The disruption controller counts these pods as gone.
+		// The disruption controller counts the pods in disruptedPods as gone.
 		if status.DisruptedPods == nil {
 			status.DisruptedPods = map[string]metav1.Time{}
 		}

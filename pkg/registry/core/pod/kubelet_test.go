@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kubeletsOf returns the Kubelets of a cluster with one node. The handler answers for its kubelet.
+// kubeletsOf returns the Kubelets of a cluster with one node. The kubelet of the node answers with the handler.
 func kubeletsOf(t *testing.T, h http.HandlerFunc) connect.Kubelets {
 	t.Helper()
 	transport, nodes := registrytest.KubeletOf(t, h)

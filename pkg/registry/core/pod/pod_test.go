@@ -180,8 +180,8 @@ func TestGracefulPodDelete(t *testing.T) {
 	}{
 		{name: "period of the pod", reason: "the pod sets the default of the period", pod: running, want: 30},
 		{name: "period of the request", reason: "the options of the request take precedence", pod: running, asked: ptr.To[int64](5), want: 5},
-		{name: "zero", reason: "zero is a period and not the lack of one", pod: running, asked: ptr.To[int64](0), want: 0},
-		{name: "negative", reason: "an older server could store a negative period, which means the shortest one", pod: running, asked: ptr.To[int64](-1), want: 1},
+		{name: "zero", reason: "zero is a valid period, and isn't replaced by a default", pod: running, asked: ptr.To[int64](0), want: 0},
+		{name: "negative", reason: "an older server could store a negative period, which stands for 1 second", pod: running, asked: ptr.To[int64](-1), want: 1},
 		{name: "unscheduled", reason: "no kubelet has to stop a pod without a node", pod: unscheduled, asked: ptr.To[int64](5), want: 0},
 		{name: "finished", reason: "no kubelet has to stop the containers of a finished pod", pod: finished, want: 0},
 	} {

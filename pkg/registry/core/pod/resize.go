@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// podResize is the part of a pod that pods/resize changes (KEP-1287): the resources of the containers, and those of
-// the whole pod (KEP-5419).
+// podResize is the part of a pod that pods/resize changes (KEP-1287): the resources of the containers, and the
+// resources of the whole pod (KEP-5419).
 var podResize = podPart{
 	fields: [][]any{
 		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resources"},

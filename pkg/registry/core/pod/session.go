@@ -30,7 +30,8 @@ type session struct {
 	// the container too.
 	path  func(*corev1.Pod) (string, error)
 	query url.Values
-	// translate is true if the server translates websocket to SPDY, for kubelets that only speak SPDY (KEP-4006).
+	// translate returns a handler that translates websocket connections to SPDY, for kubelets that support only
+	// SPDY (KEP-4006). Other connections go to the handler spdy.
 	translate func(spdy http.Handler, location *url.URL, transport http.RoundTripper) http.Handler
 }
 

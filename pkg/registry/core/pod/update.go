@@ -40,8 +40,8 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
-// gracefulPodDelete sets the grace period of a deletion. It is that of the request, or else that of the pod. A pod
-// without a node, or one that has ended, is deleted at once.
+// gracefulPodDelete sets the grace period of a deletion. The request sets the grace period, or else the spec of the
+// pod. A pod that has no node, or that has ended, is deleted at once.
 func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false
@@ -65,7 +65,8 @@ func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.Delet
 }
 
 // keepObservedGenerations restores observedGeneration of conditions if a request leaves it out, because old clients
-// don't know the field. If several conditions have the same type, they are matched in their order.
+// don't send the field. If several conditions have the same type, the order determines which stored condition
+// belongs to which new condition.
 func keepObservedGenerations(status, old *corev1.PodStatus) {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = old.ObservedGeneration

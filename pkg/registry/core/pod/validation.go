@@ -62,7 +62,7 @@ func podUpdate(pod, old *corev1.Pod) validation.Findings {
 	return f
 }
 
-// validatePodUpdate checks an update of a pod. Only few fields of the spec can change:
+// validatePodUpdate checks an update of a pod. Only a few fields of the spec can change:
 // https://kubernetes.io/docs/concepts/workloads/pods/#pod-update-and-replacement.
 func validatePodUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f := podUpdate(pod, old)
@@ -112,8 +112,8 @@ var changeablePodFields = []string{
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 }
 
-// deadlineUpdate checks that activeDeadlineSeconds can only decrease. If the value is out of bounds, another check
-// reports that.
+// deadlineUpdate checks that activeDeadlineSeconds is within its bounds, and only decreases. stop is true if the
+// error makes the later checks of the update unnecessary.
 func deadlineUpdate(spec *field.Path, now, was *int64) (errs field.ErrorList, stop bool) {
 	path := spec.Child("activeDeadlineSeconds")
 	switch {
@@ -164,7 +164,8 @@ func withoutAllowedChanges(now, was *corev1.PodSpec) (*corev1.PodSpec, field.Err
 	spec.ActiveDeadlineSeconds = was.ActiveDeadlineSeconds
 	spec.SchedulingGates = was.SchedulingGates
 	spec.Tolerations = was.Tolerations
-	// serviceAccountName, which always has the same value, reports the error.
+	// The deprecated field always has the same value as serviceAccountName. The comparison of serviceAccountName
+	// reports a change of both fields.
 	spec.DeprecatedServiceAccount = was.DeprecatedServiceAccount
 	if ptr.Deref(was.TerminationGracePeriodSeconds, 0) < 0 && ptr.Deref(spec.TerminationGracePeriodSeconds, 0) == 1 {
 		spec.TerminationGracePeriodSeconds = was.TerminationGracePeriodSeconds

@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatePodResize checks an update of pods/resize (KEP-1287). Only cpu and memory can change, and the QoS class
-// can't.
+// validatePodResize checks an update of pods/resize (KEP-1287). An update can change only cpu and memory, and must
+// not change the QoS class.
 func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
 	case podvalidation.IsMirror(&old.ObjectMeta):
@@ -67,8 +67,8 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// nodeResizes reports whether the pod's node can resize running containers. A node that can reports the resources
-// of its containers.
+// nodeResizes reports whether the pod's node can resize running containers. If the status of a running container
+// has the field resources, the node supports resizing.
 func nodeResizes(s *corev1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if s.ContainerStatuses[i].State.Running != nil {
@@ -78,8 +78,8 @@ func nodeResizes(s *corev1.PodStatus) bool {
 	return true
 }
 
-// podLevelResize checks the change of spec.resources, the resources of the whole pod (KEP-5419). It restores the
-// stored values of the changes that are allowed.
+// podLevelResize checks the change of spec.resources, the resources of the whole pod (KEP-5419). It sets the
+// resources that may change, cpu and memory, to their stored values.
 func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
 	path := validation.SpecPath.Child("resources")
 	if spec.Resources == nil {

@@ -55,7 +55,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podConditions checks the types of conditions. Those of Kubernetes itself are always valid.
+// podConditions checks the types of conditions. The types that Kubernetes itself defines are always valid.
 func podConditions(path *field.Path, conditions []corev1.PodCondition) field.ErrorList {
 	var f validation.Findings
 	for i, c := range conditions {

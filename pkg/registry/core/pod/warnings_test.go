@@ -35,7 +35,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "node labels", reason: "the warning leaves the label out if the field's path ends with it; values of preferred terms are only warned about",
+			name: "node labels", reason: "the warning leaves the label out if the field's path ends with the label; malformed values in preferred terms are valid but get a warning",
 			spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm"},
 				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -57,7 +57,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "pod affinity", reason: "a missing selector matches no pod, and an empty one matches all pods",
+			name: "pod affinity", reason: "a missing selector matches no pod, and an empty selector matches all pods",
 			spec: corev1.PodSpec{Affinity: &corev1.Affinity{
 				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 					{LabelSelector: &metav1.LabelSelector{}}, {},
@@ -203,7 +203,7 @@ func TestPodWarnings(t *testing.T) {
 			},
 		},
 		{
-			name: "negative grace", reason: "the stored value stays negative, and the kubelet takes 1 second for it",
+			name: "negative grace", reason: "the stored value stays negative, and the kubelet uses 1 second instead",
 			spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](-5)},
 			want: []string{"spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
 		},

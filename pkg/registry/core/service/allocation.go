@@ -19,8 +19,9 @@ type serviceAllocator struct {
 	ports    nodePorts
 }
 
-// allocation collects the reservations that a write of a service makes, and those that it no longer needs. Which of
-// them are released depends on the result of the write.
+// allocation collects the reservations that a write of a service makes, and the old reservations that the service
+// no longer needs. If the write succeeds, the old reservations are released. If it fails, the new reservations are
+// released.
 type allocation struct{ reverts, commits []func(context.Context) error }
 
 type releaseFunc func(ctx context.Context, key string, owner types.NamespacedName) error
@@ -35,8 +36,9 @@ func (a *allocation) onCommit(release releaseFunc, key string, owner types.Names
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// finish releases the old reservations if the service was stored, and the new ones otherwise. Only the first call
-// has an effect. If a release fails, the reservation belongs to no service, and a later write takes it over.
+// finish releases the old reservations if the service was stored. Otherwise it releases the new reservations. Only
+// the first call has an effect. If a release fails, the reservation belongs to no service, and a later write takes
+// it over.
 func (a *allocation) finish(ctx context.Context, stored bool) {
 	do := a.reverts
 	if stored {
@@ -64,8 +66,8 @@ func (a *serviceAllocator) create(ctx context.Context, s *corev1.Service, dryRun
 	})
 }
 
-// update reserves the addresses and ports that a service needs in addition, and releases those that it no longer
-// needs.
+// update reserves the addresses and ports that an update adds to a service. It prepares the release of the
+// addresses and ports that the service no longer needs.
 func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, dryRun bool) (*allocation, error) {
 	a.families.complete(old) // here, the store has read the old service without its decorator
 	carryOver(s, old)
@@ -114,8 +116,8 @@ func (a *serviceAllocator) updateIPs(ctx context.Context, t *allocation, s, old 
 	return nil
 }
 
-// allocateIPs reserves the addresses of a service from the position from on. If the service requests an address, it
-// reserves that one, and otherwise any.
+// allocateIPs reserves the cluster IPs of a service, beginning at the index from. If the service requests an
+// address, allocateIPs reserves this address, and otherwise any address.
 func (a *serviceAllocator) allocateIPs(ctx context.Context, t *allocation, s *corev1.Service, from int, dryRun bool) error {
 	if !hasClusterIP(s) || isHeadlessSpec(s) {
 		return nil

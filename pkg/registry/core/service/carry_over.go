@@ -17,7 +17,8 @@ func carryOver(s, old *corev1.Service) {
 			s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 		}
 	}
-	// If the update turns off the allocation of node ports, node ports that it leaves out are released.
+	// If the update turns off the allocation of node ports, the node ports that the update leaves out aren't
+	// copied: the server releases them.
 	if allocatesNodePorts(s) && allocatesNodePorts(old) {
 		carryOverNodePorts(s, old)
 	}
@@ -42,15 +43,15 @@ func carryOverNodePorts(s, old *corev1.Service) {
 }
 
 // alignNewClusterIPs sets clusterIPs of a new service from clusterIP, if the client has set only clusterIP. Old
-// clients don't know clusterIPs.
+// clients don't send clusterIPs.
 func alignNewClusterIPs(s *corev1.Service) {
 	if s.Spec.ClusterIP != "" && len(s.Spec.ClusterIPs) == 0 {
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
 	}
 }
 
-// alignClusterIPs aligns clusterIP and clusterIPs in an update. If the client has changed only one of them, the
-// other one follows.
+// alignClusterIPs aligns clusterIP and clusterIPs in an update. If the client has changed only one of the two
+// fields, alignClusterIPs sets the other field.
 func alignClusterIPs(s, old *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP == old.Spec.ClusterIP {
 		s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)

@@ -168,8 +168,8 @@ func rotation(first, size uint64) iter.Seq[uint64] {
 	}
 }
 
-// hosts returns the number of addresses of a range that services can have. In a range with more than 62 bits, only
-// the lowest 62 bits are used.
+// hosts returns the number of addresses of a range that services can have. If the addresses of a range differ in
+// more than 62 bits, hosts counts only addresses that differ in the lowest 62 bits.
 func hosts(r netip.Prefix) uint64 {
 	bits := min(r.Addr().BitLen()-r.Bits(), 62)
 	size := uint64(1) << bits
@@ -227,7 +227,7 @@ func prefixes(nets []*net.IPNet) ([]netip.Prefix, error) {
 	for _, n := range nets {
 		prefix, err := netip.ParsePrefix(n.String())
 		if err != nil {
-			return nil, fmt.Errorf("range of cluster IPs: %w", err)
+			return nil, fmt.Errorf("range of cluster IPs %q: %w", n, err)
 		}
 		out = append(out, prefix.Masked())
 	}

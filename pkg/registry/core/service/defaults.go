@@ -7,8 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 )
 
-// defaultService sets the defaults of a Service. Cluster IPs, IP families and node ports have no defaults here:
-// they are allocated later.
+// defaultService sets the defaults of a Service. It doesn't set cluster IPs, IP families and node ports: the
+// storage allocates them later.
 func defaultService(s *corev1.Service) {
 	spec := &s.Spec
 	defaults.Zero(&spec.Type, corev1.ServiceTypeClusterIP)

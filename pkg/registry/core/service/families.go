@@ -21,8 +21,8 @@ var (
 	ipsPath      = field.NewPath("spec", "clusterIPs")
 )
 
-// settle completes spec.ipFamilyPolicy and spec.ipFamilies. It infers each from the other, from the cluster IPs,
-// and from the stored service (KEP-563). old is nil on create.
+// settle completes spec.ipFamilyPolicy and spec.ipFamilies (KEP-563). It infers a missing field from the other
+// field, from the cluster IPs, and from the stored service. old is nil on create.
 func (f ipFamilies) settle(s, old *corev1.Service) error {
 	spec := &s.Spec
 	if !hasClusterIP(s) || staysPreferDualStack(s, old) {
@@ -54,7 +54,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	}
 	if len(spec.IPFamilies) == 0 {
 		if len(f) == 0 {
-			return apierrors.NewInternalError(errors.New("this server has no range of cluster IPs"))
+			return apierrors.NewInternalError(errors.New("choosing the IP family of the service: this server has no range of cluster IPs"))
 		}
 		spec.IPFamilies = []corev1.IPFamily{f[0]}
 	}
@@ -64,8 +64,8 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	return nil
 }
 
-// inferredPolicy returns the ipFamilyPolicy of a service that sets none. An update keeps the stored policy, so that
-// the service doesn't change between single and dual stack by accident.
+// inferredPolicy returns the ipFamilyPolicy of a service whose client has set no policy. An update keeps the stored
+// policy, so that the service doesn't change between single and dual stack by accident.
 func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	switch {
 	case old != nil && old.Spec.IPFamilyPolicy != nil:
@@ -120,7 +120,8 @@ func checkSingleStack(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// fromIPs adds the families of the cluster IPs to spec.ipFamilies, if they are missing there.
+// fromIPs adds the families of the cluster IPs to spec.ipFamilies, if the list is shorter than the list of cluster
+// IPs.
 func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	if isHeadlessSpec(s) {
 		return nil
@@ -193,9 +194,9 @@ func (f ipFamilies) completeAll(obj runtime.Object) {
 	}
 }
 
-// complete gives a stored service the form of a new one, before a client sees it. Servers before Kubernetes 1.20
-// stored services without clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored an
-// internalTrafficPolicy in services of the type ExternalName, for which it has no meaning.
+// complete gives a stored service the form of a new service, before the server sends it to a client. Servers before
+// Kubernetes 1.20 stored services without clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored
+// an internalTrafficPolicy in services of the type ExternalName, for which it has no meaning.
 func (f ipFamilies) complete(s *corev1.Service) {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		s.Spec.InternalTrafficPolicy = nil

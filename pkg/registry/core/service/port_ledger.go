@@ -42,7 +42,7 @@ func newPortLedger(getter generic.RESTOptionsGetter) (*portLedger, error) {
 	resource := schema.GroupResource{Group: coordinationv1.GroupName, Resource: "servicenodeportallocations"}
 	options, err := getter.GetRESTOptions(resource, &coordinationv1.Lease{})
 	if err != nil {
-		return nil, fmt.Errorf("storage of node ports: %w", err)
+		return nil, fmt.Errorf("storage options of node ports: %w", err)
 	}
 	return &portLedger{options: options}, nil
 }
@@ -58,7 +58,7 @@ func (l *portLedger) open() (storage.Interface, error) {
 	store, destroy, err := l.options.Decorator(l.options.StorageConfig, portPrefix, key,
 		registry.NewOf(&coordinationv1.Lease{}), registry.NewOf(&coordinationv1.LeaseList{}), attributes, nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("storage of node ports: %w", err)
+		return nil, fmt.Errorf("opening the storage of node ports: %w", err)
 	}
 	l.store, l.destroy = store, destroy
 	return store, nil

@@ -83,8 +83,8 @@ func (c *portClaim) take(ctx context.Context, port int32) error {
 	return nil
 }
 
-// firstDryPort is the first port that a dry run returns. It is above the default range, so that users don't take it
-// for a reserved port.
+// firstDryPort is the first port that a dry run returns. It is above the default range of node ports, so that users
+// don't mistake it for a port that is reserved.
 const firstDryPort = 32769
 
 // takeAny reserves any free port.
@@ -118,7 +118,7 @@ func (c *portClaim) giveUp(port int32) {
 }
 
 // create reserves the node ports of a new service. Service ports with the same number but different protocols, such
-// as those of DNS, share a node port.
+// as the two ports of DNS, share a node port.
 func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	if hasNodePorts(s) {
 		shared := map[int32]int32{}
@@ -148,8 +148,8 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// first reserves the node port for the first service port with a number. It is the node port that a service port
-// with this number requests, or any free one.
+// first reserves the node port of service port i, which is the first service port with its number. If a service
+// port with the same number requests a node port, first reserves this node port, and otherwise any free node port.
 func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
 	port := &s.Spec.Ports[i]
 	asked := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.NodePort != 0 })
@@ -173,7 +173,8 @@ func (c *portClaim) anyFor(ctx context.Context, port *corev1.ServicePort) error 
 	return nil
 }
 
-// update reserves the node ports that a service needs in addition, and releases those that it no longer needs.
+// update reserves the node ports that an update adds to a service. It prepares the release of the node ports that
+// the service no longer needs.
 func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	had := nodePortsOf(old)
 	if hasNodePorts(s) {
@@ -231,7 +232,8 @@ func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32)
 	return nil
 }
 
-// healthCheck reserves healthCheckNodePort, the port at which load balancers ask whether a node has endpoints.
+// healthCheck reserves healthCheckNodePort. A load balancer sends requests to this port of a node, to check whether
+// the node has endpoints of the service.
 func (c *portClaim) healthCheck(ctx context.Context, s *corev1.Service) error {
 	if port := s.Spec.HealthCheckNodePort; port != 0 {
 		if err := c.take(ctx, port); err != nil {

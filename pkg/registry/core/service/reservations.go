@@ -33,7 +33,7 @@ type ledger interface {
 	add(ctx context.Context, key string, owner types.NamespacedName) error
 	// get returns the entry of key, or nil. With cached, the entry may be outdated for a moment.
 	get(ctx context.Context, key string, cached bool) (*reservation, error)
-	// remove removes the entry of key. If certain isn't nil, only that entry is removed, and not a newer one.
+	// remove removes the entry of key. If certain isn't nil, remove keeps an entry that is newer than certain.
 	remove(ctx context.Context, key string, certain *reservation) error
 }
 
@@ -55,13 +55,14 @@ var (
 	errPortReserved = errors.New("provided port is already allocated")
 )
 
-// writeTime bounds the time from a reservation to the write of its service. It is twice the timeout of requests.
+// writeTime bounds the time from a reservation to the write of its service. It is twice the default of
+// --request-timeout.
 const writeTime = 2 * time.Minute
 
 // reserve adds an entry for key. It returns false if the service has the entry already, from an earlier attempt.
 func (r *reservations) reserve(ctx context.Context, key string, owner types.NamespacedName) (added bool, err error) {
-	// If there is an entry, it may have been removed since, or may be abandoned and removed here. Then the second
-	// attempt succeeds.
+	// If the key has an entry, the first attempt fails. The second attempt succeeds if another request has removed
+	// the entry meanwhile, or if the entry is abandoned: the loop then removes it.
 	for range 2 {
 		if err := r.add(ctx, key, owner); !errors.Is(err, errReserved) {
 			return err == nil, err

@@ -87,7 +87,7 @@ func (s services) mustCreate(service *corev1.Service) *corev1.Service {
 	return created
 }
 
-// update changes a service in the way a patch does: it changes the stored object.
+// update changes a service like a patch: the change begins with the stored object.
 func (s services) update(name string, change func(*corev1.Service), validate rest.ValidateObjectUpdateFunc) (*corev1.Service, error) {
 	obj, _, err := s.Update(s.ctx, name, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		service := old.DeepCopyObject().(*corev1.Service)
@@ -162,7 +162,7 @@ func service(name string, serviceType corev1.ServiceType, change ...func(*corev1
 	for _, c := range change {
 		c(&s.Spec)
 	}
-	// The apiVersion and kind decide which defaults are set.
+	// The function that sets the defaults needs the apiVersion and the kind.
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
 	return s
 }
@@ -181,17 +181,17 @@ func TestServiceCreateRefused(t *testing.T) {
 	}{
 		{"address taken", "an address has one service", service("a", "ClusterIP", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.7" }),
 			`Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.7"]: failed to allocate IP 10.0.0.7: provided IP is already allocated`},
-		{"broadcast", "no service has it", service("a", "ClusterIP", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.255" }),
+		{"broadcast", "no service can have the broadcast address", service("a", "ClusterIP", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.255" }),
 			`Service "a" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.255"]: failed to allocate IP 10.0.0.255: the provided network does not match the current range`},
-		{"no address", "what isn't one is refused alone, before anything is allocated", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "x" }),
+		{"no address", "the server refuses a malformed address before it allocates anything", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.ClusterIP = "x" }),
 			`Service "a" is invalid: spec.clusterIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`},
-		{"other family", "there is no range of it", service("a", "ClusterIP", func(spec *corev1.ServiceSpec) { spec.IPFamilies = []corev1.IPFamily{"IPv6"} }),
+		{"other family", "the server has no range of this family", service("a", "ClusterIP", func(spec *corev1.ServiceSpec) { spec.IPFamilies = []corev1.IPFamily{"IPv6"} }),
 			`Service "a" is invalid: spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster`},
 		{"port taken", "a node port has one service, and the address is given back", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort = 30007 }),
 			`Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated`},
 		{"port out of range", "only the range is handed out", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort = 30040 }),
 			`Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 30040: provided port is not in the valid range. The range of valid ports is 30000-30039`},
-		{"port twice", "two ports can't be one", service("a", "NodePort", func(spec *corev1.ServiceSpec) {
+		{"port twice", "two service ports can't have the same node port", service("a", "NodePort", func(spec *corev1.ServiceSpec) {
 			spec.Ports = []corev1.ServicePort{{Name: "a", Port: 1, NodePort: 30009}, {Name: "b", Port: 2, NodePort: 30009}}
 		}), `Service "a" is invalid: spec.ports[1].nodePort: Invalid value: 30009: provided port is already allocated`},
 		{"invalid otherwise", "validation comes after allocation", service("a", "NodePort", func(spec *corev1.ServiceSpec) { spec.SessionAffinity = "x" }),
@@ -221,7 +221,7 @@ func TestServiceTypes(t *testing.T) {
 		change           func(*corev1.ServiceSpec)
 		ips, nodes, held int
 	}{
-		{"as created", "DNS over UDP and TCP share a port, and there is one for the health check", func(*corev1.ServiceSpec) {}, 1, 3, 4},
+		{"as created", "DNS over UDP and TCP share a port, and the health check has a port of its own", func(*corev1.ServiceSpec) {}, 1, 3, 4},
 		{"sent again", "a manifest without what was allocated changes nothing", func(spec *corev1.ServiceSpec) {
 			spec.ClusterIP, spec.ClusterIPs, spec.HealthCheckNodePort, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, 0, nil, nil
 			for i := range spec.Ports {
@@ -229,19 +229,19 @@ func TestServiceTypes(t *testing.T) {
 			}
 		}, 1, 3, 4},
 		{"dual stack", "the second address is of the other family", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack) }, 2, 3, 5},
-		{"single stack", "the second address goes", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack) }, 1, 3, 4},
+		{"single stack", "the second address is released", func(spec *corev1.ServiceSpec) { spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack) }, 1, 3, 4},
 		{"NodePort", "load balancers do not check its health", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeNodePort }, 1, 3, 3},
-		{"a port less", "its node port goes", func(spec *corev1.ServiceSpec) { spec.Ports = spec.Ports[:2] }, 1, 2, 2},
-		{"ClusterIP", "the ports go", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeClusterIP }, 1, 0, 1},
-		{"ExternalName", "all goes", func(spec *corev1.ServiceSpec) {
+		{"a port less", "the service port's node port is released", func(spec *corev1.ServiceSpec) { spec.Ports = spec.Ports[:2] }, 1, 2, 2},
+		{"ClusterIP", "the node ports are released", func(spec *corev1.ServiceSpec) { spec.Type = corev1.ServiceTypeClusterIP }, 1, 0, 1},
+		{"ExternalName", "all addresses and ports are released", func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
 		}, 0, 0, 0},
-		{"LoadBalancer without ports", "it asks for none", func(spec *corev1.ServiceSpec) {
+		{"LoadBalancer without ports", "the service requests no node ports", func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.AllocateLoadBalancerNodePorts = corev1.ServiceTypeLoadBalancer, ptr.To(false)
 		}, 1, 0, 1},
 		{"ports after all", "allocation gives each port a node port", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
-		{"allocation off", "what the service has stays", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(false) }, 1, 2, 3},
-		{"ports left out", "a service without allocation gives up what it leaves out", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0 }, 1, 0, 1},
+		{"allocation off", "the service keeps its node ports", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(false) }, 1, 2, 3},
+		{"ports left out", "a service without allocation loses the node ports that it leaves out", func(spec *corev1.ServiceSpec) { spec.Ports[0].NodePort, spec.Ports[1].NodePort = 0, 0 }, 1, 0, 1},
 		{"allocation on", "the ports come back", func(spec *corev1.ServiceSpec) { spec.AllocateLoadBalancerNodePorts = ptr.To(true) }, 1, 2, 3},
 		{"off, without ports", "one update turns allocation off and gives up the ports", func(spec *corev1.ServiceSpec) {
 			spec.AllocateLoadBalancerNodePorts = ptr.To(false)
@@ -276,14 +276,14 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 		change       func(*corev1.ServiceSpec)
 		want         string
 	}{
-		{"an address", "the address says the family", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.9" },
+		{"an address", "the address determines the family", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "10.0.0.9" },
 			"[10.0.0.9] SingleStack [IPv4]"},
-		{"an address of the second family", "the family isn't that of the server", []string{"10.0.0.0/24", "fd00::/112"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "fd00::9" },
+		{"an address of the second family", "the family of the address isn't the preferred family of the server", []string{"10.0.0.0/24", "fd00::/112"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = "fd00::9" },
 			"[fd00::9] SingleStack [IPv6]"},
 		{"headless", "selected endpoints are of the server's family", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) {
 			spec.ClusterIP, spec.Selector = corev1.ClusterIPNone, map[string]string{"a": "b"}
 		}, "[None] SingleStack [IPv4]"},
-		{"headless without selector", "endpoints may be of both", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = corev1.ClusterIPNone },
+		{"headless without selector", "endpoints may be of both families", []string{"10.0.0.0/24"}, func(spec *corev1.ServiceSpec) { spec.ClusterIP = corev1.ClusterIPNone },
 			"[None] RequireDualStack [IPv4 IPv6]"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			want("listed", &list.(*corev1.ServiceList).Items[0])
-			// An old client doesn't know these fields.
+			// An old client doesn't send these fields.
 			updated, err := s.update("old", func(o *corev1.Service) {
 				o.Spec.ClusterIPs, o.Spec.IPFamilies, o.Spec.IPFamilyPolicy = nil, nil, nil
 				o.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -348,15 +348,15 @@ func TestServiceFamilies(t *testing.T) {
 		want         string
 	}{
 		{"nothing asked", "the server's preferred family", dual, nil, "SingleStack [IPv6]"},
-		{"by address", "an address says its family", dual, []func(*corev1.ServiceSpec){func(spec *corev1.ServiceSpec) {
+		{"by address", "the address determines the family", dual, []func(*corev1.ServiceSpec){func(spec *corev1.ServiceSpec) {
 			spec.ClusterIP, spec.ClusterIPs = "10.0.0.7", []string{"10.0.0.7"}
 		}}, "SingleStack [IPv4]"},
-		{"prefer, both there", "it gets both", dual, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv6 IPv4]"},
-		{"prefer, one there", "it makes do with one", single, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv4]"},
-		{"require, one there", "it can't have what it requires", single, []func(*corev1.ServiceSpec){policy("RequireDualStack")},
+		{"prefer, both there", "the service gets both families", dual, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv6 IPv4]"},
+		{"prefer, one there", "the service gets the only family of the server", single, []func(*corev1.ServiceSpec){policy("PreferDualStack")}, "PreferDualStack [IPv4]"},
+		{"require, one there", "the service requires a second family, and the server has only one", single, []func(*corev1.ServiceSpec){policy("RequireDualStack")},
 			`Service "a" is invalid: spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services`},
-		{"headless", "its endpoints are pods of the server's family", single, []func(*corev1.ServiceSpec){headless, selecting}, "SingleStack [IPv4]"},
-		{"headless without selector", "its endpoints may be anything", single, []func(*corev1.ServiceSpec){headless}, "RequireDualStack [IPv4 IPv6]"},
+		{"headless", "the endpoints of the service are pods of the server's family", single, []func(*corev1.ServiceSpec){headless, selecting}, "SingleStack [IPv4]"},
+		{"headless without selector", "the endpoints of the service may have addresses of any family", single, []func(*corev1.ServiceSpec){headless}, "RequireDualStack [IPv4 IPv6]"},
 		{"two families", "the policy must say so", dual, []func(*corev1.ServiceSpec){policy("SingleStack"), func(spec *corev1.ServiceSpec) {
 			spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv6"}
 		}}, `Service "a" is invalid: spec.ipFamilyPolicy: Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`},
@@ -476,11 +476,11 @@ func TestAbandonedReservations(t *testing.T) {
 		age          time.Duration
 		free         bool
 	}{
-		{"old", "its request has ended long since", "other", time.Hour, true},
-		{"young", "its service may be about to be written", "other", 0, false},
+		{"old", "the request that made the entry has ended", "other", time.Hour, true},
+		{"young", "the request that made the entry may not have written its service yet", "other", 0, false},
 		{"own", "a server that starts again creates the same service again", "a", 0, true},
-		{"in use", "the service is there", "living", time.Hour, false},
-		{"not a service's", "something else may stand for it", "", time.Hour, false},
+		{"in use", "the service exists and uses the address", "living", time.Hour, false},
+		{"not a service's", "the entry belongs to another object, and not to a service", "", time.Hour, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -527,9 +527,9 @@ func TestCandidateIPs(t *testing.T) {
 		lower              string
 	}{
 		{"IPv4", "neither network nor broadcast address; the first 16 come last", "10.0.0.0/24", 254, "10.0.0.16"},
-		{"small", "there is no lower part", "10.0.0.0/28", 14, ""},
+		{"small", "a small range has no lower part", "10.0.0.0/28", 14, ""},
 		{"IPv6", "there is no broadcast address", "fd00::/120", 255, "fd00::10"},
-		{"single", "nothing is left", "10.0.0.4/32", 0, ""},
+		{"single", "the only address is the address of the network", "10.0.0.4/32", 0, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -26,8 +26,8 @@ type Network struct {
 	// ClusterIPs are the ranges of cluster IPs, at most one for each IP family. The preferred family comes first.
 	ClusterIPs []*net.IPNet
 	NodePorts  utilnet.PortRange
-	// Addresses writes IPAddress objects through the API of this server, so that admission sees them. If it is nil,
-	// IPAddress objects are written without admission.
+	// Addresses writes IPAddress objects through the API of this server, and so through admission. If Addresses is
+	// nil, the server writes IPAddress objects without admission.
 	Addresses IPAddressWriter
 }
 
@@ -38,8 +38,8 @@ type IPAddressWriter interface {
 }
 
 // serviceStorage is the storage of services, which also allocates cluster IPs and node ports. The allocation runs
-// between mutating admission, which can still request addresses and ports, and validating admission, which sees the
-// allocated ones.
+// after mutating admission, which can still request addresses and ports. It runs before validating admission, which
+// gets the service with the allocated addresses and ports.
 type serviceStorage struct {
 	*registry.Storage
 	allocator *serviceAllocator
@@ -93,8 +93,8 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 		s.allocator.families = append(s.allocator.families, familyOf(prefix.Addr()))
 	}
 	allocating.BeginCreate, allocating.BeginUpdate = s.beginCreate, s.beginUpdate
-	// A service may be removed by an update of either endpoint that removes its last finalizer. So both release its
-	// addresses and ports.
+	// An update that removes the last finalizer of a deleted service removes the service. The update can come
+	// through the main endpoint or the status endpoint, so both endpoints release the addresses and ports.
 	afterDelete := s.afterDelete(main.AfterDelete)
 	for _, store := range []*genericregistry.Store{main.Store, &allocating} {
 		store.AfterDelete, store.Decorator = afterDelete, s.allocator.families.completeAll
@@ -108,8 +108,8 @@ func (s *serviceStorage) Destroy() {
 	s.Storage.Destroy()
 }
 
-// attempt is the latest attempt of an update. The store tries again if the object has changed meanwhile. It reports
-// an attempt as successful before the object is written.
+// attempt is the latest attempt of an update. The store tries again if the object has changed meanwhile. The store
+// reports an attempt as successful before it writes the object.
 type attempt struct{ last *allocation }
 
 type attemptKey struct{}
@@ -141,7 +141,7 @@ func (s *serviceStorage) beginCreate(ctx context.Context, obj runtime.Object, op
 		return func(context.Context, bool) {}, nil
 	}
 	if service.Namespace == "" {
-		// A reservation contains the namespace. In some calls, the object doesn't have it yet.
+		// A reservation contains the service's namespace. In some calls, the service has no namespace yet.
 		service.Namespace = genericapirequest.NamespaceValue(ctx)
 	}
 	return begin(ctx, func() (*allocation, error) {
@@ -195,5 +195,5 @@ func (s *serviceStorage) afterDelete(next genericregistry.AfterDeleteFunc) gener
 }
 
 // beside returns a context for work that must be completed even if its request ends. The context has none of the
-// request's values, because the writes of IPAddresses are other requests.
+// request's values, because the writes of IPAddresses are requests of their own.
 func beside() context.Context { return context.Background() }

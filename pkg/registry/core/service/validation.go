@@ -75,7 +75,7 @@ func validateBoth(o, old *corev1.Service) field.ErrorList {
 
 	f.AddIf(o.Spec.AllocateLoadBalancerNodePorts != nil && !isLoadBalancer(o),
 		field.Forbidden(spec.Child("allocateLoadBalancerNodePorts"), onlyForLoadBalancers))
-	// kube-apiserver's path has no "spec" either.
+	// As in kube-apiserver, the path of this error has no "spec".
 	f.AddIf(o.Spec.AllocateLoadBalancerNodePorts == nil && isLoadBalancer(o),
 		field.Required(field.NewPath("allocateLoadBalancerNodePorts"), ""))
 	f.Merge(serviceLoadBalancerClass(o), trafficPolicies(o, spec))

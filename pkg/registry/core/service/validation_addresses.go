@@ -88,7 +88,7 @@ func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// ordinaryIP refuses addresses that other machines can't reach, such as loopback ones.
+// ordinaryIP refuses addresses that other machines can't reach, such as loopback addresses.
 func ordinaryIP(path *field.Path, value string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
@@ -142,7 +142,7 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	}
 	released := len(now) < len(was)
 	f.AddIf(released && len(o.Spec.ClusterIPs) == 0, field.Invalid(path, now, "primary ipFamily can not be unset"))
-	// kube-apiserver's error shows the addresses here, too.
+	// As in kube-apiserver, this error shows the addresses in place of the families.
 	f.AddIf(len(now) > 0 && len(was) > 0 && now[0] != was[0], field.Invalid(path, o.Spec.ClusterIPs, onceSet))
 	if released {
 		f.Merge(releasesSecond(o, len(now), "ipFamily"))
@@ -150,7 +150,8 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// releasesSecond checks that an update that removes the second address or family sets the policy to SingleStack.
+// releasesSecond checks an update that removes the second address or family: the update must set the policy to
+// SingleStack. left is the number of addresses or families after the update.
 func releasesSecond(o *corev1.Service, left int, what string) field.ErrorList {
 	if left != 1 || ptr.Deref(o.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack {
 		return nil

@@ -3,8 +3,8 @@
 //
 // The names, the fields and the paths are those of Cluster API. Clusters, Machines and the objects of providers
 // have the type runtime.RawExtension. An extension decodes their field Raw into a type of its choice: Cluster of
-// sigs.k8s.io/cluster-api, a struct with a few fields, or unstructured.Unstructured. A program that builds with
-// Cluster API anyway can use Cluster API's own package: both speak the same wire format.
+// sigs.k8s.io/cluster-api, a struct with a few fields, or unstructured.Unstructured. A program that already imports
+// Cluster API can use Cluster API's own package instead: the messages of the two packages are the same on the wire.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:openapi-gen=true

@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// inPlaceUpdate has the hooks by which an extension updates a Machine in place, so that the Machine isn't replaced
-// by a new one.
+// inPlaceUpdate has the hooks by which an extension updates a Machine in place. Without them, Cluster API replaces
+// the Machine by a new Machine.
 func inPlaceUpdate() []catalog.Definition {
 	tags := []string{"In-Place Update Hooks"}
 	return []catalog.Definition{
@@ -96,8 +96,8 @@ type CanUpdateMachineResponse struct {
 	BootstrapConfigPatch Patch `json:"bootstrapConfigPatch,omitempty,omitzero"`
 }
 
-// CanUpdateMachine asks which differences between the current and the desired Machine the extension can remove in
-// place.
+// CanUpdateMachine is called before a Machine is updated. The response says which differences between the current
+// and the desired Machine the extension can remove in place.
 func CanUpdateMachine(*CanUpdateMachineRequest, *CanUpdateMachineResponse) {}
 
 // CanUpdateMachineSetRequest is the request of CanUpdateMachineSet.
@@ -151,8 +151,8 @@ type CanUpdateMachineSetResponse struct {
 	BootstrapConfigTemplatePatch Patch `json:"bootstrapConfigTemplatePatch,omitempty,omitzero"`
 }
 
-// CanUpdateMachineSet asks which differences between the current and the desired MachineSet the extension can
-// remove in place.
+// CanUpdateMachineSet is called before the Machines of a MachineSet are updated. The response says which
+// differences between the current and the desired MachineSet the extension can remove in place.
 func CanUpdateMachineSet(*CanUpdateMachineSetRequest, *CanUpdateMachineSetResponse) {}
 
 // UpdateMachineRequest is the request of UpdateMachine.

@@ -19,7 +19,7 @@ func JSONOf(value any) (JSON, error) {
 // Decode decodes the JSON into a value.
 func (j JSON) Decode(into any) error {
 	if len(j.Raw) == 0 {
-		return fmt.Errorf("there is no JSON to decode into %T", into)
+		return fmt.Errorf("decoding into %T: the JSON is empty", into)
 	}
 	return json.Unmarshal(j.Raw, into)
 }

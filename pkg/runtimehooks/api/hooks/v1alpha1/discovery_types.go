@@ -63,12 +63,12 @@ type GroupVersionHook struct {
 	Hook string `json:"hook"`
 }
 
-// ReferenceTo returns the reference to a hook version of a catalog.
+// ReferenceTo returns the reference to a hook version. hook is the form that a catalog uses.
 func ReferenceTo(hook catalog.GroupVersionHook) GroupVersionHook {
 	return GroupVersionHook{APIVersion: hook.GroupVersion().String(), Hook: hook.Hook}
 }
 
-// Parse returns the hook version as a catalog names it.
+// Parse returns the hook version in the form that a catalog uses.
 func (h GroupVersionHook) Parse() (catalog.GroupVersionHook, error) {
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {

@@ -12,7 +12,7 @@ const Group = "hooks.runtime.cluster.x-k8s.io"
 // Version is the API version of the hook Discovery, and of the messages in this package.
 const Version = "v1alpha1"
 
-// GroupVersion returns the group version of these hooks.
+// GroupVersion returns the group version of the hook Discovery.
 func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: Version} }
 
 // AddToCatalog adds Discovery to a catalog.

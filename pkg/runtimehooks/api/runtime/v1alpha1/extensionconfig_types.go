@@ -44,8 +44,8 @@ type ServiceReference struct {
 	Port      *int32  `json:"port,omitempty"`
 }
 
-// ExtensionConfigStatus lists the handlers of an extension. Conditions have the form from before metav1.Condition.
-// V1Beta2 has the conditions of v1beta2.
+// ExtensionConfigStatus lists the handlers of an extension. Conditions have the form that Cluster API used before
+// metav1.Condition. V1Beta2 has the conditions of v1beta2.
 type ExtensionConfigStatus struct {
 	Handlers   []ExtensionHandler            `json:"handlers,omitempty"`
 	Conditions []v1beta2.LegacyCondition     `json:"conditions,omitempty"`

@@ -7,8 +7,8 @@ const (
 	// InjectCAFromSecretAnnotation names a Secret as NAMESPACE/NAME. The value of ca.crt in that Secret becomes the
 	// caBundle of the ExtensionConfig.
 	InjectCAFromSecretAnnotation = "runtime.cluster.x-k8s.io/inject-ca-from-secret"
-	// PausedAnnotation pauses an ExtensionConfig: the extension isn't asked for its handlers. It may have any
-	// value.
+	// PausedAnnotation pauses an ExtensionConfig: the controller doesn't call Discovery. The annotation may have
+	// any value.
 	PausedAnnotation = "cluster.x-k8s.io/paused"
 )
 
