@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The servers send requests by turns, because the speed of the machine varies. Each turn has these numbers of requests.
+// The servers are measured by turns, because the speed of the machine varies. These are the number of turns, and the
+// numbers of clients and requests in a turn.
 const (
 	loadTurns       = 5
 	serialCreates   = 200
@@ -32,7 +33,7 @@ const (
 	hookedDeletes   = 300
 )
 
-// loadStep is one kind of requests to the servers.
+// loadStep is a measurement of the servers under one kind of load.
 type loadStep struct {
 	row *row
 	// mutating and validating are the numbers of webhooks for the objects.
@@ -76,7 +77,7 @@ func newLoad(ctx context.Context, c column, config *rest.Config) (*load, error) 
 	return &load{client: client, configMaps: client.CoreV1().ConfigMaps(namespace.Name), column: c}, nil
 }
 
-// measureLoad measures miniapi under load, and beside it the reference if its binaries are at hand.
+// measureLoad measures miniapi under load. If KUBEBUILDER_ASSETS is set, it also measures the kube-apiserver there.
 func measureLoad(ctx context.Context, t *table, binary string) (err error) {
 	p, err := startProcess(ctx, binary)
 	if err != nil {
