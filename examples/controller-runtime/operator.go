@@ -45,7 +45,7 @@ const maxReplicas = 10
 
 type webhooks struct{}
 
-// Default sets two replicas if a website has no number.
+// Default sets the number of replicas to two if the website has none.
 func (webhooks) Default(_ context.Context, website *Website) error {
 	if website.Spec.Replicas == 0 {
 		website.Spec.Replicas = 2

@@ -19,10 +19,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// start runs the operator on a server of the test, and returns a client.
+// start starts a server for the test, runs the operator on it, and returns a client of the server.
 func start(t *testing.T) client.Client {
 	t.Helper()
-	// The manager registers the webhooks' handlers in mux, and the fixture serves them.
+	// The manager registers the handlers of the webhooks in mux. The fixture (package miniapitest) serves mux.
 	mux := http.NewServeMux()
 	srv := miniapitest.Start(t,
 		miniapitest.WithCRDs("config/crd"),

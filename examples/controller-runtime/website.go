@@ -1,5 +1,5 @@
 // Package operator is an example of an operator: a custom resource for websites, a controller and webhooks, built on
-// controller-runtime. Its tests are examples of package miniapitest. For a webhook without a controller, see package
+// controller-runtime. Its tests show how to use package miniapitest. For a webhook without a controller, see package
 // webhook.
 package operator
 

@@ -1,6 +1,6 @@
 // Command runtime-extension is an example of a runtime extension for Cluster API. It refuses the creation of Clusters
-// with too many workers, and delays the deletion of Clusters until they have a backup. The commands start a server that
-// knows the extension, issue a certificate, start the extension, and call one of its hooks:
+// with too many workers, and delays the deletion of Clusters until they have a backup. The following commands start a
+// server with the configuration of the extension, issue a certificate, start the extension, and call one of its hooks:
 //
 //	miniapi serve --runtime-hooks --data-dir data --apply examples/runtime-extension/config \
 //	 --webhook-service quota-system/quota-extension=127.0.0.1:9443

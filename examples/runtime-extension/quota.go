@@ -75,7 +75,7 @@ func checkQuota(_ context.Context, request *clusterapi.BeforeClusterCreateReques
 // backupDone is the annotation that a backup tool sets on a Cluster when the backup has finished.
 const backupDone = "backup.example.com/done"
 
-// awaitBackup delays the deletion of a Cluster until the Cluster has the annotation of a backup.
+// awaitBackup delays the deletion of a Cluster until the Cluster has the annotation backupDone.
 func awaitBackup(_ context.Context, request *clusterapi.BeforeClusterDeleteRequest, response *clusterapi.BeforeClusterDeleteResponse) {
 	var c cluster
 	if err := json.Unmarshal(request.Cluster.Raw, &c); err != nil {

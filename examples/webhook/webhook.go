@@ -1,4 +1,4 @@
-// Package webhook is an admission webhook. Its test is an example of package miniapitest.
+// Package webhook is an admission webhook. Its test shows how to use package miniapitest.
 package webhook
 
 import (

@@ -43,7 +43,8 @@ func Users() []string {
 
 // Environment has everything that controllers need from their server.
 type Environment struct {
-	// ConfigOf returns a client configuration for one of Users.
+	// ConfigOf returns the client configuration of a user. The user is one of the names that the function Users
+	// returns.
 	ConfigOf func(user string) *rest.Config
 	// Discovery lists the served resources, and Mapper maps their kinds. When they change, the server calls
 	// Set.ResourcesChanged.
@@ -51,11 +52,12 @@ type Environment struct {
 	Mapper    meta.RESTMapper
 	// Informers are shared with the rest of the server, which starts them.
 	Informers informers.SharedInformerFactory
-	// Objects tells the controllers of all objects that the server stores. If it is nil, informers read all objects
-	// through the API.
+	// Objects reports to the controllers every object that the server stores. If Objects is nil, informers read all
+	// objects through the API.
 	Objects objects.Source
-	// Elsewhere returns a filter of the resources that another server stores, whose objects Objects doesn't have.
-	// It returns nil if there are no such resources. It is required if Objects isn't nil.
+	// Elsewhere returns a filter that selects the resources of other servers (see APIService). Objects doesn't
+	// report the objects of these resources. Elsewhere returns nil if no other server serves a resource. Elsewhere
+	// is required if Objects isn't nil.
 	Elsewhere func() func(served.Resource) bool
 	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if it
 	// can't. Count may be nil.
@@ -80,14 +82,15 @@ type Set struct {
 	env       Environment
 	runner    *work.Runner
 	resources *served.Resources
-	// open ends the hold under which the controllers are made. See work.Runner.Hold.
+	// open ends the present hold of runner (see work.Runner.Hold). The controllers are on hold before Start, and
+	// while another server has the Lease.
 	open func()
 	// leave implements Leave. It is nil if no other server shares the etcd.
 	leave func(context.Context)
 
 	// The sources call the handlers with all objects. The functions in synced are called when the handlers have
-	// received all objects of the start. Those in forget are called when a restored snapshot may have brought
-	// deleted objects back.
+	// received every object that existed at the start. The functions in forget are called when a restored snapshot
+	// may have brought deleted objects back.
 	sources  []objects.Source
 	handlers objects.Handlers
 	synced   []func()
@@ -116,7 +119,7 @@ func New(ctx context.Context, selection Selection, env Environment) (*Set, error
 // ResourcesChanged must be called when the served resources have changed.
 func (s *Set) ResourcesChanged() { s.resources.Changed() }
 
-// Start lets the controllers work. The informers must have been started before.
+// Start lets the controllers work. The caller must start the informers before Start.
 func (s *Set) Start() error {
 	if len(s.handlers) == 0 {
 		s.begin()
@@ -192,7 +195,8 @@ func (s *Set) settleSources(ctx context.Context) error {
 }
 
 // Hold interrupts the controllers until release is called. The server holds them while it restores a snapshot.
-// release makes the controllers forget objects that the restore may have brought back or removed.
+// release waits until the controllers have received the restored objects. It then drops what the controllers have
+// remembered about absent objects, because the restore may have brought these objects back.
 func (s *Set) Hold() (release func(context.Context) error) {
 	open := s.runner.Hold()
 	return func(ctx context.Context) error {

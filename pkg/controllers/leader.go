@@ -19,7 +19,7 @@ const (
 	// these controllers therefore don't work at the same time.
 	leaseName = "kube-controller-manager"
 
-	// The defaults of kube-controller-manager.
+	// These values are the defaults of kube-controller-manager.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryLease    = 2 * time.Second

@@ -18,12 +18,12 @@ func Names() []string {
 	return names
 }
 
-// Selection is the value of the flag --controllers, which kube-controller-manager has too. "*" selects all
+// Selection is the value of the flag --controllers. kube-controller-manager has the same flag. "*" selects all
 // controllers, "name" selects one, and "-name" excludes one. A controller can also be named by its aliases: its
 // service account, and its name in older versions.
 type Selection []string
 
-// Validate returns an error for each name that is no controller's.
+// Validate returns an error for each name that doesn't belong to a controller.
 func (s Selection) Validate() []error {
 	var errs []error
 	for _, name := range s {

@@ -16,16 +16,16 @@ func TestSelection(t *testing.T) {
 		want         []string // those of the test's two controllers that are selected
 		errs         int
 	}{
-		{"nothing", "no controller runs unless it is asked for", nil, nil, 0},
-		{"all", "the star is all", controllers.Selection{"*"}, []string{namespace, garbage}, 0},
-		{"one", "others are off", controllers.Selection{garbage}, []string{garbage}, 0},
-		{"all but one", "a minus excludes", controllers.Selection{"*", "-" + garbage}, []string{namespace}, 0},
-		{"all but one, in another order", "the order is free", controllers.Selection{"-" + garbage, "*"}, []string{namespace}, 0},
-		{"a former name", "kube-controller-manager takes it too", controllers.Selection{"*", "-garbagecollector"}, []string{namespace}, 0},
-		{"an account", "it is what logs and audit show", controllers.Selection{"generic-garbage-collector"}, []string{garbage}, 0},
-		{"named and excluded", "a name counts more, as in kube-controller-manager", controllers.Selection{garbage, "-" + garbage}, []string{garbage}, 0},
-		{"unknown", "a misspelled name must not go unnoticed", controllers.Selection{"garbage", "-namespaces"}, nil, 2},
-		{"empty", "no controller has the name", controllers.Selection{""}, nil, 1},
+		{"nothing", "by default, no controller runs", nil, nil, 0},
+		{"all", "a star selects all controllers", controllers.Selection{"*"}, []string{namespace, garbage}, 0},
+		{"one", "a name selects only one controller", controllers.Selection{garbage}, []string{garbage}, 0},
+		{"all but one", "a minus excludes a controller", controllers.Selection{"*", "-" + garbage}, []string{namespace}, 0},
+		{"all but one, in another order", "the order doesn't matter", controllers.Selection{"-" + garbage, "*"}, []string{namespace}, 0},
+		{"a former name", "kube-controller-manager accepts former names too", controllers.Selection{"*", "-garbagecollector"}, []string{namespace}, 0},
+		{"an account", "logs and audit events show the service account", controllers.Selection{"generic-garbage-collector"}, []string{garbage}, 0},
+		{"named and excluded", "a name takes precedence over its exclusion, as in kube-controller-manager", controllers.Selection{garbage, "-" + garbage}, []string{garbage}, 0},
+		{"unknown", "a misspelled name must be an error", controllers.Selection{"garbage", "-namespaces"}, nil, 2},
+		{"empty", "no controller has an empty name", controllers.Selection{""}, nil, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -51,9 +51,10 @@ func (c controller) user() string {
 	return Username(c.account)
 }
 
-// clients makes the clients of a controller, and collects their errors. account is for the requests that the
-// controller's service account may make, and user for the others. A client is made for each group that a controller
-// needs, because a clientset of all groups takes 100 kB.
+// clients makes the clients of a controller, and collects their errors. Some requests of a controller need
+// permissions that its service account doesn't have. Clients for such requests use the configuration user, and all
+// other clients use account. A client is made for each group that a controller needs, because a clientset of all
+// groups takes 100 kB.
 type clients struct {
 	account, user *rest.Config
 	informers     informers.SharedInformerFactory

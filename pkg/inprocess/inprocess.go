@@ -5,7 +5,7 @@
 //	srv := miniapitest.Start(t, inprocess.Engine())
 //
 // Feature gates and the emulated version are state of the process. So all servers that run at the same time must have
-// the same ones. Otherwise Start fails.
+// the same gates and version. Otherwise Start fails.
 package inprocess
 
 import (
@@ -26,13 +26,14 @@ func Engine() miniapitest.Option { return with() }
 func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	if change == nil {
 		return miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) {
-			return nil, errors.New("the function that changes the server's options is nil")
+			return nil, errors.New("WithServerOptions: the function change is nil")
 		})
 	}
 	return with(change)
 }
 
-// with returns an option with all functions that change the server's options, including those of earlier options.
+// with returns an option that adds changes to the functions of earlier options. These functions change the server's
+// options.
 func with(changes ...func(*server.Options)) miniapitest.Option {
 	return miniapitest.WithEngine(func(earlier engine.Engine) (engine.Engine, error) {
 		e := &local.Engine{}

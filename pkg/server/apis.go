@@ -35,14 +35,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
-// served has the APIs of a server. The first part that has the requested resource answers a request, in this order:
-// peers (other servers of the same etcd), APIs of other servers, the table of built-in kinds, custom resources.
+// served has the APIs of a server. A peer (another server of the same etcd) answers a request for a resource that this
+// server lacks. Otherwise the first part that has the requested resource answers, in this order: APIs of other servers
+// in versions that aren't built in, the table of built-in kinds, custom resources.
 type served struct {
 	customResources *customresources.Resources
 	discovery       *discovery.Manager
 	list            *discovery.List
 	groups          *atomic.Pointer[groups.Groups]
-	// Nil until buildAggregator has made it, and if --runtime-config turns APIServices off.
+	// aggregator has no value before buildAggregator, or if --runtime-config turns APIServices off.
 	aggregator *atomic.Pointer[aggregation.Aggregator]
 	// peers are the other servers of the same external etcd. They are nil if the server doesn't take part in
 	// peering.
@@ -122,8 +123,8 @@ func (s *served) closeOthers() {
 	}
 }
 
-// buildCustomResources builds the server of custom resources. The main server passes the requests on to it that the
-// main server has no route for.
+// buildCustomResources builds the server of custom resources. If the main server has no route for a request, it passes
+// the request on to the server of custom resources.
 func buildCustomResources(c *Config) error {
 	return c.apis.customResources.Build(customresources.Config{
 		Generic:       *c.generic,
@@ -141,8 +142,8 @@ func buildCustomResources(c *Config) error {
 	})
 }
 
-// seesItself tells whether something other than admission sees the server's requests to itself: an audit, traces, the
-// record of admission decisions, or faults.
+// seesItself tells whether something other than admission handles the requests that the server sends to itself: an
+// audit log, traces, the record of admission decisions, or faults.
 func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
 }
@@ -164,8 +165,8 @@ func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []r
 	return installed, nil
 }
 
-// buildDiscovery serves the list of groups and the OpenAPI documents. Both change with custom resources and with the
-// APIs of other servers.
+// buildDiscovery serves the list of groups and the OpenAPI documents. The list and the documents change with custom
+// resources and with the APIs of other servers.
 func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *seed.Writer) error {
 	resources := c.apis.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
@@ -193,8 +194,9 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	return groups.Start(c.apis.discovery)
 }
 
-// remoteSource is the source of other servers' resources in aggregated discovery. As in requests, other servers take
-// precedence over custom resource definitions, and built-in groups over both.
+// remoteSource is the source of other servers' resources in aggregated discovery. Other servers take precedence over
+// custom resource definitions, and built-in groups take precedence over other servers. The order is the same for
+// requests.
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
@@ -269,8 +271,8 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
 }
 
-// peerAddresses is the resource name under which servers store the addresses by which their peers reach them. Storage
-// options of this resource apply, as in kube-apiserver.
+// peerAddresses is the resource name under which a server stores its address for its peers. Storage options of this
+// resource apply, as in kube-apiserver.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
 // identify sets the name by which the server's peers know the server, if flags turn peering on.
@@ -320,8 +322,8 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	return nil
 }
 
-// excludeFromPeers serves requests for custom resources and for APIs of other servers here, instead of passing them on
-// to peers, because every peer has the same definitions and APIServices.
+// excludeFromPeers keeps this server from passing requests for custom resources and for APIs of other servers on to
+// peers, because every peer has the same definitions and APIServices.
 func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	if c.apis.peers == nil {
 		return nil

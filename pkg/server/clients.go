@@ -39,7 +39,7 @@ type clients struct {
 	dynamic   dynamic.Interface
 	informers *admission.Informers
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
-	// controllers are nil until they are made, and if none are selected.
+	// controllers has no value before buildControllers, or if no controller is selected.
 	controllers atomic.Pointer[controllers.Set]
 }
 
@@ -106,8 +106,9 @@ func (c *Config) buildClients(context.Context) error {
 	return nil
 }
 
-// newInformer returns an informer for objects of a type, or nil if client-go's own informer is to be used. A resource
-// that --runtime-config turns off has no objects, so its informer is empty and synced from the beginning.
+// newInformer returns an informer for objects of a type. If it returns nil, the caller must use client-go's own
+// informer. A resource that --runtime-config turns off has no objects, so its informer is empty and synced from the
+// beginning.
 func newInformer(c *Config, obj runtime.Object, resource schema.GroupResource) cache.SharedIndexInformer {
 	kinds, _, err := builtin.Table().Scheme().ObjectKinds(obj)
 	switch {

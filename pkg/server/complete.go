@@ -39,7 +39,7 @@ type completedOptions struct {
 
 // Complete checks all options at once, and sets missing options. The error names the flags.
 func (o *Options) Complete() (_ CompletedOptions, err error) {
-	// this must come before the first use of a feature gate
+	// Choose must come before the first use of a feature gate.
 	if err := o.globals.Choose(o.FeatureGates); err != nil {
 		return CompletedOptions{}, fmt.Errorf("--feature-gates, --emulated-version or --min-compatibility-version: %w", err)
 	}
@@ -92,7 +92,8 @@ func withServiceAccounts(o *Options) *admission.Options {
 	return &plugins
 }
 
-// Warnings returns a warning for each option whose effect differs from kube-apiserver's or from the expected one.
+// Warnings returns a warning for each option whose effect differs from the effect in kube-apiserver, or from what a
+// user expects.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 func validate(o *Options) []error {
@@ -127,8 +128,8 @@ func reworded(errs []error) []error {
 	return errs
 }
 
-// validateEtcd checks the options of etcd and of storage. The library requires etcd servers, so the check of an
-// embedded etcd has a made-up server.
+// validateEtcd checks the options of etcd and of storage. The library's check requires an etcd server. For an embedded
+// etcd, validateEtcd adds the name "embedded" as a server.
 func validateEtcd(o *Options) []error {
 	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
 		errs := o.Etcd.Validate()

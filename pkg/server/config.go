@@ -55,8 +55,8 @@ type Config struct {
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if the server has no FlowSchemas
 	runtimeHooks *runtimehooks.Hooks     // nil without --runtime-hooks
-	// stored tells the controllers of all stored objects. It is nil with an external etcd: the controllers have
-	// informers then.
+	// stored reports all stored objects to the controllers. It is nil with an external etcd: then the controllers have
+	// informers.
 	stored *stored.Source
 }
 
@@ -68,8 +68,8 @@ type lifetime struct {
 	// following is the context of informers. It ends when a stop begins.
 	following context.Context
 	unfollow  context.CancelFunc
-	// leave tells the process that this server no longer uses its feature gates and versions. It is nil if the server
-	// doesn't use them yet.
+	// leave ends the use of the process's feature gates and versions by this server (see process.Globals.Enter). It is
+	// nil before the use begins.
 	leave func() error
 	// seeding stores most objects of every cluster while the rest of the server is built.
 	seeding errgroup.Group
@@ -142,8 +142,8 @@ func (c *Config) Close(ctx context.Context) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// applyServerRun turns off the parts of the library that miniapi replaces: discovery, OpenAPI, and the list of paths at
-// /.
+// applyServerRun applies the general options. It also turns off the parts of the library that miniapi replaces:
+// discovery, OpenAPI, and the list of paths at /.
 func (c *Config) applyServerRun(context.Context) error {
 	o := c.options
 	if err := o.ServerRun.ApplyTo(c.generic); err != nil {
@@ -176,8 +176,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	c.generic.BuildHandlerChainFunc = handlerChain(c)
 	c.generic.EnableIndex = false     // package discovery installs it
 	c.generic.EnableDiscovery = false // package discovery installs it too
-	// Package openapi makes the documents at the first request for them. The library requires that
-	// SkipOpenAPIInstallation has a value for apiextensions, too.
+	// The library must not serve OpenAPI documents: package openapi makes the documents at the first request for them.
 	c.generic.SkipOpenAPIInstallation = true
 	return nil
 }

@@ -30,8 +30,8 @@ const controllersUserAgent = "kube-controller-manager/miniapi"
 // stored objects.
 const settleTimeout = 10 * time.Second
 
-// leaveTimeout limits the time in which a stop gives up the Lease by which only one server of an etcd runs the
-// controllers. If giving up fails, another server waits until the Lease expires.
+// leaveTimeout limits the time in which a stop gives up the controllers' Lease. Only the server with this Lease runs
+// the controllers of an etcd. If giving up fails, another server waits until the Lease expires.
 const leaveTimeout = time.Second
 
 // authenticateControllers gives each controller a token of its service account. So audit, webhooks and authorization
@@ -94,8 +94,8 @@ func buildControllers(c *Config) error {
 	return nil
 }
 
-// controllerConfig returns the client configuration of a controller, whose requests stay in the process. Clients of
-// built-in types use protobuf.
+// controllerConfig returns the client configuration of a controller. The requests of the controller stay in the
+// process. Clients of built-in types use protobuf.
 func controllerConfig(c *Config, user string) *rest.Config {
 	config := rest.CopyConfig(c.generic.LoopbackClientConfig)
 	config.BearerToken = c.security.tokens[user]
@@ -120,7 +120,8 @@ func (s *served) elsewhere() func(controlled.Resource) bool {
 	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
 }
 
-// count returns the number of stored objects of a resource. The result is false if another server stores them.
+// count returns the number of stored objects of a resource. The result is false if another server stores the objects,
+// or if counting fails.
 func (c *Config) count(ctx context.Context, resource controlled.Resource, namespace string) (int64, bool) {
 	if elsewhere := c.apis.elsewhere(); elsewhere != nil && elsewhere(resource) {
 		return 0, false
@@ -129,8 +130,8 @@ func (c *Config) count(ctx context.Context, resource controlled.Resource, namesp
 	return n, err == nil
 }
 
-// startControllers lets the controllers work. With an embedded etcd, it returns when they have made the objects that
-// every namespace has. With an external etcd, another server's controllers may do that work.
+// startControllers lets the controllers work. With an embedded etcd, it returns when the controllers have made the
+// objects that every namespace has. With an external etcd, another server's controllers may do that work.
 func startControllers(ctx context.Context, c *Config) error {
 	set := c.clients.controllers.Load()
 	if set == nil {
@@ -168,8 +169,8 @@ func (c *Config) hold() (release func()) {
 	}
 }
 
-// leaveControllers gives up the Lease by which only one server of an etcd runs the controllers, so that another
-// server's controllers begin at once.
+// leaveControllers gives up the controllers' Lease, so that the controllers of another server with the same etcd begin
+// at once.
 func (c *Config) leaveControllers() {
 	set := c.clients.controllers.Load()
 	if set == nil {

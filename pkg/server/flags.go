@@ -31,7 +31,7 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.Authorization.AddFlags(fss.FlagSet("authorization"))
 	o.Admission.AddFlags(fss.FlagSet("admission"))
 	o.addMiscFlags(fss.FlagSet("misc"))
-	// kube-apiserver's help says that 0 means that nothing is served, but this server takes a free port.
+	// The library's help about port 0 is wrong for this server: with 0, the server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
 	gates := fss.FlagSet("generic").Lookup("feature-gates")
 	gates.Usage = ownDefaultOfGate(gates.Usage, admission.ExcludeReviewsGate)
@@ -48,8 +48,8 @@ func ownDefaultOfGate(usage, gate string) string {
 	return regexp.MustCompile(`(`+gate+`=true\|false \([^)]*default=)true`).ReplaceAllString(usage, "${1}false")
 }
 
-// mustName makes a flag refuse an empty value, such as that of an unset variable in a script: without a data folder,
-// the server would lose its data.
+// mustName makes a flag refuse an empty value. A script with an unset variable can give an empty value by mistake, and
+// without a data folder, the server would lose its data.
 func mustName(fs *pflag.FlagSet, name, what string) {
 	f := fs.Lookup(name)
 	f.Value, f.DefValue = nonEmpty{f.Value, what}, ""

@@ -46,7 +46,7 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 	}
 }
 
-// notFound answers requests for paths that no part of the server serves with a Status.
+// notFound serves paths that no other part of the server serves. Its response is an API Status "not found".
 func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }

@@ -45,11 +45,12 @@ type Options struct {
 	Faults         *faults.Options
 
 	// DataDir is the folder for the data of an embedded etcd, and for the server's keys unless
-	// Serving.ServerCert.CertDirectory names another. Without DataDir and Etcd.StorageConfig.Transport.ServerList,
-	// the data is lost when the server stops.
+	// Serving.ServerCert.CertDirectory names another. If both DataDir and Etcd.StorageConfig.Transport.ServerList are
+	// empty, the data is lost when the server stops.
 	DataDir string
-	// TransientKeys keeps the certificate authority and the key of service account tokens in memory, for command lines
-	// of kube-apiserver, which makes neither. Serving.ServerCert.CertDirectory then has only the serving certificate.
+	// TransientKeys keeps the certificate authority and the key of service account tokens in memory. It is for command
+	// lines of kube-apiserver, because kube-apiserver makes no authority and no such key.
+	// Serving.ServerCert.CertDirectory then has only the serving certificate.
 	TransientKeys bool
 	// ServiceClusterIPRange is the range of cluster IPs in CIDR notation, or two ranges separated by a comma.
 	ServiceClusterIPRange string
@@ -77,8 +78,8 @@ type Options struct {
 	RejectForwardingRedirects bool
 	// EnableAggregatorRouting has no effect: the server always resolves services to endpoints.
 	EnableAggregatorRouting bool
-	// RuntimeHooks configures runtime hooks: calls that other programs ask the server to make to extensions. They are
-	// off by default.
+	// RuntimeHooks configures runtime hooks: a client requests the call of a hook, and the server calls the extensions.
+	// They are off by default.
 	RuntimeHooks *runtimehooks.Options
 	// Kubelet configures the connection to kubelets.
 	Kubelet KubeletOptions
@@ -98,7 +99,8 @@ type Options struct {
 
 // Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a
 // client had applied them. The server leaves out a definition if more than its content decides about it, for example an
-// admission plugin. Server.Installed returns the stored ones, and requests must apply the others.
+// admission plugin. Server.Installed returns the stored definitions. The caller must apply the other definitions by
+// requests.
 type Definitions struct {
 	// FieldManager is the field manager that owns the fields of the definitions.
 	FieldManager string
@@ -203,8 +205,8 @@ func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.Versio
 // one server.
 func (o *Options) AddMetrics() { o.globals.AddMetrics() }
 
-// KeptAuthority returns the stored authority of the options to a program that issues certificates without a server. If
-// there is none, KeptAuthority makes the data folder and the authority.
+// KeptAuthority returns the stored authority of the options, for a program that issues certificates without a server.
+// If no authority is stored, KeptAuthority makes the data folder and the authority.
 func (o *Options) KeptAuthority() (*pki.Authority, error) { return o.ownKeys().Kept() }
 
 // servingKeys returns the store of the serving certificate.
@@ -212,7 +214,7 @@ func (o *Options) servingKeys() keys.Store {
 	return keys.StoreOf(o.Serving.ServerCert.CertDirectory, o.DataDir)
 }
 
-// ownKeys returns the store of the keys that miniapi makes and kube-apiserver doesn't.
+// ownKeys returns the store of the keys that kube-apiserver doesn't make: see TransientKeys.
 func (o *Options) ownKeys() keys.Store {
 	if o.TransientKeys {
 		return keys.Store{}

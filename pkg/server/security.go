@@ -164,7 +164,8 @@ func (c *Config) buildAdmission(context.Context) error {
 		return fmt.Errorf("admission: %w", err)
 	}
 	c.generic.AdmissionControl = chain
-	// Webhooks that convert custom resources are found and authenticated like admission webhooks.
+	// The server finds conversion webhooks, and authenticates itself to them, in the same way as for admission
+	// webhooks.
 	services := c.options.Admission.Services
 	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
 	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)

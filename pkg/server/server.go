@@ -34,8 +34,8 @@ type Server struct {
 	writer *seed.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
-	// seeded is true if the objects of every cluster were stored while the server was built. It has its value when
-	// seeding has ended.
+	// seeded is true if the objects of every cluster were stored while the server was built. It is valid only after
+	// the end of lifetime.seeding.
 	seeded bool
 	// installed are the definitions of the options that were stored while the server was built.
 	installed []customresources.Installed
@@ -65,7 +65,8 @@ func (c *Config) New(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
-// build builds the main server, and the server for custom resources to which it passes requests on.
+// build builds the main server. The main server passes requests for custom resources on to the server that
+// buildCustomResources has built.
 func (s *Server) build() (err error) {
 	c := s.config
 	if s.main, err = c.generic.Complete(c.clients.informers).New("miniapi", c.apis.customResources.Server()); err != nil {
@@ -190,7 +191,7 @@ func (s *Server) Installed() []customresources.Installed { return s.installed }
 // Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
 
-// localURL returns the URL for clients on the same machine, whatever address the server listens on.
+// localURL returns the URL for clients on the same machine. It works for every address that the server can listen on.
 func localURL(c *Config) string {
 	address := c.generic.SecureServing.Listener.Addr().(*net.TCPAddr)
 	host := address.IP.String()

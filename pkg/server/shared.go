@@ -16,9 +16,9 @@ import (
 // (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap) and the version of the build (version).
 // docs/architecture.md lists the state of k8s.io/apiserver, etcd and klog.
 var shared = struct {
-	// process guards the feature gates and versions, because k8s.io/apiserver reads those of the process in most
-	// places. Servers that run at the same time must have the same gates and versions. A later server with other gates
-	// or versions gets an error.
+	// process guards the feature gates and versions, because in most places k8s.io/apiserver reads the gates and
+	// versions of the whole process. Servers that run at the same time must have the same gates and versions. A later
+	// server with other gates or versions gets an error.
 	process *process.Process
 	// schemas are the OpenAPI definitions of the table's types. All of them take 25 MB and 140 ms. They depend only on
 	// the types, and no server changes them.

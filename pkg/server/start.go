@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// startTimeout limits the time of a start, including that of etcd.
+	// startTimeout limits the time of a start, including the start of etcd.
 	startTimeout = time.Minute
 
 	// ensureTimeout limits the time for which a start waits until the objects of every cluster are created. The
@@ -64,8 +64,8 @@ func (s *Server) syncInformers(starting context.Context) error {
 	return nil
 }
 
-// orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To learn the reason, it sends
-// a list request itself. The request ends with the context starting.
+// orWhyUnlisted adds a reason to the error of an informer that hasn't listed its objects. To find the reason, it sends
+// a list request. The request ends with the context starting.
 func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err error) error {
 	ctx, cancel := context.WithTimeout(starting, ensureTimeout)
 	defer cancel()
@@ -153,8 +153,8 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	return err
 }
 
-// canInstall reports whether definitions may be stored without requests. It returns false if audit, a log of requests
-// or the plugin AlwaysDeny must see a request for each definition.
+// canInstall reports whether definitions may be stored without requests. It returns false if each definition needs a
+// request: for audit, for a log of requests, or for the plugin AlwaysDeny.
 func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
@@ -164,7 +164,7 @@ func (o CompletedOptions) ofEncryption(err error) error {
 	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
-// clusterConfig returns the settings that the objects of every cluster depend on.
+// clusterConfig returns the settings on which the objects of every cluster depend.
 func clusterConfig(c *Config) bootstrap.Config {
 	config := bootstrap.Config{
 		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),

@@ -29,8 +29,8 @@ const (
 	lifetime = 365 * 24 * time.Hour
 	shortest = 10 * time.Minute
 
-	// backdate is the time by which a certificate begins before it is issued, for clients whose clock is slow. A
-	// certificate with a lifetime below short is valid for its full lifetime after it is issued.
+	// A certificate becomes valid backdate before the time of its issue, so that clients whose clock is slow accept
+	// it. This time is part of the lifetime of a certificate, unless the lifetime is less than short.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 
@@ -44,7 +44,7 @@ const (
 type Config struct {
 	Runner *work.Runner
 	Client certificatesv1client.CertificateSigningRequestsGetter
-	// Reviews asks whether the user of a request may have the certificate.
+	// Reviews creates SubjectAccessReviews, which decide whether the user of a request may have the certificate.
 	Reviews authorizationv1client.SubjectAccessReviewsGetter
 	// Requests is the informer of CertificateSigningRequests.
 	Requests cache.SharedIndexInformer
@@ -53,8 +53,8 @@ type Config struct {
 	Sign func(request *x509.CertificateRequest, template *x509.Certificate) ([]byte, error)
 }
 
-// handle is a controller's work on one CertificateSigningRequest. It returns the time until the next look at the
-// request, or 0.
+// handle is the work of a controller on one CertificateSigningRequest. It returns the time after which the
+// controller must call handle for the request again, or 0 for never.
 type handle func(c *Config, ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error)
 
 // NewApprover starts the controller that approves requests of kubelets, if their users have the permission.
@@ -83,8 +83,8 @@ func (c *Config) start(name string, handle handle) error {
 	return work.Enqueue(work.Events{Informer: c.Requests, Changed: work.Named(queue.Add)})
 }
 
-// approvals are the permissions of which each suffices to have a kubelet's request approved: to create this
-// subresource of CertificateSigningRequests. They are checked in order.
+// approvals are permissions to create a subresource of CertificateSigningRequests. One of these permissions is
+// enough: the controller then approves the request of a kubelet. The controller checks the permissions in order.
 var approvals = []struct {
 	subresource, message string
 	self                 bool // the permission is only for a node's request for itself
@@ -178,7 +178,8 @@ func (c *Config) issue(request *x509.CertificateRequest, csr *certificatesv1.Cer
 	return c.Sign(request, template)
 }
 
-// clean deletes an old request. For a request that isn't old enough, it returns the time until then.
+// clean deletes a request that is old enough. For any other request, it returns the time until the request is old
+// enough, or 0 for never.
 func (c *Config) clean(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error) {
 	end := overAt(csr)
 	if end.IsZero() {
@@ -221,8 +222,8 @@ func overAt(csr *certificatesv1.CertificateSigningRequest) (end time.Time) {
 	return end
 }
 
-// ignoreStale drops the error of a write if the request has changed or is gone. The change has an event of its own,
-// which leads to another attempt.
+// ignoreStale drops the error of a write if another client has changed or deleted the request. The controller gets
+// an event for that change, and handles the request again.
 func ignoreStale(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil

@@ -27,7 +27,7 @@ var signers = map[string]func(*x509.CertificateRequest, sets.Set[certificatesv1.
 	certificatesv1beta1.LegacyUnknownSignerName:         func(*x509.CertificateRequest, sets.Set[certificatesv1.KeyUsage]) string { return "" },
 }
 
-// parse parses the certificate request in a CertificateSigningRequest, which is PEM.
+// parse parses the certificate request of a CertificateSigningRequest. The data is in PEM.
 func parse(data []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
@@ -77,8 +77,8 @@ func kubeletServing(r *x509.CertificateRequest, usages sets.Set[certificatesv1.K
 	return ""
 }
 
-// exactly checks that the usages are those of a kubelet's certificate. The usage "key encipherment" is optional,
-// because only an RSA key can have it.
+// exactly returns "" if the usages are "digital signature" and the purpose. Otherwise it returns the reason to
+// refuse the request. The usage "key encipherment" is optional, because only an RSA key can have it.
 func exactly(usages sets.Set[certificatesv1.KeyUsage], purpose certificatesv1.KeyUsage) string {
 	required := sets.New(certificatesv1.UsageDigitalSignature, purpose)
 	if usages.Equal(required) || usages.Equal(required.Clone().Insert(certificatesv1.UsageKeyEncipherment)) {

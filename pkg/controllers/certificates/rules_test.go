@@ -35,22 +35,22 @@ func TestSignerRules(t *testing.T) {
 		usages               []certificatesv1.KeyUsage
 		want                 string
 	}{
-		{"kubelet", "a key of RSA enciphers", kubelet, plain, []certificatesv1.KeyUsage{signature, encipherment, client}, ""},
-		{"kubelet, another key", "others don't", kubelet, plain, []certificatesv1.KeyUsage{signature, client}, ""},
-		{"kubelet that serves", "there is another signer", kubelet, plain, []certificatesv1.KeyUsage{signature, server}, "usages did not match [client auth digital signature key encipherment]"},
-		{"kubelet of a group", "a node is of one group", kubelet, func(r *x509.CertificateRequest) { r.Subject.Organization = nil }, nil, "subject organization is not system:nodes"},
-		{"kubelet with a name", "a client has none", kubelet, named, nil, "DNS subjectAltNames are not allowed"},
-		{"kubelet with an address", "a client has none", kubelet, func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv6loopback} }, nil, "IP subjectAltNames are not allowed"},
-		{"kubelet with mail", "a client has none", kubelet, func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b"} }, nil, "Email subjectAltNames are not allowed"},
-		{"kubelet with a URI", "a client has none", kubelet, func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Host: "h"}} }, nil, "URI subjectAltNames are not allowed"},
-		{"another user", "a node has a prefix", kubelet, func(r *x509.CertificateRequest) { r.Subject.CommonName = "n" }, nil, "subject common name does not begin with system:node:"},
-		{"serving", "it serves by a name", serving, named, []certificatesv1.KeyUsage{signature, server}, ""},
-		{"serving nowhere", "clients check the name", serving, plain, []certificatesv1.KeyUsage{signature, server}, "DNS or IP subjectAltName is required"},
-		{"serving as a client", "there is another signer", serving, named, []certificatesv1.KeyUsage{signature, client}, "usages did not match [digital signature key encipherment server auth]"},
-		{"client", "a client may do with less", other, named, []certificatesv1.KeyUsage{client}, ""},
-		{"client that serves", "the authority is for clients", other, plain, []certificatesv1.KeyUsage{client, server}, "invalid usage for client certificate: server auth"},
-		{"no client", "it is good for nothing", other, plain, []certificatesv1.KeyUsage{signature}, "missing required usage for client certificate: client auth"},
-		{"legacy", "nothing is checked", legacy, named, []certificatesv1.KeyUsage{server}, ""},
+		{"kubelet", "a certificate with an RSA key may have the usage key encipherment", kubelet, plain, []certificatesv1.KeyUsage{signature, encipherment, client}, ""},
+		{"kubelet, another key", "a certificate with another key doesn't have the usage key encipherment", kubelet, plain, []certificatesv1.KeyUsage{signature, client}, ""},
+		{"kubelet that serves", "another signer issues serving certificates", kubelet, plain, []certificatesv1.KeyUsage{signature, server}, "usages did not match [client auth digital signature key encipherment]"},
+		{"kubelet of a group", "a node has exactly one group", kubelet, func(r *x509.CertificateRequest) { r.Subject.Organization = nil }, nil, "subject organization is not system:nodes"},
+		{"kubelet with a name", "a client certificate has no DNS names", kubelet, named, nil, "DNS subjectAltNames are not allowed"},
+		{"kubelet with an address", "a client certificate has no IP addresses", kubelet, func(r *x509.CertificateRequest) { r.IPAddresses = []net.IP{net.IPv6loopback} }, nil, "IP subjectAltNames are not allowed"},
+		{"kubelet with mail", "a client certificate has no mail addresses", kubelet, func(r *x509.CertificateRequest) { r.EmailAddresses = []string{"a@b"} }, nil, "Email subjectAltNames are not allowed"},
+		{"kubelet with a URI", "a client certificate has no URIs", kubelet, func(r *x509.CertificateRequest) { r.URIs = []*url.URL{{Host: "h"}} }, nil, "URI subjectAltNames are not allowed"},
+		{"another user", "the user name of a node has a prefix", kubelet, func(r *x509.CertificateRequest) { r.Subject.CommonName = "n" }, nil, "subject common name does not begin with system:node:"},
+		{"serving", "a serving certificate has the name of the server", serving, named, []certificatesv1.KeyUsage{signature, server}, ""},
+		{"serving nowhere", "clients check the name of the server", serving, plain, []certificatesv1.KeyUsage{signature, server}, "DNS or IP subjectAltName is required"},
+		{"serving as a client", "another signer issues client certificates", serving, named, []certificatesv1.KeyUsage{signature, client}, "usages did not match [digital signature key encipherment server auth]"},
+		{"client", "only the usage client auth is required", other, named, []certificatesv1.KeyUsage{client}, ""},
+		{"client that serves", "the signer issues only client certificates", other, plain, []certificatesv1.KeyUsage{client, server}, "invalid usage for client certificate: server auth"},
+		{"no client", "a certificate without the usage client auth is useless", other, plain, []certificatesv1.KeyUsage{signature}, "missing required usage for client certificate: client auth"},
+		{"legacy", "the legacy signer checks nothing", legacy, named, []certificatesv1.KeyUsage{server}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,10 +72,10 @@ func TestWhenRequestsAreOver(t *testing.T) {
 		want         time.Time
 	}{
 		{"pending", "an approver has a day", "", "", created.Add(24 * time.Hour)},
-		{"denied", "the client has seen it after an hour", certificatesv1.CertificateDenied, "", judged.Add(time.Hour)},
-		{"failed", "so it has", certificatesv1.CertificateFailed, "", judged.Add(time.Hour)},
+		{"denied", "a client has an hour to read the refusal", certificatesv1.CertificateDenied, "", judged.Add(time.Hour)},
+		{"failed", "a client has an hour to read the failure", certificatesv1.CertificateFailed, "", judged.Add(time.Hour)},
 		{"approved", "a signer has a day", certificatesv1.CertificateApproved, "", judged.Add(24 * time.Hour)},
-		{"issued", "the client has fetched the certificate after an hour", certificatesv1.CertificateApproved, "issued", judged.Add(time.Hour)},
+		{"issued", "a client has an hour to read the certificate", certificatesv1.CertificateApproved, "issued", judged.Add(time.Hour)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// The usages of a certificate in crypto/x509, by their names in the API.
+// keyUsages and extendedUsages map the names of usages in the API to the usages of crypto/x509.
 var (
 	keyUsages = map[certificatesv1.KeyUsage]x509.KeyUsage{
 		certificatesv1.UsageSigning:           x509.KeyUsageDigitalSignature,

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
 )
 
-// role returns a ClusterRole with a rule for each verb. into is its label. from is the label that it aggregates, or
-// empty.
+// role returns a ClusterRole with a rule for each verb. The role has the label into. If from isn't empty, the role
+// aggregates the roles with the label from.
 func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
 	r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"into": into}}}
 	if from != "" {
@@ -40,18 +40,18 @@ func TestAggregated(t *testing.T) {
 		roles        []*rbacv1.ClusterRole // the first role is aggregated
 		want         []string
 	}{
-		{"none", "rules that are no longer selected are gone", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},
-		{"two", "rules are in the order of the roles, each once", []*rbacv1.ClusterRole{
+		{"none", "rules of roles that are no longer selected are removed", []*rbacv1.ClusterRole{role("all", "", "all", "old")}, nil},
+		{"two", "each rule appears once, in the order of the roles", []*rbacv1.ClusterRole{
 			role("all", "", "all"), role("a", "all", "", "get", "list"), role("b", "all", "", "list", "watch"), role("c", "other", "", "delete"),
 		}, []string{"get", "list", "watch"}},
-		{"nested", "the rules that a role is to have count", []*rbacv1.ClusterRole{
+		{"nested", "the rules of a selected aggregated role are computed too", []*rbacv1.ClusterRole{
 			role("all", "", "all"), role("some", "all", "some", "old"), role("x", "some", "", "get"),
 		}, []string{"get"}},
-		{"circle", "each role has what the other has", []*rbacv1.ClusterRole{
+		{"circle", "each role gets the rules of the other role", []*rbacv1.ClusterRole{
 			role("all", "some", "all", "get"), role("some", "all", "some", "list"), role("x", "some", "", "watch"),
 		}, []string{"get", "watch"}},
-		{"itself", "a role doesn't keep its rules alive", []*rbacv1.ClusterRole{role("all", "all", "all", "old")}, nil},
-		{"many circles", "each role is looked into once, and not on each of the ways that lead to it", manyCircles(20), []string{"get"}},
+		{"itself", "a role that selects itself doesn't keep its old rules", []*rbacv1.ClusterRole{role("all", "all", "all", "old")}, nil},
+		{"many circles", "the rules of each role are computed only once", manyCircles(20), []string{"get"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

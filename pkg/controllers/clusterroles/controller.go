@@ -83,16 +83,17 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 // Aggregated returns the rules of the ClusterRoles that a role aggregates, each rule once, in the order of the
 // roles.
 //
-// A selected role may aggregate others itself. Aggregated then uses the rules that this role will have, so that the
-// first role need not be written again after the second. If roles aggregate one another in a circle, it uses the
-// rules that they have.
+// A selected role may also be an aggregated role. Its stored rules may be out of date, so Aggregated computes the
+// rules of that role, too. If roles aggregate one another in a circle, Aggregated uses the stored rules of the role
+// at which the circle closes.
 func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	a := aggregation{all: all, state: map[string]state{}, rules: []rbacv1.PolicyRule{}}
 	err := a.add(role)
 	return a.rules, err
 }
 
-// aggregation collects the rules of a role. It looks into each selected role that aggregates others only once.
+// aggregation collects the rules of a role. It computes the rules of each selected role that is itself aggregated
+// only once.
 type aggregation struct {
 	all   []*rbacv1.ClusterRole
 	state map[string]state // the states of the roles that aggregate others, by name

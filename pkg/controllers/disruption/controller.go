@@ -30,8 +30,9 @@ const (
 	// Component is the source of the controller's events.
 	Component = "controllermanager"
 
-	// deletionTimeout is the time for which an evicted pod counts as gone before it is deleted. staleTimeout is the
-	// time after which its condition DisruptionTarget becomes false if it isn't deleted.
+	// deletionTimeout is the time for which an evicted pod counts as gone although it isn't deleted yet.
+	// staleTimeout is the time after which the controller sets the condition DisruptionTarget of an evicted pod to
+	// false, if the pod isn't deleted.
 	deletionTimeout = 2 * time.Minute
 	staleTimeout    = 2 * time.Minute
 )
@@ -43,7 +44,7 @@ type Config struct {
 	Client    policyv1client.PodDisruptionBudgetsGetter
 	PodClient corev1client.PodsGetter
 	Events    *events.Recorder
-	// Scales finds out how many pods the pods' controllers want.
+	// Scales reads the number of replicas of the pods' controllers.
 	Scales Scales
 	// Budgets and Pods are the informers of PodDisruptionBudgets and pods.
 	Budgets, Pods cache.SharedIndexInformer
@@ -78,7 +79,8 @@ func (c *controller) podChanged(o metav1.Object) {
 	}
 }
 
-// podDeleted queues the budget that selects a pod. If several budgets select it, podDeleted warns with an event.
+// podDeleted queues the budget that selects a pod. If several budgets select the pod, podDeleted queues one of them
+// and records a warning event.
 func (c *controller) podDeleted(o metav1.Object) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
@@ -247,7 +249,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // staleAfter returns the time until the condition DisruptionTarget of a pod becomes stale. It returns false if the
-// pod has no such condition.
+// condition can't become stale, for example because the pod has no such condition or is being deleted.
 func staleAfter(pod *corev1.Pod) (after time.Duration, has bool) {
 	target := conditionOf(pod, corev1.DisruptionTarget)
 	if pod.DeletionTimestamp != nil || target == nil || target.Status != corev1.ConditionTrue || target.Reason == corev1.PodReasonTerminationByKubelet ||

@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/scale"
 )
 
-// expected is the result of expect. pods is the number of pods that a budget should have, and healthy the number of
-// them that must be healthy.
+// expected is the result of expect. pods and healthy are the values of expectedPods and desiredHealthy in the
+// status of a budget.
 type expected struct {
 	pods, healthy int32
-	// unmanaged is true if a pod has no controller. Then pods may be too low.
+	// unmanaged is true if a pod has no controller. The number pods doesn't count such a pod.
 	unmanaged bool
 }
 
@@ -67,7 +67,7 @@ func (c *controller) expect(ctx context.Context, budget *policyv1.PodDisruptionB
 	return e, err
 }
 
-// Scales finds the controllers of pods, and how many pods they want.
+// Scales finds the controllers of pods, and reads their numbers of replicas.
 type Scales struct {
 	ReplicaSets appsv1client.ReplicaSetsGetter
 	Discovery   discovery.ServerResourcesInterface
@@ -76,14 +76,14 @@ type Scales struct {
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool, error)
 }
 
-// scaled is the controller of a pod, and the number of pods that it wants.
+// scaled is the controller of a pod, with the number of replicas in its spec.
 type scaled struct {
 	uid      types.UID
 	replicas int32
 }
 
-// of returns the controller to which an owner reference refers, or nil if it doesn't exist. For a ReplicaSet of a
-// Deployment, it returns the Deployment: during a rollout, a Deployment has several ReplicaSets.
+// of returns the controller to which an owner reference refers, or nil if the controller doesn't exist. For a
+// ReplicaSet of a Deployment, it returns the Deployment: during a rollout, a Deployment has several ReplicaSets.
 func (s *Scales) of(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*scaled, error) {
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind)
 	if kind.GroupKind() == (schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}) {

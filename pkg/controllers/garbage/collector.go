@@ -24,7 +24,8 @@ const (
 	// Component is the source of the controller's events.
 	Component = "garbage-collector-controller"
 
-	// workers is the number of goroutines that consider objects. As many remove the references to deleted owners.
+	// workers is the number of goroutines that check objects. The same number of goroutines removes references to
+	// deleted owners.
 	workers = 20
 )
 
@@ -41,8 +42,8 @@ type Collector struct {
 	requests
 	events *events.Recorder
 	graph  *graph
-	// remove is the queue of objects that may have to be deleted. orphan is the queue of owners that are deleted
-	// with the policy Orphan, whose dependents must lose their references.
+	// remove is the queue of objects that may have to be deleted. orphan is the queue of owners that are being
+	// deleted with the policy Orphan. The collector removes the references to these owners from their dependents.
 	remove, orphan *work.Queue[types.UID]
 	// begun is closed by Begin.
 	begun chan struct{}
@@ -61,8 +62,9 @@ func New(config Config) *Collector {
 // Handler returns the handler that must get the events of all objects.
 func (c *Collector) Handler() objects.Handler { return c.graph }
 
-// Begin lets the collector work. It must be called only after the handler has received every stored object: an
-// owner that the collector hasn't seen would look deleted.
+// Begin lets the collector work. It must be called only after the handler has received every stored object.
+// Otherwise the collector would not find all dependents of an owner, and would remove the finalizer of the owner
+// too early.
 func (c *Collector) Begin() { close(c.begun) }
 
 // Forget drops the list of absent owners. It must be called when a restored snapshot may have brought owners back.
@@ -158,8 +160,8 @@ func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation 
 	return metav1.DeletePropagationBackground
 }
 
-// classified has the owners of an object in three lists. present are those that exist. absent are those that don't.
-// waiting are those that are being deleted and wait until their dependents are gone.
+// classified has the owners of an object in three lists. present has the owners that exist. absent has the owners
+// that don't exist. waiting has the owners that are being deleted and wait until their dependents are gone.
 type classified struct {
 	present         []metav1.OwnerReference
 	absent, waiting []types.UID
@@ -183,7 +185,8 @@ func (c *Collector) classify(ctx context.Context, n node, owners []metav1.OwnerR
 	return all, nil
 }
 
-// owner returns the owner to which a reference of an object in the namespace refers, or nil if it doesn't exist.
+// owner returns the owner to which a reference refers, or nil if the owner doesn't exist. The object with the
+// reference is in the namespace.
 func (c *Collector) owner(ctx context.Context, namespace string, r metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
 	id := referred(r, namespace)
 	if c.graph.isAbsent(id) || c.graph.isAbsent(id.in("")) {

@@ -1,9 +1,10 @@
 // Package garbage is the controller generic-garbage-collector: it deletes objects whose owners are gone, and
 // carries out the propagation policies of deletions.
 //
-// The rules are those of https://kubernetes.io/docs/concepts/architecture/garbage-collection/. Where that page says
-// nothing, they are kube-controller-manager's.
+// The rules are described at https://kubernetes.io/docs/concepts/architecture/garbage-collection/. For cases
+// that this page doesn't describe, the rules are the same as in kube-controller-manager.
 //
-// [New] makes a collector. It keeps owners and dependents as a graph in memory, from the events of a source of
-// package objects. Before each deletion, it reads the objects from the server, because the graph may be older.
+// [New] makes a collector. A collector keeps the owners and dependents of objects as a graph in memory. The
+// graph comes from the events of an objects.Source. Before each deletion, the collector reads the object and
+// its owners from the server, because the graph may be out of date.
 package garbage

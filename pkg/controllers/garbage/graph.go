@@ -13,8 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
 )
 
-// absentOwners is the number of owners that are known not to exist. Each saves a request for every further
-// dependent of the owner.
+// absentOwners is the largest number of absent owners that the graph remembers. The collector makes no request for
+// an owner that the graph remembers as absent.
 const absentOwners = 500
 
 // node is an object in the graph, with its dependents.
@@ -22,8 +22,8 @@ type node struct {
 	identity
 	owners     []metav1.OwnerReference
 	dependents map[*node]struct{}
-	// virtual is true for an owner that the graph knows only from references of its dependents. The identity is
-	// then that of a reference, and may be wrong.
+	// virtual is true for an owner that the graph knows only from references of its dependents. Its identity comes
+	// from one of these references, and may be wrong.
 	virtual bool
 	// deleting, orphan and foreground are the fields of the same name of objects.Object.
 	deleting, orphan, foreground bool
@@ -34,7 +34,8 @@ type node struct {
 // graph has the owners and dependents of all objects. It gets their events as an objects.Handler.
 type graph struct {
 	// The graph calls these functions with the UID of an object. remove checks whether the object must be deleted.
-	// orphan removes the references to it from its dependents. retry is remove, but later.
+	// orphan removes the references to the object from its dependents. retry does the same as remove, after a
+	// delay.
 	remove, orphan, retry func(types.UID)
 	// misplaced is called with a dependent that refers to an owner in another namespace.
 	misplaced func(dependent identity, owner metav1.OwnerReference)
@@ -48,7 +49,7 @@ var _ objects.Handler = &graph{}
 
 func newGraph() *graph { return &graph{absent: lru.New(absentOwners), nodes: map[types.UID]*node{}} }
 
-// isAbsent reports whether an owner is known not to exist.
+// isAbsent reports whether the graph remembers that an owner doesn't exist.
 func (g *graph) isAbsent(owner identity) bool {
 	_, ok := g.absent.Get(owner)
 	return ok
@@ -115,8 +116,8 @@ func (g *graph) reportMisplaced(dependent *node, owner types.UID) {
 	}
 }
 
-// replaceOwners replaces the owners of an object. An owner whose deletion the object has blocked, and doesn't block
-// now, is checked.
+// replaceOwners replaces the owners of an object. If the object no longer blocks the deletion of an owner, that
+// owner is checked.
 func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
 	before := byUID(n.owners)
 	after := byUID(owners)
@@ -164,8 +165,8 @@ func blocks(r metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// addToOwners adds an object to the dependents of its owners. An owner that the graph doesn't know is checked,
-// because it may not exist. If a reference contradicts what the graph knows of its owner, the object itself is
+// addToOwners adds an object to the dependents of its owners. If the graph has no node for an owner, that owner is
+// checked, because it may not exist. If a reference contradicts the node of its owner, the object itself is
 // checked.
 func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 	doubtful := false
@@ -244,7 +245,7 @@ func (g *graph) delete(n *node, last identity) {
 	g.removeAll(maps.Keys(n.dependents))
 }
 
-// missed records that the object wasn't found when it was read by the identity.
+// missed records that a request for the object with the identity absent didn't find the object.
 func (g *graph) missed(absent identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -262,7 +263,7 @@ func (g *graph) missed(absent identity) {
 		g.removeAll(slices.Values(matching))
 	}
 	if n.virtual && n.identity == absent {
-		// The references of the dependents differ, so the next identity is tried.
+		// Other dependents refer to the owner by other identities, so the collector tries the next identity.
 		if id := another(others, absent); id != nil {
 			n.identity = *id
 			g.retry(n.UID)

@@ -61,36 +61,36 @@ func TestGraph(t *testing.T) {
 		do           func(*recorded)
 		want         []string
 	}{
-		{"owner, dependent", "nothing is wrong", func(g *recorded) {
+		{"owner, dependent", "an owner that exists needs no check", func(g *recorded) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", of("owner")))
 		}, nil},
-		{"dependent, owner", "the owner may not exist, until it is seen", func(g *recorded) {
+		{"dependent, owner", "an owner without events may not exist", func(g *recorded) {
 			g.Stored(an("child", of("owner")))
 			g.Stored(an("owner"))
 		}, []string{"consider owner"}},
-		{"owner deleted", "its dependents may go", func(g *recorded) {
+		{"owner deleted", "the dependents may have to be deleted", func(g *recorded) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", of("owner")))
 			g.Deleted(an("owner"))
 		}, []string{"consider child"}},
-		{"owner in the foreground", "its dependents go first", func(g *recorded) {
+		{"owner in the foreground", "the dependents are deleted first", func(g *recorded) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", blocking("owner")))
 			g.Stored(changed(an("owner"), deleting))
 			g.Stored(changed(an("owner"), deleting))
 		}, []string{"consider child", "consider owner"}},
-		{"blocking dependent deleted", "the owner may go", func(g *recorded) {
+		{"blocking dependent deleted", "the owner may have no blocking dependents any more", func(g *recorded) {
 			g.Stored(changed(an("owner"), deleting))
 			g.Stored(an("child", blocking("owner")))
 			g.Deleted(an("child"))
 		}, []string{"consider owner", "consider owner"}},
-		{"dependent stops blocking", "the owner may go", func(g *recorded) {
+		{"dependent stops blocking", "the owner may have no blocking dependents any more", func(g *recorded) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", blocking("owner")))
 			g.Stored(an("child", of("owner")))
 		}, []string{"consider owner"}},
-		{"dependent drops its owner", "the owner may go", func(g *recorded) {
+		{"dependent drops its owner", "the owner may have no blocking dependents any more", func(g *recorded) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", blocking("owner")))
 			g.Stored(an("child"))
@@ -107,15 +107,15 @@ func TestGraph(t *testing.T) {
 			g.Stored(an("owner"))
 			g.Stored(changed(an("owner"), deleting))
 		}, []string{"consider owner", "consider owner"}},
-		{"owner elsewhere", "users are told", func(g *recorded) {
+		{"owner elsewhere", "users get an event about an owner in another namespace", func(g *recorded) {
 			g.Stored(changed(an("owner"), func(o *objects.Object) { o.Namespace = "elsewhere" }))
 			g.Stored(an("child", of("owner")))
 		}, []string{"report child of owner", "consider child"}},
-		{"owner elsewhere, seen later", "users are told then", func(g *recorded) {
+		{"owner elsewhere, seen later", "users get an event when the owner's namespace is known", func(g *recorded) {
 			g.Stored(an("child", of("owner")))
 			g.Stored(changed(an("owner"), func(o *objects.Object) { o.Namespace = "elsewhere" }))
 		}, []string{"consider owner", "report child of owner", "consider child"}},
-		{"another version", "it is the same owner", func(g *recorded) {
+		{"another version", "a reference with another version means the same owner", func(g *recorded) {
 			g.Stored(changed(an("owner"), func(o *objects.Object) { o.Kind = schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"} }))
 			g.Stored(an("child", changed(of("owner"), func(r *metav1.OwnerReference) { r.APIVersion, r.Kind = "g/v2", "K" })))
 		}, nil},
@@ -123,11 +123,11 @@ func TestGraph(t *testing.T) {
 			g.Stored(an("owner"))
 			g.Stored(an("child", changed(of("owner"), func(r *metav1.OwnerReference) { r.Kind = "Secret" })))
 		}, []string{"consider child"}},
-		{"absent owner", "its dependents may go", func(g *recorded) {
+		{"absent owner", "the dependents of an absent owner may have to be deleted", func(g *recorded) {
 			g.Stored(an("child", of("owner")))
 			g.missed(referred(of("owner"), "ns"))
 		}, []string{"consider owner", "consider child"}},
-		{"absent as one, present as another", "it is looked for by each reference", func(g *recorded) {
+		{"absent as one, present as another", "the collector reads the owner by the identity of each reference", func(g *recorded) {
 			g.Stored(an("right", of("owner")))
 			g.Stored(an("wrong", changed(of("owner"), func(r *metav1.OwnerReference) { r.Kind = "Secret" })))
 			g.missed(referred(of("owner"), "ns"))
@@ -138,7 +138,7 @@ func TestGraph(t *testing.T) {
 			g.missed(changed(referred(of("owner"), "ns"), func(i *identity) { i.Kind = "Secret" }))
 			g.Deleted(an("owner"))
 		}, []string{"consider wrong", "consider wrong", "consider wrong"}},
-		{"not listed again", "what is missing may be gone", func(g *recorded) {
+		{"not listed again", "an object that isn't in the list may be deleted", func(g *recorded) {
 			g.Stored(an("kept"))
 			g.Stored(an("lost"))
 			g.Listed(sets.New[types.UID]("kept"))
@@ -169,7 +169,8 @@ func TestGraphForgets(t *testing.T) {
 	}
 }
 
-// If dependents refer to one owner by different identities, all of them are tried in turn.
+// If dependents refer to one owner by different identities, the graph tries all these identities in
+// turn.
 func TestAnotherIdentity(t *testing.T) {
 	t.Parallel()
 	var dependents []*node

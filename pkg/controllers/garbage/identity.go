@@ -63,8 +63,8 @@ func (i identity) compare(other identity) int {
 	)
 }
 
-// partition divides dependents into those that refer to the owner by this identity, and those that refer to it by
-// another. A dependent with several references may be in both lists.
+// partition divides dependents into two lists: dependents that refer to the owner by this identity, and dependents
+// that refer to it by another identity. A dependent with several references may be in both lists.
 func partition(dependents []*node, owner identity) (matching, others []*node) {
 	for _, d := range dependents {
 		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace
@@ -90,8 +90,8 @@ func partition(dependents []*node, owner identity) (matching, others []*node) {
 	return matching, others
 }
 
-// another returns the next identity by which dependents refer to the owner, in the order of compare. After the last
-// identity, the first one follows. If there is no other identity, another returns nil.
+// another returns the next identity by which dependents refer to the owner, in the order of compare. The first
+// identity follows the last identity. If there is no other identity, another returns nil.
 func another(dependents []*node, absent identity) *identity {
 	var first, next *identity
 	for _, d := range dependents {

@@ -20,8 +20,9 @@ import (
 var (
 	// errMissed is the error for an object that doesn't exist under its identity.
 	errMissed = errors.New("there is no such object")
-	// errNamespacedOwner is the error for a reference from an object without a namespace to an owner in one.
-	errNamespacedOwner = errors.New("an object without a namespace can't have an owner with one")
+	// errNamespacedOwner is the error for a reference from an object without a namespace to an owner in a
+	// namespace.
+	errNamespacedOwner = errors.New("an object without a namespace can't have an owner in a namespace")
 )
 
 func isGone(err error) bool { return errors.Is(err, errMissed) || apierrors.IsNotFound(err) }

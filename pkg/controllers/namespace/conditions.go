@@ -49,7 +49,8 @@ var conditions = []struct {
 	},
 }
 
-// conditions returns the conditions for the namespace, and whether they differ from those that it has.
+// conditions returns the new conditions of the namespace. changed is true if they differ from the argument
+// before.
 func (c *content) conditions(before []corev1.NamespaceCondition, now metav1.Time) (after []corev1.NamespaceCondition, changed bool) {
 	after = slices.Clone(before)
 	for _, condition := range conditions {

@@ -35,14 +35,15 @@ type content struct {
 	deleted   time.Time // the time at which the namespace was deleted
 
 	mu sync.Mutex
-	// estimate is the time in seconds until the remaining objects are gone. It is 0 if none remains.
+	// estimate is the time in seconds until the remaining objects are gone. It is 0 if no object remains.
 	estimate int64
 	// remaining counts the remaining objects by resource. finalizers counts them by finalizer.
 	remaining  map[schema.GroupVersionResource]int
 	finalizers map[string]int
 	// podsOnly is true if only pods have been deleted, and other resources come later.
 	podsOnly bool
-	// These are the errors of discovery, of group versions that can't be parsed, and of deletions.
+	// undiscovered is the error of discovery. invalid is the error for a group version that can't be parsed.
+	// undeleted has the errors of deletions.
 	undiscovered, invalid error
 	undeleted             []error
 }
@@ -93,7 +94,8 @@ func (c *content) deleteOthers(ctx context.Context, resources []served.Resource)
 	running.Wait()
 }
 
-// count returns the number of objects of a resource. known is false if that would take a request.
+// count returns the number of objects of a resource. known is false if the number can't be determined without a
+// request.
 func (c *content) count(ctx context.Context, r served.Resource) (n int64, known bool) {
 	if c.Count == nil {
 		return 0, false
@@ -195,7 +197,8 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// grace returns the longest remaining grace period of the namespace's pods, in seconds.
+// grace returns the longest grace period of the namespace's pods that haven't ended, in seconds. It returns 0 if
+// that time has passed since the deletion of the namespace.
 func (c *content) grace(ctx context.Context) (int64, error) {
 	pods, err := c.Client.Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -214,7 +217,7 @@ func (c *content) grace(ctx context.Context) (int64, error) {
 	return longest, nil
 }
 
-// err returns the error because of which the content isn't deleted, or nil.
+// err returns the errors that have prevented the deletion of the content, or nil.
 func (c *content) err() error {
 	var errs []error
 	for _, err := range append([]error{c.undiscovered, c.invalid}, c.undeleted...) {

@@ -43,7 +43,7 @@ type world struct {
 	kinds *kinds
 	typed *fake.Clientset
 	calls *metadatafake.FakeMetadataClient
-	// left are the numbers of objects that remain after a deletion, by resource.
+	// left has the objects that remain after a deletion, by resource.
 	left map[string][]metav1.PartialObjectMetadata
 	// deleted is called with each resource whose objects are deleted.
 	deleted func(resource string)
@@ -112,12 +112,12 @@ func TestDelete(t *testing.T) {
 		again        time.Duration
 		fails        bool
 	}{
-		{"empty", "the finalizer of the controller is removed, and others stay", func(*world) {}, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{mine}, 0, false},
-		{"held", "finalizers are given some time", func(w *world) { w.left["secrets"] = held }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
-		{"pods", "the rest waits for them", func(w *world) { w.left["pods"] = held }, []string{"pods"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
-		{"without a reason", "an object that stays is an error", func(w *world) { w.left["secrets"] = []metav1.PartialObjectMetadata{{}} }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
+		{"empty", "the controller removes only its own finalizer", func(*world) {}, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{mine}, 0, false},
+		{"held", "the controllers of finalizers get some time", func(w *world) { w.left["secrets"] = held }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
+		{"pods", "other objects are deleted after the pods", func(w *world) { w.left["pods"] = held }, []string{"pods"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
+		{"without a reason", "an object that stays without a finalizer is an error", func(w *world) { w.left["secrets"] = []metav1.PartialObjectMetadata{{}} }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
 		{"undiscovered", "an unknown kind may have objects", func(w *world) { w.kinds.err = errors.New("a server is away") }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
-		{"new kinds", "a kind that appears meanwhile may have objects", func(w *world) { w.deleted = func(string) { w.Resources.Changed() } }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, time.Millisecond, false},
+		{"new kinds", "a kind that appears during the deletion may have objects", func(w *world) { w.deleted = func(string) { w.Resources.Changed() } }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, time.Millisecond, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ const (
 	workers = 10
 
 	// sharedDelay is the time that the controller waits after a namespace is deleted, if several servers share an
-	// etcd. Another server may not know of the deletion yet and still create objects in the namespace.
+	// etcd. Another server may not have received the deletion yet, and may still create objects in the namespace.
 	sharedDelay = 5 * time.Second
 
 	// goneDelay is the time after which the controller looks at a namespace again when an object in it has been
@@ -204,7 +204,7 @@ func (c *Controller) update(ctx context.Context, namespace *corev1.Namespace, ch
 			return nil, err
 		}
 		if namespace.UID != uid {
-			return nil, fmt.Errorf("namespace %s was replaced by another one of this name: its UID was %s and is %s", namespace.Name, uid, namespace.UID)
+			return nil, fmt.Errorf("namespace %s was deleted and created again: its UID was %s, and is %s now", namespace.Name, uid, namespace.UID)
 		}
 	}
 }

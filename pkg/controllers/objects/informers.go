@@ -35,7 +35,8 @@ type Informers struct {
 	Runner    *work.Runner
 	Client    metadata.Interface
 	Resources *served.Resources
-	// Select returns a filter of resources. If it returns nil, no resource is wanted, and discovery isn't asked.
+	// Select returns a filter of resources. If Select returns nil, there is no informer and no request for
+	// discovery.
 	Select func() func(served.Resource) bool
 
 	handler Handler
@@ -65,7 +66,7 @@ func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
 // Settle implements Source. It returns at once, because an informer can't tell which events are still on their way.
 func (i *Informers) Settle(context.Context) error { return nil }
 
-// update starts informers for new resources, and stops those of removed resources.
+// update starts informers for new resources, and stops the informers of removed resources.
 func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration, err error) {
 	selects := i.Select()
 	if selects == nil {
@@ -106,7 +107,8 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 	return again, nil
 }
 
-// keep stops the informers of all resources for which keep is false. A nil keep stops all informers.
+// keep stops the informer of each resource for which the argument keep returns false. A nil argument stops all
+// informers.
 func (i *Informers) keep(keep func(schema.GroupVersionResource) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -125,7 +127,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 		return started.informer.HasSynced
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// Both fail only after the informer has started.
+	// SetTransform and AddEventHandler fail only after the informer has started.
 	_ = informer.SetTransform(strip)
 	_, _ = informer.AddEventHandler(i.handlerOf(r))
 	life, end := context.WithCancel(i.Runner.Life())

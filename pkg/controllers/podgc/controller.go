@@ -27,9 +27,9 @@ const (
 	// Account is the name of the controller's service account.
 	Account = "pod-garbage-collector"
 
-	// The values are kube-controller-manager's. checkPeriod is the time between two looks at a pod. quarantine is
-	// the time for which a node must be missing before its pods are deleted. maxTerminated is the number of ended
-	// pods that are kept.
+	// The values are the same as in kube-controller-manager. checkPeriod is the time between two checks of a pod.
+	// quarantine is the time for which a node must be missing before the controller deletes its pods.
+	// maxTerminated is the number of ended pods that are kept.
 	checkPeriod   = 20 * time.Second
 	quarantine    = 40 * time.Second
 	maxTerminated = 12500
@@ -79,8 +79,7 @@ type collector struct {
 	missing map[string]time.Time // the time at which a node was found missing, by its name
 }
 
-// changed queues a pod that the controller may have to delete: one that is being deleted, that has ended, or that
-// has a node.
+// changed queues a pod that the controller may have to delete: the pod is being deleted, has ended, or has a node.
 func (c *collector) changed(o metav1.Object) {
 	if pod, ok := o.(*corev1.Pod); ok && (pod.DeletionTimestamp != nil || hasEnded(pod) || pod.Spec.NodeName != "") {
 		c.queue.Add(cache.MetaObjectToName(pod).String())
@@ -125,7 +124,8 @@ func hasEnded(pod *corev1.Pod) bool {
 	return true
 }
 
-// check deletes a pod if the rules demand that. Otherwise it returns the time after which to look again, or 0.
+// check deletes a pod if the rules in the package comment demand the deletion. Otherwise it returns the time after
+// which the pod must be checked again, or 0 for never.
 func (c *collector) check(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Pods.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -196,8 +196,8 @@ func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time
 	return 0, c.delete(ctx, pod, nil)
 }
 
-// sooner returns the time after which to look at a pod again: the given time, or the end of the pod's grace period
-// if that is earlier.
+// sooner returns the time after which a pod must be checked again: the given time, or the end of the pod's grace
+// period if that end is earlier.
 func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	if pod.DeletionTimestamp == nil {
 		return after
@@ -250,7 +250,7 @@ func (c *collector) limitEnded(ctx context.Context) error {
 	return nil
 }
 
-// older orders ended pods: those that are deleted first come first.
+// older compares ended pods. The pod that limitEnded deletes first comes first.
 func older(a, b *corev1.Pod) int {
 	isEvicted := func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted"

@@ -45,19 +45,19 @@ func TestCheck(t *testing.T) {
 		want         []string
 		again        time.Duration
 	}{
-		{"unbound", "a scheduler may bind it", "", corev1.PodPending, 0, 0, nil, 0},
-		{"unbound, deleted", "no kubelet has it", "", corev1.PodPending, time.Hour, 0, failed, 0},
-		{"bound", "it runs", "bare", corev1.PodRunning, 0, 0, nil, 0},
-		{"deleted", "it has its grace period", "bare", corev1.PodRunning, 30 * time.Second, 0, nil, 30 * time.Second},
-		{"over", "no kubelet ends it", "bare", corev1.PodRunning, -time.Second, 0, failed, 0},
-		{"over, ended", "its phase stays", "bare", corev1.PodSucceeded, -time.Second, 0, deleted, 0},
-		{"over, kubelet", "the kubelet ends it", "served", corev1.PodRunning, -time.Second, 0, nil, checkPeriod},
+		{"unbound", "a scheduler may bind the pod", "", corev1.PodPending, 0, 0, nil, 0},
+		{"unbound, deleted", "no kubelet has the pod", "", corev1.PodPending, time.Hour, 0, failed, 0},
+		{"bound", "the pod runs", "bare", corev1.PodRunning, 0, 0, nil, 0},
+		{"deleted", "the grace period of the pod isn't over", "bare", corev1.PodRunning, 30 * time.Second, 0, nil, 30 * time.Second},
+		{"over", "no kubelet ends the pod", "bare", corev1.PodRunning, -time.Second, 0, failed, 0},
+		{"over, ended", "the phase of a pod that has ended stays", "bare", corev1.PodSucceeded, -time.Second, 0, deleted, 0},
+		{"over, kubelet", "the kubelet ends the pod", "served", corev1.PodRunning, -time.Second, 0, nil, checkPeriod},
 		{"out of service", "a user says that the node is gone", "out", corev1.PodRunning, time.Hour, 0, failed, 0},
 		{"taint alone", "a ready node has a kubelet", "ready", corev1.PodRunning, 30 * time.Second, 0, nil, 30 * time.Second},
-		{"node missing", "the node may come", "none", corev1.PodRunning, 0, 10 * time.Second, nil, 30 * time.Second},
+		{"node missing", "the node may be created soon", "none", corev1.PodRunning, 0, 10 * time.Second, nil, 30 * time.Second},
 		{"node missing for long", "the node is gone", "none", corev1.PodRunning, 0, quarantine, failed, 0},
-		{"node missing, over", "no kubelet ends it", "none", corev1.PodRunning, -time.Second, 0, failed, 0},
-		{"node missing, deleted", "the end of its grace period is sooner", "none", corev1.PodRunning, 5 * time.Second, 0, nil, 5 * time.Second},
+		{"node missing, over", "no kubelet ends the pod", "none", corev1.PodRunning, -time.Second, 0, failed, 0},
+		{"node missing, deleted", "the grace period of the pod ends before the quarantine of the node", "none", corev1.PodRunning, 5 * time.Second, 0, nil, 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A Lease is valid until its duration has passed since its renewal.
+// A Lease expires when its duration has passed since its last renewal.
 func TestLeaseOfKubelet(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -103,10 +103,10 @@ func TestLeaseOfKubelet(t *testing.T) {
 		ago          time.Duration
 		want         bool
 	}{
-		{"renewed", "the kubelet is there", new(int32(40)), 39 * time.Second, true},
-		{"not renewed", "the kubelet is gone", new(int32(40)), 40 * time.Second, false},
-		{"long", "the kubelet says how long", new(int32(100)), 99 * time.Second, true},
-		{"no duration", "a kubelet's default holds", nil, 39 * time.Second, true},
+		{"renewed", "the kubelet runs", new(int32(40)), 39 * time.Second, true},
+		{"not renewed", "the kubelet has ended", new(int32(40)), 40 * time.Second, false},
+		{"long", "the Lease has its own duration", new(int32(100)), 99 * time.Second, true},
+		{"no duration", "the default is the duration of a kubelet's Lease", nil, 39 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,7 @@
 // status, and measures the usage in its namespace.
 //
 // [New] starts the controller. Admission adds the usage of new objects to the status. Only the controller subtracts
-// the usage of deleted ones.
+// the usage of deleted objects.
 package quota
 
 import (
@@ -28,7 +28,7 @@ const (
 	// Account is the name of the controller's service account.
 	Account = "resourcequota-controller"
 
-	// resync is the time after which each quota is measured again. It is the same in kube-controller-manager.
+	// resync is the time after which each quota is measured again. kube-controller-manager has the same period.
 	resync = 5 * time.Minute
 
 	// confirmDelay is the time after which a quota is measured again if its usage has decreased. Admission adds the

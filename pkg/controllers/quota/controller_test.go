@@ -39,13 +39,13 @@ func TestSync(t *testing.T) {
 		wantHard, wantUsed, wantNone quantities // wantNone is set if nothing must be written
 		confirms                     bool       // the quota is measured again after confirmDelay
 	}{
-		{"new", "the limits are in force from then on", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
-		{"as before", "a write would be for nothing", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
+		{"new", "the limits are in force when the status has them", quantities{"pods": "2"}, nil, nil, quantities{"pods": "1"}, nil, quantities{"pods": "2"}, quantities{"pods": "1"}, nil, false},
+		{"as before", "the status is up to date", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "1"}, quantities{"pods": "1"}, nil, nil, nil, quantities{}, false},
 		{"as much in other words", "quantities are numbers", quantities{"cpu": "1"}, quantities{"cpu": "1000m"}, quantities{"cpu": "0.5"}, quantities{"cpu": "500m"}, nil, nil, nil, quantities{}, false},
-		{"fewer", "what is gone is free", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, true},
-		{"other limits", "limits that are gone aren't measured", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil, false},
-		{"not measured", "the last measure holds, and the rest is written", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil, false},
-		{"empty", "a status says so", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil, false},
+		{"fewer", "the usage doesn't count deleted objects", quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, quantities{"pods": "2"}, quantities{"pods": "0"}, nil, true},
+		{"other limits", "the usage has only resources with a limit", quantities{"pods": "3"}, quantities{"pods": "2", "secrets": "1"}, quantities{"pods": "1", "secrets": "1"}, quantities{"pods": "1"}, nil, quantities{"pods": "3"}, quantities{"pods": "1"}, nil, false},
+		{"not measured", "a resource that can't be measured keeps its last usage", quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "1", "secrets": "4"}, quantities{"pods": "2"}, failure, quantities{"pods": "2", "secrets": "9"}, quantities{"pods": "2", "secrets": "4"}, nil, false},
+		{"empty", "the status of a quota without limits is empty", quantities{}, nil, nil, nil, nil, quantities{}, quantities{}, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

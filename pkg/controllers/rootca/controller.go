@@ -28,7 +28,8 @@ const (
 	configMap = "kube-root-ca.crt"
 	dataKey   = "ca.crt"
 
-	// The annotation of the ConfigMap, and its value. Both are kube-controller-manager's.
+	// descriptionAnnotation and description are an annotation of the ConfigMap and its value.
+	// kube-controller-manager writes the same annotation.
 	descriptionAnnotation = "kubernetes.io/description"
 	description           = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. " +
 		"No other usage is guaranteed across distributions of Kubernetes clusters."

@@ -27,12 +27,12 @@ func TestPublish(t *testing.T) {
 		stored       *corev1.ConfigMap
 		want         []string
 	}{
-		{"none", "a namespace has the certificates", corev1.NamespaceActive, nil, []string{"create configmaps ns/kube-root-ca.crt"}},
-		{"as it must be", "nothing is to be done", corev1.NamespaceActive, published("ca", description), nil},
-		{"another description", "it is the user's", corev1.NamespaceActive, published("ca", "mine"), nil},
+		{"none", "each namespace gets the certificates", corev1.NamespaceActive, nil, []string{"create configmaps ns/kube-root-ca.crt"}},
+		{"as it must be", "the ConfigMap is up to date", corev1.NamespaceActive, published("ca", description), nil},
+		{"another description", "a description that a user has set stays", corev1.NamespaceActive, published("ca", "mine"), nil},
 		{"other certificates", "pods would not verify the server", corev1.NamespaceActive, published("old", description), update},
-		{"no description", "an earlier version wrote none", corev1.NamespaceActive, published("ca", ""), update},
-		{"terminating", "nothing is made in a namespace that goes", corev1.NamespaceTerminating, nil, nil},
+		{"no description", "an earlier version wrote no description", corev1.NamespaceActive, published("ca", ""), update},
+		{"terminating", "the API refuses new objects in a namespace that is being deleted", corev1.NamespaceTerminating, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,5 @@
-// Package served lists the resources that a server serves. It asks discovery once, and again after a change.
+// Package served lists the resources that a server serves. It requests discovery once, and again after a change
+// of the served resources.
 //
 // If a program needs the list only once, use client-go's discovery client.
 package served
@@ -39,7 +40,8 @@ type Resources struct {
 	told    []func()
 }
 
-// New returns the resources that discovery lists. The mapper must know a change before Changed is called.
+// New returns the resources that discovery lists. When the served resources change, the caller must update the
+// mapper before it calls Changed.
 func New(discovery discovery.ServerResourcesInterface, mapper meta.RESTMapper) *Resources {
 	return &Resources{discovery: discovery, mapper: mapper}
 }
@@ -70,8 +72,8 @@ func (r *Resources) Changes() int {
 	return r.changes
 }
 
-// List returns the resources, in their preferred versions. If discovery fails for some groups, List returns the
-// resources of the others, together with an error. The next call then asks discovery again.
+// List returns the resources, in their preferred versions. If discovery fails for some groups, List returns an
+// error together with the resources of the other groups. The next call then requests discovery again.
 func (r *Resources) List() ([]Resource, error) {
 	r.mu.Lock()
 	known, changes := r.known, r.changes

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// lists is a fake of discovery, whose answer the test sets.
+// lists is a fake of discovery. The test sets its answer.
 type lists struct {
 	discovery.ServerResourcesInterface
 	all   []*metav1.APIResourceList
@@ -43,7 +43,8 @@ func names(resources []served.Resource) (names []string) {
 	return names
 }
 
-// Discovery is asked once, and again after a change. After an error, each call asks again.
+// List requests discovery once, and again after a change. After an error, each call of List requests
+// discovery again.
 func TestList(t *testing.T) {
 	t.Parallel()
 	l := &lists{all: []*metav1.APIResourceList{listOf("v1", "pods"), listOf("apps/v1", "deployments")}}

@@ -1,5 +1,5 @@
 // Package serviceaccount is the controller serviceaccount-controller: it makes a service account "default" in each
-// namespace, which pods get that name no other.
+// namespace. A pod whose spec names no service account gets this account.
 //
 // [New] starts the controller.
 package serviceaccount

@@ -20,10 +20,10 @@ func TestEnsure(t *testing.T) {
 		known, stored []*corev1.ServiceAccount
 		want          []string
 	}{
-		{"none", "a namespace has an account", corev1.NamespaceActive, nil, nil, []string{"create serviceaccounts ns/default"}},
-		{"there", "one is enough", corev1.NamespaceActive, []*corev1.ServiceAccount{account}, []*corev1.ServiceAccount{account}, nil},
-		{"not seen", "that the informer is late is no error", corev1.NamespaceActive, nil, []*corev1.ServiceAccount{account}, []string{"create serviceaccounts ns/default"}},
-		{"terminating", "nothing is made in a namespace that goes", corev1.NamespaceTerminating, nil, nil, nil},
+		{"none", "each namespace gets a service account", corev1.NamespaceActive, nil, nil, []string{"create serviceaccounts ns/default"}},
+		{"there", "the service account exists already", corev1.NamespaceActive, []*corev1.ServiceAccount{account}, []*corev1.ServiceAccount{account}, nil},
+		{"not seen", "the informer may lag behind the server, so a create of an existing account is no error", corev1.NamespaceActive, nil, []*corev1.ServiceAccount{account}, []string{"create serviceaccounts ns/default"}},
+		{"terminating", "the API refuses new objects in a namespace that is being deleted", corev1.NamespaceTerminating, nil, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -136,7 +136,8 @@ func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
 	return 0, err
 }
 
-// complete adds the fields that a Secret with a token must have and this one lacks.
+// complete adds missing data to a Secret with a token, and replaces an outdated ca.crt. The result changed is
+// true if complete has changed the Secret.
 func (c *Controller) complete(account *corev1.ServiceAccount, secret *corev1.Secret) (changed bool, err error) {
 	data := map[string][]byte{}
 	if len(c.RootCA) > 0 && !bytes.Equal(secret.Data[corev1.ServiceAccountRootCAKey], c.RootCA) {

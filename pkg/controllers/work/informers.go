@@ -6,15 +6,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Events says which functions are called with the objects of an informer.
+// Events has the functions that are called with the objects of an informer.
 type Events struct {
 	Informer cache.SharedIndexInformer
 	// Changed is called with each object, and again after each change of it. Deleted is called with deleted
-	// objects. Both must return at once, and may be nil.
+	// objects. Both functions must return at once. A nil function isn't called.
 	Changed, Deleted func(metav1.Object)
 }
 
-// Enqueue registers the functions at their informers.
+// Enqueue registers the functions of each Events as event handlers of its informer.
 func Enqueue(all ...Events) error {
 	for _, e := range all {
 		changed := func(obj any) {

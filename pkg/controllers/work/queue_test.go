@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// done records which keys a queue has handled.
+// done records the keys that a queue has handled.
 type done struct {
 	mu   sync.Mutex
 	keys []string

@@ -22,7 +22,7 @@ type Runner struct {
 	drained chan struct{} // closed when workers becomes 0; nil if no Drain waits
 }
 
-// NewRunner returns a Runner. Its work ends with ctx, or with Close, which must be called in any case.
+// NewRunner returns a Runner. The end of ctx ends its work. The caller must call Close, even after the end of ctx.
 func NewRunner(ctx context.Context) *Runner {
 	r := &Runner{}
 	r.life, r.end = context.WithCancel(ctx)
@@ -33,7 +33,8 @@ func NewRunner(ctx context.Context) *Runner {
 // Life returns a context that ends when the Runner is closed.
 func (r *Runner) Life() context.Context { return r.life }
 
-// Go runs f on a goroutine for whose end Close waits. After Close, Go does nothing. f must return when Life ends.
+// Go runs f in a goroutine. Close waits for the end of this goroutine. After Close, Go does nothing. f must return
+// when Life ends.
 func (r *Runner) Go(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,8 +26,8 @@ type klogTap struct {
 	logs map[*log]struct{}
 }
 
-// attach adds the log of a starting server. The log also gets the entries of other servers, because klog's entries
-// don't say which server writes them.
+// attach adds the log of a starting server. The log also gets the entries of other servers, because an entry of klog
+// doesn't name the server that writes the entry.
 func (k *klogTap) attach(l *log) {
 	k.once.Do(k.replaceStderr)
 	k.mu.Lock()
@@ -50,7 +50,8 @@ func (k *klogTap) replaceStderr() {
 	if settings.Lookup("logtostderr").Value.String() != "true" {
 		return
 	}
-	// klog writes an entry to the outputs of its severity and of all lower severities, so only the lowest one needs k.
+	// klog writes an entry to the output of its severity and to the outputs of all lower severities. So k gets every
+	// entry as the output of the lowest severity.
 	for severity, to := range map[string]io.Writer{"INFO": k, "WARNING": io.Discard, "ERROR": io.Discard, "FATAL": io.Discard} {
 		klog.SetOutputBySeverity(severity, to)
 	}
@@ -75,7 +76,7 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 }
 
 var (
-	// serving are the packages of which a server consists. Clients also use some of the packages.
+	// serving are the packages that make up a server. Clients also use some of these packages.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/inprocess/", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",

@@ -49,7 +49,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	for _, caller := range d.Callers {
 		if !o.Admission.Runs(caller.Plugin) {
-			return nil, fmt.Errorf("%s: its webhooks would not be called: admission plugin %q is off", caller.Configuration, caller.Plugin)
+			return nil, fmt.Errorf("%s: admission plugin %q is off, so no webhook of this configuration would be called", caller.Configuration, caller.Plugin)
 		}
 	}
 	place(o, d.Services)
@@ -110,7 +110,8 @@ func setGates(o *server.Options, gates map[string]bool) error {
 	return nil
 }
 
-// place adds the addresses of services to the options. An address that the options already have stays.
+// place adds the addresses of services to the options. A service that already has an address in the options gets no
+// other address.
 func place(o *server.Options, services []engine.Place) {
 	addresses := admission.ServiceAddresses{}
 	maps.Copy(addresses, o.Admission.Services) // the test may own the map, so change a copy

@@ -21,8 +21,8 @@ import (
 const reachPeriod = 10 * time.Millisecond
 
 // Reach implements engine.Server. Like the server, it sends a request to the webhook's address. Any HTTP status means
-// that the webhook listens and that its certificate is trusted. If the path has no handler, only the fixture's own
-// webhook server reports it.
+// that the webhook listens and that its certificate is trusted. Reach returns an error for a path without a handler
+// only if the webhook server of the fixture (package miniapitest) serves the path.
 func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
 	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 	var last error
 	err = wait.PollUntilContextCancel(ctx, reachPeriod, true, func(ctx context.Context) (bool, error) {
 		err := request(ctx, client.Client, client.Get().URL().String())
-		// The end of the context is the reason only if there was no other error. The dialer compares the deadline with
-		// the clock itself, and may return its error before the context ends.
+		// Keep the earlier error if this attempt has failed because of the deadline: the earlier error has the reason.
+		// The dialer compares the deadline with the clock itself, so it may fail shortly before ctx ends.
 		if deadline, _ := ctx.Deadline(); last == nil || ctx.Err() == nil && time.Now().Before(deadline) {
 			last = err
 		}

@@ -10,16 +10,16 @@ import (
 
 // firstReserve is the size in bytes of an unused allocation that makes the heap larger while the first server of a
 // process starts. Go collects garbage when the heap has doubled. Without the reserve, there are three collections while
-// the heap grows, which take a tenth of the start.
+// the heap grows. They take a tenth of the time of the start.
 const firstReserve = 64 << 20
 
 // firstReserved is true after the first server of this process has had the reserve. For later servers, the heap is
 // already large.
 var firstReserved atomic.Bool
 
-// reserveHeap allocates the reserve and sets once. It does nothing if once is already set, or if the process has a
-// memory limit. The program never touches the reserve, so the reserve isn't resident. After release, the garbage
-// collector frees it.
+// reserveHeap allocates the reserve. It allocates nothing if the argument once was already set, or if the process has a
+// memory limit. It sets once in any case. The program never touches the reserve, so the reserve isn't resident. After
+// release, the garbage collector frees it.
 func reserveHeap(once *atomic.Bool) (release func()) {
 	// SetMemoryLimit(-1) returns the limit without changing it.
 	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 {

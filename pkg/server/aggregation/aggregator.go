@@ -39,8 +39,9 @@ type Config struct {
 	Services utilwebhook.ServiceResolver
 	// ServiceInformers are the informers of Services and of their endpoints.
 	ServiceInformers []cache.SharedIndexInformer
-	// Identity returns the client certificate that proves to other servers that this server may name the user of a
-	// request. Without a certificate, requests still name the user, but other servers may ignore the name.
+	// Identity returns the client certificate of this server. Because of the certificate, other servers trust the name
+	// of the user in a request. Without a certificate, requests still name the user, but other servers may ignore the
+	// name.
 	Identity func(context.Context) (cert, key []byte, err error)
 	// Dial connects to other servers. The connections are closed when this server stops.
 	Dial *transport.DialHolder
@@ -207,7 +208,7 @@ func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler 
 }
 
 // byServer tells whether this server itself makes the request. The server's own requests don't wait for the answers of
-// other servers, because the two could wait for each other.
+// other servers: this server and another server could wait for each other.
 func byServer(req *http.Request) bool {
 	asking, ok := request.UserFrom(req.Context())
 	return ok && asking.GetName() == user.APIServerUser

@@ -16,7 +16,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// with returns an Aggregator that knows one other server, and the server's remoteAPI. The Aggregator hasn't sent a
+// with returns an Aggregator with one other server, and the remoteAPI of that server. The Aggregator hasn't sent a
 // request to the server yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
@@ -40,13 +40,13 @@ func TestHandler(t *testing.T) {
 		path, reason string
 		remote       bool
 	}{
-		{"/apis/example.com/v1", "it is the API's document", true},
-		{"/apis/example.com/v1/namespaces/n/things/t", "it is below", true},
+		{"/apis/example.com/v1", "the path is the discovery document of the remote API", true},
+		{"/apis/example.com/v1/namespaces/n/things/t", "the path is below the path of the remote API", true},
 		{"/apis/example.com/v2", "no server has the version", false},
-		{"/apis//example.com/v1/things", "it is authorized as a request for the core group", false},
-		{"/apisexample.com/v1/things", "it isn't below /apis", false},
-		{"/api/v1/namespaces", "it is this server's", false},
-		{"/healthz", "so is this", false},
+		{"/apis//example.com/v1/things", "the request is authorized as a request for the core group", false},
+		{"/apisexample.com/v1/things", "the path isn't below /apis", false},
+		{"/api/v1/namespaces", "this server serves the core group", false},
+		{"/healthz", "this server serves paths that aren't APIs", false},
 	} {
 		a, r := with(t, nil)
 		_, isRemote := a.handler(httptest.NewRequest(http.MethodGet, test.path, http.NoBody), next).(*remoteAPI)
@@ -56,15 +56,15 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// A list of groups waits for the resources of a new server, but not long for a server that doesn't answer.
+// A list of groups waits for the resources of a new server, for at most settleTimeout.
 func TestListOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason  string
 		answers, want time.Duration
 	}{
-		{"soon", "its resources are in the list", time.Second, time.Second},
-		{"never", "there are others in the list", time.Hour, settleTimeout},
+		{"soon", "the list has the resources of the new server", time.Second, time.Second},
+		{"never", "the list must not wait longer, because it has other groups too", time.Hour, settleTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

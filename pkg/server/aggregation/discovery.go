@@ -50,8 +50,8 @@ type question struct {
 	broken bool
 }
 
-// newListing returns a listing that writes to target. The listing starts the manager in a goroutine by begin, and calls
-// changed when discovery changes.
+// newListing returns a listing that writes to target. The listing calls begin to start the manager in a goroutine, and
+// calls changed when discovery changes.
 func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
 	l := &listing{
 		target: target, changed: changed, checks: checks,
@@ -104,7 +104,8 @@ func (l *listing) refresh(r *remoteAPI) {
 	l.manager().AddAPIService(r.service, l.asking(r))
 }
 
-// settle waits until discovery has the answers to the requests of all calls of refresh so far, or until ctx ends.
+// settle waits until discovery has the answers to the requests that earlier calls of refresh have caused, or until ctx
+// ends.
 func (l *listing) settle(ctx context.Context) {
 	l.mu.Lock()
 	asked := slices.Collect(maps.Values(l.apis))
@@ -147,7 +148,7 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]
-	// isAnswer is false if the manager got the result by its request for another group version of the server.
+	// isAnswer is false if the manager got this result from a request for another group version of the same server.
 	q, isAnswer := l.asked[gv]
 	delete(l.asked, gv)
 	if listed == nil || isAnswer && q.remote != listed.remote {

@@ -31,7 +31,8 @@ func (s *scripted) ask() {
 	s.asking.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
 }
 
-// listingOf returns an Aggregator with one other server, the server's remoteAPI, and a manager that knows the server.
+// listingOf returns an Aggregator with one other server, the remoteAPI of that server, and a manager that has the
+// server.
 func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	t.Helper()
 	a, r := with(t, nil)
@@ -67,15 +68,15 @@ func TestAnswers(t *testing.T) {
 		want         []apidiscoveryv2.APIVersionDiscovery
 		settled      bool
 	}{
-		{"nothing", "what the server has isn't known", func(*testing.T, *Aggregator, *remoteAPI, *scripted) {}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
-		{"answer", "it is what the server has", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+		{"nothing", "the resources of the server aren't known before an answer", func(*testing.T, *Aggregator, *remoteAPI, *scripted) {}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
+		{"answer", "an answer has the resources of the server", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
 			m.ask()
 			a.listing.answered(r.gv, version("hammers"))
 		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, true},
-		{"answer of another group version", "the server isn't asked twice", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
+		{"answer of another group version", "the manager uses one answer for all group versions of a server", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
 			a.listing.answered(r.gv, version("hammers"))
 		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, true},
-		{"answer to an earlier question", "the server was to be asked again meanwhile", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+		{"answer to an earlier question", "refresh has made the manager request the discovery again", func(_ *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
 			m.ask()
 			a.listing.refresh(r)
 			a.listing.answered(r.gv, version("hammers"))
@@ -85,14 +86,14 @@ func TestAnswers(t *testing.T) {
 			a.listing.answered(r.gv, version("hammers"))
 			a.listing.refresh(r)
 		}, []apidiscoveryv2.APIVersionDiscovery{version("hammers")}, false},
-		{"late answer of the server before", "another server has the group version", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+		{"late answer of the server before", "another server serves the group version now", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
 			t.Helper()
 			m.ask()
 			next := another(t, a, r)
 			a.listing.refresh(next)
 			a.listing.answered(r.gv, version("hammers"))
 		}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},
-		{"late question to the server before", "the manager had begun before it was told of the other", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
+		{"late question to the server before", "the manager began the request before another server replaced the server", func(t *testing.T, a *Aggregator, r *remoteAPI, m *scripted) {
 			t.Helper()
 			another(t, a, r)
 			m.ask()
@@ -103,7 +104,7 @@ func TestAnswers(t *testing.T) {
 			a.listing.set(r.gv, nil)
 			a.listing.answered(r.gv, version("hammers"))
 		}, nil, true},
-		{"broken question", "it was ended here, which says nothing of the server", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
+		{"broken question", "this server has ended the request, so the result isn't an answer", func(_ *testing.T, a *Aggregator, r *remoteAPI, _ *scripted) {
 			a.listing.note(r, true)
 			a.listing.answered(r.gv, unknown)
 		}, []apidiscoveryv2.APIVersionDiscovery{unknown}, false},

@@ -1,7 +1,7 @@
-// Package aggregation serves the APIs of other servers, which APIServices (apiregistration.k8s.io) name. It passes
-// requests on to those servers, with the name and the groups of the user. It adds the APIs to discovery and to the
-// OpenAPI specs, and reports in the status of each APIService whether its server answers. It also keeps an APIService
-// for every group version of this server.
+// Package aggregation serves the APIs of other servers. An APIService (apiregistration.k8s.io) names such a server.
+// The package passes requests on to these servers, with the name and the groups of the user. It adds the APIs to
+// discovery and to the OpenAPI specs, and reports in the status of each APIService whether its server answers. It also
+// keeps an APIService for every group version of this server.
 //
 // The library k8s.io/kube-aggregator does the same in a server of its own, with a dozen controllers. In this package,
 // no goroutine runs until an APIService names another server. From then on, one goroutine runs the library's discovery

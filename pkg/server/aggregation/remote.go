@@ -21,10 +21,10 @@ const (
 	checkPeriod = 30 * time.Second
 	// checkTimeout limits the time of a check.
 	checkTimeout = 5 * time.Second
-	// settleTimeout limits the time for which the answer to a list of groups waits for the answers of new servers.
+	// settleTimeout limits the time for which a list of groups waits for the answers of new servers.
 	settleTimeout = 2 * time.Second
-	// stopTimeout is the time that the other server has to answer requests in progress after the beginning of a stop of
-	// this server.
+	// stopTimeout limits the time for which a stop of this server waits for the other server's answers to requests in
+	// progress.
 	stopTimeout = time.Second
 	// defaultPort is the port of a Service that an APIService names without a port.
 	defaultPort = 443

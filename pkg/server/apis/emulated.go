@@ -47,7 +47,8 @@ func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	return nil
 }
 
-// prototype is a storage that returns an object of its kind to the library.
+// prototype is a rest.Storage that only returns an object. From the kind of the object, the library determines
+// whether the emulated version of Kubernetes serves the resource.
 type prototype struct{ object runtime.Object }
 
 // New implements rest.Storage.

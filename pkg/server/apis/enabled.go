@@ -1,6 +1,6 @@
 // Package apis selects the resources of a table that a server serves, by --runtime-config and by the version of
-// Kubernetes that the server emulates. Don't use the package for custom resources and other servers, which aren't
-// in the table.
+// Kubernetes that the server emulates. Don't use the package for custom resources or for other servers: the table
+// doesn't have them.
 package apis
 
 import (
@@ -77,7 +77,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
 		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.RuntimeConfig.String())
 	}
-	// the emulated version determines the resources of "api/all" and "api/beta"
+	// "api/all" and "api/beta" must not enable legacy resources: they enable resources of the emulated version.
 	for _, gvr := range legacy {
 		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
 			apis.DisableResources(gvr)
@@ -89,7 +89,8 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	return apis, nil
 }
 
-// checkResources returns an error that names each resource of --runtime-config that its group version lacks.
+// checkResources returns an error that names each resource of --runtime-config that doesn't exist in its group
+// version.
 func (o Config) checkResources() error {
 	var unknown []string
 	for key := range o.RuntimeConfig {

@@ -66,7 +66,7 @@ func checkPolicy(o *genericoptions.AuditOptions) error {
 }
 
 // checkWebhook checks the webhook's kubeconfig file. Without a policy there are no events, and the server doesn't read
-// the file; so checkWebhook doesn't either.
+// the file. So checkWebhook doesn't check the file.
 func checkWebhook(o *genericoptions.AuditOptions) error {
 	if o == nil || o.PolicyFile == "" {
 		return nil

@@ -147,8 +147,8 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 	return request
 }
 
-// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The issuers of a configuration come
-// between before and after.
+// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The authenticators in before come first,
+// then the issuers of a configuration, and then the authenticators in after.
 type bearerTokens struct {
 	before, after []authenticator.Token
 	successTTL    time.Duration
@@ -179,7 +179,7 @@ func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*be
 	if o.TokenFile != "" {
 		file, err := tokenfile.NewCSV(o.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("--token-auth-file: %w", err)
+			return nil, fmt.Errorf("--token-auth-file %s: %w", o.TokenFile, err)
 		}
 		tokens.before = append(tokens.before, agnostic(o, file))
 	}
@@ -251,7 +251,7 @@ func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.Token
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
-	// a generated key isn't in any key file, so it must be added
+	// A generated key isn't in any key file, so add it.
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}

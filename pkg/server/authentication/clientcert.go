@@ -13,7 +13,7 @@ import (
 const (
 	// clientCertTTL is the time for which a verified certificate isn't verified again. Within this time, only the
 	// expiry of the client's own certificate is checked, not the expiry of intermediate certificates. So the time is as
-	// short as that of the token cache.
+	// short as the lifetime of entries in the token cache.
 	clientCertTTL = 10 * time.Second
 	// clientCerts is the largest number of certificates in the cache.
 	clientCerts = 1024
@@ -35,8 +35,8 @@ func newClientCertAuthenticator(verifyOptions x509.VerifyOptionFunc) *clientCert
 	}
 }
 
-// verifiedCert is a key of the cache: a certificate and the authorities that verified it. Both are pointers. Requests
-// of a connection share the pointer to the certificate; a changed file of authorities gives a new pointer to
+// verifiedCert is a key of the cache: a certificate and the authorities that verified it. Both are pointers. The
+// requests of a connection share the pointer to the certificate. A changed file of authorities gives a new pointer to
 // authorities.
 type verifiedCert struct {
 	certificate *cryptox509.Certificate

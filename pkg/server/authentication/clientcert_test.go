@@ -45,14 +45,14 @@ func TestClientCertAuthenticator(t *testing.T) {
 		refused      bool
 		verified     int // the number of verifications from the beginning of the test
 	}{
-		{"first", "nothing is known of it", pool, jane, "jane", false, 1},
-		{"again", "it was verified just now", pool, jane, "jane", false, 1},
-		{"another's", "its authority isn't trusted", pool, joe, "", true, 2},
-		{"another's again", "what is refused isn't remembered", pool, joe, "", true, 3},
-		{"other authorities", "the file has changed", others, jane, "", true, 4},
-		{"their own", "it is theirs", others, joe, "joe", false, 5},
-		{"without a certificate", "it is for others to say who that is", others, nil, "", false, 5},
-		{"without authorities", "there are none yet", nil, joe, "", false, 5},
+		{"first", "the cache doesn't have the certificate yet", pool, jane, "jane", false, 1},
+		{"again", "the certificate was verified a moment ago", pool, jane, "jane", false, 1},
+		{"another's", "the authority of the certificate isn't trusted", pool, joe, "", true, 2},
+		{"another's again", "the cache doesn't keep refusals", pool, joe, "", true, 3},
+		{"other authorities", "the file has other authorities now", others, jane, "", true, 4},
+		{"their own", "one of the other authorities has issued the certificate", others, joe, "joe", false, 5},
+		{"without a certificate", "other authenticators may authenticate the request", others, nil, "", false, 5},
+		{"without authorities", "the file has no authorities yet", nil, joe, "", false, 5},
 	} {
 		options.Roots = step.roots
 		state := &tls.ConnectionState{}

@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// issuer authenticates the JWTs of one issuer other than the server. Its Ready returns an error until the issuer has
-// told the URL of its keys.
+// issuer authenticates the JWTs of one issuer other than the server. The function ready returns an error until the
+// authenticator has read the URL of the issuer's keys.
 type issuer struct {
 	authenticator.Token
 	ready func() error
@@ -49,14 +49,15 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 		JWTAuthenticator:  configured,
 		DisallowedIssuers: o.ServiceAccounts.Issuers,
 		APIServerID:       env.APIServerID,
-		// The configuration file has no setting for the algorithms. All algorithms except the symmetric ones are safe.
+		// The configuration file has no setting for the algorithms. All algorithms except symmetric algorithms are
+		// safe.
 		SupportedSigningAlgs: oidc.AllValidSigningAlgorithms(),
 	}
 	if o.ConfigFile == "" {
 		options.SupportedSigningAlgs = o.OIDC.SigningAlgs
 	}
 	if selector := configured.Issuer.EgressSelectorType; selector != "" {
-		return nil, fmt.Errorf("egressSelectorType %q can't be used without --egress-selector-config-file, which there isn't", selector)
+		return nil, fmt.Errorf("egressSelectorType %q can't be used: it needs --egress-selector-config-file, a flag that this server doesn't have", selector)
 	}
 	var err error
 	options.Client, err = issuerClient(open, configured.Issuer.CertificateAuthority)

@@ -69,8 +69,8 @@ func TestIssuersThatCannotBe(t *testing.T) {
 		change       func(*apiserver.Issuer)
 		want         string
 	}{
-		{"authority", "there is no certificate in it", func(i *apiserver.Issuer) { i.CertificateAuthority = "x" }, "certificate authority: "},
-		{"egress", "nothing selects where requests go out", func(i *apiserver.Issuer) { i.EgressSelectorType = "cluster" }, `egressSelectorType "cluster" can't be used`},
+		{"authority", "the text has no certificate", func(i *apiserver.Issuer) { i.CertificateAuthority = "x" }, "certificate authority: "},
+		{"egress", "the server has no egress selector", func(i *apiserver.Issuer) { i.EgressSelectorType = "cluster" }, `egressSelectorType "cluster" can't be used`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

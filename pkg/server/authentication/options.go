@@ -19,11 +19,11 @@ func HealthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "
 // Options are the flags of authentication, under kube-apiserver's names. The zero value is not ready for
 // use: call [NewOptions].
 type Options struct {
-	// ClientCAFile holds the authorities whose client certificates name a user.
+	// ClientCAFile has certificate authorities. A client certificate of one of these authorities authenticates a user.
 	ClientCAFile string
 	// TokenFile is a CSV file: token, user, uid and, optional, groups.
 	TokenFile string
-	// APIAudiences are the audiences that the server identifies as; by default, the service account issuers.
+	// APIAudiences are the audiences of tokens for this server. By default, they are the service account issuers.
 	APIAudiences []string
 	// BootstrapTokens lets Secrets of type bootstrap.kubernetes.io/token authenticate.
 	BootstrapTokens bool
@@ -46,8 +46,8 @@ type Options struct {
 type AnonymousOptions struct {
 	// Allow is --anonymous-auth.
 	Allow bool
-	// DefaultPaths limits anonymous requests to these paths as long as --anonymous-auth isn't given. Nil
-	// means everywhere, which is kube-apiserver's default.
+	// DefaultPaths limits anonymous requests to these paths as long as --anonymous-auth isn't given. Nil allows
+	// anonymous requests to all paths, as kube-apiserver does by default.
 	DefaultPaths []string
 }
 

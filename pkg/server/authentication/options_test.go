@@ -49,15 +49,15 @@ func TestValidate(t *testing.T) {
 			"several",
 			[]string{"--service-account-issuer=a", "--service-account-issuer=a", "--authentication-token-webhook-version=v2", "--requestheader-username-headers= "},
 			[]string{`"requestheader-username-headers"`, `--service-account-issuer "a" is given twice`, "--authentication-token-webhook-version"},
-			"all are told at once",
+			"Validate returns all errors at once",
 		},
-		{"issuer URL", []string{"--service-account-issuer=http://[bad"}, []string{"--service-account-issuer"}, "what has a colon is a URL"},
-		{"keys address", []string{"--service-account-jwks-uri=http://x"}, []string{"--service-account-jwks-uri"}, "relying parties accept https alone"},
+		{"issuer URL", []string{"--service-account-issuer=http://[bad"}, []string{"--service-account-issuer"}, "an issuer with a colon must be a URL"},
+		{"keys address", []string{"--service-account-jwks-uri=http://x"}, []string{"--service-account-jwks-uri"}, "relying parties accept only https"},
 		{"short tokens", []string{"--service-account-max-token-expiration=1m"}, []string{"--service-account-max-token-expiration"}, "kubelets ask for an hour"},
-		{"half of OIDC", []string{"--oidc-issuer-url=https://x"}, []string{"--oidc-client-id"}, "both are needed"},
-		{"OIDC algorithm", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-signing-algs=HS256"}, []string{"--oidc-signing-algs"}, "the key of HS256 is no public one"},
-		{"half of OIDC and file", []string{"--oidc-issuer-url=https://x", "--authentication-config=z"}, []string{"--authentication-config and --oidc-* are mutually exclusive"}, "what is missing beside it would be too much, too"},
-		{"OIDC and file", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--authentication-config=z"}, []string{"--authentication-config"}, "one says what the other says"},
+		{"half of OIDC", []string{"--oidc-issuer-url=https://x"}, []string{"--oidc-client-id"}, "the issuer and the client ID are both required"},
+		{"OIDC algorithm", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-signing-algs=HS256"}, []string{"--oidc-signing-algs"}, "the key of HS256 is secret, so an issuer can't publish it"},
+		{"half of OIDC and file", []string{"--oidc-issuer-url=https://x", "--authentication-config=z"}, []string{"--authentication-config and --oidc-* are mutually exclusive"}, "with the file, the missing OIDC flag would be wrong too"},
+		{"OIDC and file", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--authentication-config=z"}, []string{"--authentication-config"}, "the file and the flags configure the same authenticator"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,20 +105,20 @@ anonymous: {enabled: true, conditions: [{path: /open}]}
 		want   string // the name and the groups of the user
 		reason string
 	}{
-		{"health", nil, "/readyz", "", "system:anonymous [system:unauthenticated]", "probes know no credentials"},
-		{"below health", nil, "/readyz/etcd", "", refused, "these paths alone"},
-		{"elsewhere", nil, "/api", "", refused, "anonymous requests reach health and version alone"},
+		{"health", nil, "/readyz", "", "system:anonymous [system:unauthenticated]", "probes have no credentials"},
+		{"below health", nil, "/readyz/etcd", "", refused, "the default doesn't allow anonymous requests below the health paths"},
+		{"elsewhere", nil, "/api", "", refused, "the default allows anonymous requests only to health checks and /version"},
 		{"anonymous everywhere", []string{"--anonymous-auth"}, "/api", "", "system:anonymous [system:unauthenticated]", "the flag says so"},
 		{"anonymous nowhere", []string{"--anonymous-auth=false"}, "/readyz", "", refused, "the flag says so"},
 		{"anonymous by file", []string{"--authentication-config=" + restricted}, "/open", "", "system:anonymous [system:unauthenticated]", "the file says so"},
 		{"anonymous not by file", []string{"--authentication-config=" + restricted}, "/readyz", "", refused, "the file replaces the default"},
-		{"token", []string{"--token-auth-file=" + tokens}, "/api", "static-token", "ann [dev ops system:authenticated]", "it is in the file"},
+		{"token", []string{"--token-auth-file=" + tokens}, "/api", "static-token", "ann [dev ops system:authenticated]", "the file has the token"},
 		{"wrong token", []string{"--token-auth-file=" + tokens, "--anonymous-auth"}, "/api", "another", refused, "wrong credentials are not anonymous"},
-		{"bootstrap token", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.0123456789abcdef", "system:bootstrap:valid0 [system:bootstrappers system:bootstrappers:x system:authenticated]", "there is such a secret"},
-		{"bootstrap token, wrong secret", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.fedcba9876543210", refused, "the secret part counts"},
-		{"bootstrap token, other usage", []string{"--enable-bootstrap-token-auth"}, "/api", "unused.0123456789abcdef", refused, "it is not for authentication"},
-		{"bootstrap token, expired", []string{"--enable-bootstrap-token-auth"}, "/api", "expire.0123456789abcdef", refused, "its time is over"},
-		{"bootstrap token, off", nil, "/api", "valid0.0123456789abcdef", refused, "it must be asked for"},
+		{"bootstrap token", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.0123456789abcdef", "system:bootstrap:valid0 [system:bootstrappers system:bootstrappers:x system:authenticated]", "a Secret has the token"},
+		{"bootstrap token, wrong secret", []string{"--enable-bootstrap-token-auth"}, "/api", "valid0.fedcba9876543210", refused, "the part after the dot must be the token-secret"},
+		{"bootstrap token, other usage", []string{"--enable-bootstrap-token-auth"}, "/api", "unused.0123456789abcdef", refused, "the token isn't for authentication"},
+		{"bootstrap token, expired", []string{"--enable-bootstrap-token-auth"}, "/api", "expire.0123456789abcdef", refused, "the token has expired"},
+		{"bootstrap token, off", nil, "/api", "valid0.0123456789abcdef", refused, "bootstrap tokens are off by default"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,19 +159,19 @@ func TestApplyToErrors(t *testing.T) {
 		want   []string
 		reason string
 	}{
-		{"client authority", []string{"--client-ca-file=" + empty}, []string{"--client-ca-file", empty}, "no certificate is in it"},
-		{"proxy authority", []string{"--requestheader-client-ca-file=/none"}, []string{"--requestheader-client-ca-file", "/none"}, "it is not there"},
-		{"tokens", []string{"--token-auth-file=/none"}, []string{"--token-auth-file", "/none"}, "it is not there"},
-		{"signing key", []string{"--service-account-signing-key-file=" + empty}, []string{"--service-account-signing-key-file", empty}, "no key is in it"},
-		{"keys", []string{"--service-account-key-file=" + empty}, []string{"--service-account-key-file", empty}, "no key is in it"},
-		{"webhook", []string{"--authentication-token-webhook-config-file=" + empty}, []string{"--authentication-token-webhook-config-file", empty}, "no cluster is in it"},
-		{"configuration", []string{"--authentication-config=" + empty}, []string{"--authentication-config", empty}, "nothing is in it"},
+		{"client authority", []string{"--client-ca-file=" + empty}, []string{"--client-ca-file", empty}, "the file has no certificate"},
+		{"proxy authority", []string{"--requestheader-client-ca-file=/none"}, []string{"--requestheader-client-ca-file", "/none"}, "the file doesn't exist"},
+		{"tokens", []string{"--token-auth-file=/none"}, []string{"--token-auth-file", "/none"}, "the file doesn't exist"},
+		{"signing key", []string{"--service-account-signing-key-file=" + empty}, []string{"--service-account-signing-key-file", empty}, "the file has no key"},
+		{"keys", []string{"--service-account-key-file=" + empty}, []string{"--service-account-key-file", empty}, "the file has no key"},
+		{"webhook", []string{"--authentication-token-webhook-config-file=" + empty}, []string{"--authentication-token-webhook-config-file", empty}, "the kubeconfig has no cluster"},
+		{"configuration", []string{"--authentication-config=" + empty}, []string{"--authentication-config", empty}, "the file is empty"},
 		{"unknown field", []string{"--authentication-config=" + unknown}, []string{"--authentication-config", "jwts"}, "the file is read strictly"},
-		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "flag and file say it"},
+		{"anonymous twice", []string{"--anonymous-auth", "--authentication-config=" + both}, []string{"--anonymous-auth", both}, "both the flag and the file set anonymous requests"},
 		{"anonymous off", []string{"--authentication-config=" + off}, []string{off, "anonymous.conditions", "enabled should be set to true"}, "no anonymous request would be allowed"},
 		{"issuer without TLS", []string{"--oidc-issuer-url=http://x", "--oidc-client-id=y"}, []string{`--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https`}, "the field jwt[0] is made from the flags"},
-		{"issuer's authority", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-ca-file=" + unknown}, []string{"--oidc-ca-file: Invalid value"}, "no certificate is in it"},
-		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "these tokens are signed here"},
+		{"issuer's authority", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-ca-file=" + unknown}, []string{"--oidc-ca-file: Invalid value"}, "the file has no certificate"},
+		{"own issuer", []string{"--authentication-config=" + ours}, []string{"--authentication-config", "jwt[0].issuer.url"}, "this server signs the tokens of this issuer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 )
 
-// readyInterval is the interval at which the server asks an authenticator of JWTs whether it knows the URL of its
-// issuer's keys. The authenticator gives no signal.
+// readyInterval is the interval at which the server checks whether an authenticator of JWTs has read the URL of
+// its issuer's keys. The authenticator sends no signal.
 const readyInterval = 10 * time.Millisecond
 
 // reloaded authenticates bearer tokens by the last valid content of the file of --authentication-config.

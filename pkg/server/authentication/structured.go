@@ -49,7 +49,7 @@ func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, er
 		return nil, err
 	}
 	if config.Anonymous != nil && o.anonymousGiven() {
-		return nil, errors.New("--anonymous-auth can't be given when it has a field anonymous")
+		return nil, errors.New("the file has the field anonymous, so --anonymous-auth can't be given")
 	}
 	if config.Anonymous == nil {
 		config.Anonymous = o.anonymous()
@@ -141,7 +141,7 @@ func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
 			return authenticator, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
 		if len(pem) == 0 {
-			return authenticator, errors.New("--oidc-ca-file is empty")
+			return authenticator, fmt.Errorf("--oidc-ca-file %s: the file is empty", o.CAFile)
 		}
 		authenticator.Issuer.CertificateAuthority = string(pem)
 	}

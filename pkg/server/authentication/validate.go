@@ -27,7 +27,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, o.OIDC.validate()...)
 	}
 	if slices.Contains(o.APIAudiences, "") {
-		errs = append(errs, errors.New("--api-audiences has an empty audience"))
+		errs = append(errs, fmt.Errorf("--api-audiences %q: an audience is empty", strings.Join(o.APIAudiences, ",")))
 	}
 	return errs
 }
@@ -60,14 +60,14 @@ func (o *ServiceAccountOptions) validate() []error {
 	}
 	if o.JWKSURI != "" {
 		if uri, err := url.Parse(o.JWKSURI); err != nil {
-			errs = append(errs, fmt.Errorf("--service-account-jwks-uri must be a valid URL: %w", err))
+			errs = append(errs, fmt.Errorf("--service-account-jwks-uri %q: must be an https URL: %w", o.JWKSURI, err))
 		} else if uri.Scheme != "https" {
 			errs = append(errs, fmt.Errorf("--service-account-jwks-uri %q must be an https URL", o.JWKSURI))
 		}
 	}
 	const longest = time.Duration(1<<32) * time.Second
 	if o.MaxExpiration != 0 && (o.MaxExpiration < time.Hour || o.MaxExpiration > longest) {
-		errs = append(errs, errors.New("--service-account-max-token-expiration must be between 1 hour and 2^32 seconds"))
+		errs = append(errs, fmt.Errorf("--service-account-max-token-expiration %s: must be between 1 hour and 2^32 seconds", o.MaxExpiration))
 	}
 	return errs
 }
@@ -78,7 +78,7 @@ func (o *WebhookOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("--authentication-token-webhook-version %q must be v1 or v1beta1", o.Version))
 	}
 	if o.CacheTTL < 0 {
-		errs = append(errs, errors.New("--authentication-token-webhook-cache-ttl can't be negative"))
+		errs = append(errs, fmt.Errorf("--authentication-token-webhook-cache-ttl %s: must not be negative", o.CacheTTL))
 	}
 	return errs
 }

@@ -79,7 +79,7 @@ func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFact
 // chain has the authorizers of all modes but Webhook, by type. A change of the configuration file doesn't replace them.
 type chain map[apiserver.AuthorizerType]ruledAuthorizer
 
-// united joins several authorizers to one.
+// united is one authorizer that joins several authorizers.
 type united struct {
 	authorizer.Authorizer
 	authorizer.RuleResolver
@@ -94,8 +94,8 @@ func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfigur
 			cancel()
 		}
 	}()
-	// Members of system:masters may do everything, whatever the modes are. As in kube-apiserver, the authorizer for
-	// them has no name and no metrics.
+	// Members of system:masters may do everything in every mode. As in kube-apiserver, the authorizer for them has no
+	// name and no metrics.
 	authorizers := []union.NamedAuthorizer{{
 		AuthorizerName: "system:masters", Authorizer: authorizerfactory.NewPrivilegedGroups(user.SystemPrivilegedGroup),
 	}}

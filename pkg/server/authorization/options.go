@@ -17,7 +17,8 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 )
 
-// The modes of --authorization-mode, and the types of an AuthorizationConfiguration.
+// These are the modes of --authorization-mode. They are also the types of authorizers in an
+// AuthorizationConfiguration.
 const (
 	ModeAlwaysAllow = "AlwaysAllow"
 	ModeAlwaysDeny  = "AlwaysDeny"
@@ -35,7 +36,7 @@ func Modes() []string {
 // Options are the flags of authorization, under kube-apiserver's names. The zero value is not ready for use:
 // call [NewOptions].
 type Options struct {
-	// Modes are the authorizers, in the order in which they are asked.
+	// Modes are the names of the authorizers, in the order in which the authorizers decide.
 	Modes []string
 	// PolicyFile is the policy file of mode ABAC.
 	PolicyFile string

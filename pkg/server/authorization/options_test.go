@@ -67,17 +67,17 @@ func TestValidate(t *testing.T) {
 		{
 			"modes", []string{"--authorization-mode=RBAC,Rbac,RBAC,Webhook", "--authorization-policy-file=x"},
 			[]string{`--authorization-mode: "Rbac"`, `--authorization-mode: "RBAC" is given more than once`, "--authorization-policy-file can't be given", "--authorization-webhook-config-file is needed"},
-			"all are told at once",
+			"Validate returns all errors at once",
 		},
-		{"version", []string{"--authorization-webhook-version=v2"}, []string{"--authorization-webhook-version"}, "there is no such version"},
-		{"file", []string{"--authorization-config=" + rbacAlone}, nil, "it is in order"},
+		{"version", []string{"--authorization-webhook-version=v2"}, []string{"--authorization-webhook-version"}, "SubjectAccessReviews don't have this version"},
+		{"file", []string{"--authorization-config=" + rbacAlone}, nil, "the file is valid"},
 		{
 			"file and flags", []string{"--authorization-config=" + rbacAlone, "--authorization-mode=RBAC", "--authorization-webhook-version=v1"},
-			[]string{"--authorization-mode", "--authorization-webhook-version"}, "the file says what they say",
+			[]string{"--authorization-mode", "--authorization-webhook-version"}, "the file replaces these flags",
 		},
-		{"no file", []string{"--authorization-config=/none"}, []string{"--authorization-config /none"}, "it is not there"},
+		{"no file", []string{"--authorization-config=/none"}, []string{"--authorization-config /none"}, "the file doesn't exist"},
 		{"name", []string{"--authorization-config=" + renamed}, []string{"expected name rbac for authorizer RBAC instead of mine"}, "only webhooks have names of their own"},
-		{"expression", []string{"--authorization-config=" + badCEL}, []string{"authorizers[0].matchConditions[0].expression"}, "there is no such field"},
+		{"expression", []string{"--authorization-config=" + badCEL}, []string{"authorizers[0].matchConditions[0].expression"}, "the expression uses an unknown field"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -129,22 +129,22 @@ func TestDefaultRoles(t *testing.T) {
 		reason                                      string
 	}{
 		{"root", user.SystemPrivilegedGroup, "delete", "", "nodes", "", true, "system:masters may do everything"},
-		{"view", "", "list", "apps", "deployments", "", true, "viewers read"},
-		{"view", "", "get", "", "secrets", "", false, "but no secrets"},
-		{"edit", "", "list", "apps", "deployments", "", true, "editors view"},
-		{"edit", "", "create", "apps", "deployments", "", true, "editors write"},
-		{"edit", "", "create", "rbac.authorization.k8s.io", "roles", "", false, "but no roles"},
-		{"admin", "", "create", "rbac.authorization.k8s.io", "roles", "", true, "admins write roles"},
-		{"admin", "", "list", "apps", "deployments", "", true, "admins edit, and so view"},
+		{"view", "", "list", "apps", "deployments", "", true, "viewers may read deployments"},
+		{"view", "", "get", "", "secrets", "", false, "viewers may not read secrets"},
+		{"edit", "", "list", "apps", "deployments", "", true, "the role edit includes the role view"},
+		{"edit", "", "create", "apps", "deployments", "", true, "editors may write deployments"},
+		{"edit", "", "create", "rbac.authorization.k8s.io", "roles", "", false, "editors may not write roles"},
+		{"admin", "", "create", "rbac.authorization.k8s.io", "roles", "", true, "admins may write roles"},
+		{"admin", "", "list", "apps", "deployments", "", true, "the role admin includes the roles edit and view"},
 		{"ann", user.AllAuthenticated, "get", "", "", "/apis/apps/v1", true, "all authenticated users may read discovery"},
-		{"ann", user.AllAuthenticated, "create", "authorization.k8s.io", "selfsubjectaccessreviews", "", true, "and ask what they may"},
-		{"ann", user.AllAuthenticated, "get", "", "", "/metrics", false, "but not monitor"},
-		{"mon", user.MonitoringGroup, "get", "", "", "/metrics", true, "monitoring does"},
+		{"ann", user.AllAuthenticated, "create", "authorization.k8s.io", "selfsubjectaccessreviews", "", true, "all authenticated users may ask for their own permissions"},
+		{"ann", user.AllAuthenticated, "get", "", "", "/metrics", false, "ordinary users may not read metrics"},
+		{"mon", user.MonitoringGroup, "get", "", "", "/metrics", true, "the monitoring group may read metrics"},
 		{"anon", user.AllUnauthenticated, "get", "", "", "/healthz", true, "health is public"},
-		{"anon", user.AllUnauthenticated, "get", "", "", "/api", false, "discovery is not"},
+		{"anon", user.AllUnauthenticated, "get", "", "", "/api", false, "discovery isn't public"},
 		{"system:serviceaccount:kube-system:namespace-controller", "", "deletecollection", "x.example", "anythings", "", true, "controllers have roles of their own"},
 		{"system:node:n1", user.NodesGroup, "list", "node.k8s.io", "runtimeclasses", "", true, "nodes need no binding"},
-		{"system:node:n1", user.NodesGroup, "get", "", "secrets", "", false, "but see nothing of what isn't theirs"},
+		{"system:node:n1", user.NodesGroup, "get", "", "secrets", "", false, "nodes read only the secrets of their pods"},
 	} {
 		request := authorizer.AttributesRecord{
 			User: &user.DefaultInfo{Name: test.user, Groups: []string{test.group}}, Verb: test.verb, Path: test.path,

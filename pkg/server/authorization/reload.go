@@ -85,7 +85,7 @@ func (c chain) unchanged(config *apiserver.AuthorizationConfiguration) error {
 	}
 	had, has := slices.Sorted(maps.Keys(c)), slices.Sorted(maps.Keys(types))
 	if !slices.Equal(had, has) {
-		return fmt.Errorf("authorizers but those of type %s must be %v, as when the server started, and are %v", ModeWebhook, had, has)
+		return fmt.Errorf("the types of the authorizers, except %s, are %v: must be %v, as at the start of the server", ModeWebhook, has, had)
 	}
 	return nil
 }

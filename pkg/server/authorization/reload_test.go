@@ -52,10 +52,10 @@ func TestReloadModes(t *testing.T) {
 	built := buildFile(t, configHead+denyMode+rbacMode)
 	for _, test := range []struct{ name, reason, content, want string }{
 		{"another order", "modes may be reordered", configHead + rbacMode + denyMode, ""},
-		{"one less", "RBAC can't be removed", configHead + denyMode, "authorizers but those of type Webhook must be [AlwaysDeny RBAC], as when the server started, and are [AlwaysDeny]"},
-		{"one more", "what Node needs to see isn't followed", configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "and are [AlwaysDeny Node RBAC]"},
-		{"another", "nothing but webhooks can be added", configHead + denyMode + "\n- {type: AlwaysAllow, name: alwaysallow}", "and are [AlwaysAllow AlwaysDeny]"},
-		{"name", "it is the one that the metrics have", configHead + strings.Replace(denyMode, "name: alwaysdeny", "name: other", 1) + rbacMode, "expected name alwaysdeny"},
+		{"one less", "RBAC can't be removed", configHead + denyMode, "the types of the authorizers, except Webhook, are [AlwaysDeny]: must be [AlwaysDeny RBAC], as at the start of the server"},
+		{"one more", "what Node needs to see isn't followed", configHead + denyMode + rbacMode + "\n- {type: Node, name: node}", "are [AlwaysDeny Node RBAC]: must be"},
+		{"another", "nothing but webhooks can be added", configHead + denyMode + "\n- {type: AlwaysAllow, name: alwaysallow}", "are [AlwaysAllow AlwaysDeny]: must be"},
+		{"name", "the metrics name an authorizer by its mode", configHead + strings.Replace(denyMode, "name: alwaysdeny", "name: other", 1) + rbacMode, "expected name alwaysdeny"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := built.Config.Apply(t.Context(), []byte(test.content))

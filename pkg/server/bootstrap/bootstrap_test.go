@@ -227,7 +227,7 @@ func TestNewAddress(t *testing.T) {
 		t.Errorf("endpoint slice %+v, %v", slice, err)
 	}
 
-	// A server without endpoints: its address is the loopback address, or --endpoint-reconciler-type is none.
+	// This server has no endpoints, as with a loopback address or with --endpoint-reconciler-type=none.
 	bare := fake.NewClientset()
 	config.AdvertiseAddress = netip.Addr{}
 	if err := Ensure(t.Context(), bare, config); err != nil {
@@ -292,9 +292,9 @@ func TestReconcileFlowControl(t *testing.T) {
 		restored    bool
 		reason      string
 	}{
-		{"the server's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"}, 2, true, "the annotation gives it to the server"},
-		{"the operator's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "false"}, 1, false, "the annotation keeps it as it is"},
-		{"never changed", nil, 1, true, "an earlier server has made it so"},
+		{"the server's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "true"}, 2, true, "with the annotation, the server maintains the object"},
+		{"the operator's", map[string]string{flowcontrolv1.AutoUpdateAnnotationKey: "false"}, 1, false, "with the annotation, the object stays unchanged"},
+		{"never changed", nil, 1, true, "an earlier server has created this spec"},
 		{"changed", nil, 2, false, "a user has changed an object without the owner's annotation"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -366,8 +366,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// With Config.Aggregated, Objects gives the roles with an aggregationRule the rules that a controller would write. All
-// other roles are the same without it.
+// With Config.Aggregated, Objects gives each role with an aggregationRule the rules that a controller would write.
+// Config.Aggregated doesn't change the other roles.
 func TestAggregatedRoles(t *testing.T) {
 	t.Parallel()
 	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {

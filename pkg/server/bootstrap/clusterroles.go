@@ -9,13 +9,14 @@ import (
 type roleSpec struct {
 	name  string
 	rules []rbacv1.PolicyRule
-	// aggregates is a label. The role gets the rules of all roles that have the label.
+	// aggregates is a label, or empty. If it is set, the role is aggregated: it gets the rules of all roles that have
+	// the label.
 	aggregates string
-	// into is a label of the role. The role whose field aggregates is this label gets the rules of this role.
+	// into is a label of this role, or empty. The aggregated role for this label gets the rules of this role.
 	into string
 }
 
-// The labels of aggregated roles.
+// A role with one of these labels is a part of the aggregated role admin, edit or view.
 const (
 	toAdmin = "rbac.authorization.k8s.io/aggregate-to-admin"
 	toEdit  = "rbac.authorization.k8s.io/aggregate-to-edit"
@@ -23,7 +24,7 @@ const (
 )
 
 // ClusterRoles returns the default cluster roles: for users, for the components of a cluster, and for the controllers.
-// They are those of kube-apiserver with its default feature gates.
+// kube-apiserver with its default feature gates has the same roles.
 func ClusterRoles() []*rbacv1.ClusterRole {
 	var roles []*rbacv1.ClusterRole
 	for _, table := range [][]roleSpec{userRoles(), componentRoles(), controllerRoles()} {

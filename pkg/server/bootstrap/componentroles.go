@@ -8,7 +8,7 @@ import (
 // binding.
 func NodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// By these requests, the kubelet authenticates and authorizes the clients of its own API.
+		// The kubelet authenticates and authorizes the clients of its own API by these requests.
 		allow("create", "authentication.k8s.io", "tokenreviews"),
 		allow("create", "authorization.k8s.io", "subjectaccessreviews localsubjectaccessreviews"),
 		allow(read, core, "services"),

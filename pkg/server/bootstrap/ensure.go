@@ -23,10 +23,11 @@ import (
 // faster than one.
 const workers = 8
 
-// Ensure creates missing objects and reconciles those that differ. A server should call Ensure at each start, before
-// the server reports that it is ready. If all objects are up to date, Ensure makes one list request for each resource.
-// The client should have no rate limit, and its user should have all permissions. After an error, such as a refusal by
-// a webhook, Ensure continues with the other objects; the returned error is an aggregate of all errors.
+// Ensure creates missing objects, and reconciles stored objects that differ from the defaults. A server should call
+// Ensure at each start, before the server reports that it is ready. If all objects are up to date, Ensure makes one
+// list request for each resource. The client should have no rate limit, and its user should have all permissions. After
+// an error, such as a refusal by a webhook, Ensure continues with the other objects; the returned error is an aggregate
+// of all errors.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// Namespaces must exist before the objects in them.
 	errs := []error{ensureNamespaces(ctx, client)}
@@ -194,8 +195,8 @@ func create[P metav1.Object](ctx context.Context, want P, do func(context.Contex
 	return nil
 }
 
-// object has the requests by which createOrUpdate reads and writes an object, and the function that changes an existing
-// object to the wanted one.
+// object has the requests by which createOrUpdate reads and writes an object. It also has the function merge, which
+// changes an existing object to the wanted object.
 type object[P metav1.Object] struct {
 	get    func(context.Context, string, metav1.GetOptions) (P, error)
 	create func(context.Context, P, metav1.CreateOptions) (P, error)

@@ -85,7 +85,8 @@ func inNamespace[P metav1.Object](namespace string, objects []P) []P {
 	return out
 }
 
-// reconcile creates the objects of want that the list lacks, and calls merge for each object that the list has.
+// reconcile creates each wanted object that isn't in the list, and calls merge for each wanted object that is in the
+// list.
 func reconcile[T any, P interface {
 	*T
 	metav1.Object

@@ -23,9 +23,9 @@ var (
 	splitFrom = map[string]string{"system:public-info-viewer": "system:discovery"}
 )
 
-// inherit creates the missing objects that the keys of the map from name. Each object is a copy of the object that the
-// map's value names. The results are the copies. The function successor makes a copy, or returns nil if no copy is
-// needed.
+// inherit creates missing objects as copies of other objects. The keys of the second argument are the names of the
+// copies, and the values are the names of the originals. inherit makes no copy of an original that isn't in the list.
+// The function successor makes a copy, or returns nil if no copy is needed. The results are the created copies.
 func inherit[T any, P interface {
 	*T
 	metav1.Object

@@ -30,7 +30,7 @@ func TestInheritSubjects(t *testing.T) {
 		labels       map[string]string
 	}{
 		{
-			"empty cluster", "there is nothing to inherit", nil,
+			"empty cluster", "the cluster has no earlier binding", nil,
 			[]rbacv1.Subject{everybody, nobody}, map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
 		},
 		{
@@ -38,11 +38,11 @@ func TestInheritSubjects(t *testing.T) {
 			[]rbacv1.Subject{ann}, map[string]string{"kept": "yes"},
 		},
 		{
-			"not protected", "the copy is reconciled as the original is", []runtime.Object{discovery(nil, ann)},
+			"not protected", "the copy is reconciled, because the original would be reconciled too", []runtime.Object{discovery(nil, ann)},
 			[]rbacv1.Subject{ann, everybody, nobody}, map[string]string{"kept": "yes", "kubernetes.io/bootstrapping": "rbac-defaults"},
 		},
 		{
-			"already there", "the administrator has decided about it itself",
+			"already there", "the new binding already exists",
 			[]runtime.Object{discovery(nil, ann), bindCluster("system:public-info-viewer", everybody)},
 			[]rbacv1.Subject{everybody, nobody}, map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
 		},
@@ -83,8 +83,8 @@ func TestInheritRules(t *testing.T) {
 		role         *rbacv1.ClusterRole
 		want         bool
 	}{
-		{"from before there was aggregation", "aggregation would take away what was added to it", view(nil), true},
-		{"aggregated", "its rules come from others", view(&rbacv1.AggregationRule{}), false},
+		{"from before there was aggregation", "aggregation would remove rules that an administrator has added to the role", view(nil), true},
+		{"aggregated", "the rules of an aggregated role come from other roles", view(&rbacv1.AggregationRule{}), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -29,7 +29,7 @@ const (
 	// authenticationConfigMap is the ConfigMap with the certificates by which extension API servers authenticate
 	// requests.
 	authenticationConfigMap = "extension-apiserver-authentication"
-	// tokenTrackingConfigMap is the ConfigMap with the date from which on the use of legacy tokens is recorded.
+	// tokenTrackingConfigMap is the ConfigMap with a date. Since this date, the use of legacy tokens is recorded.
 	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
 	// apiService is the name of four objects: the Service of the API, its Endpoints and EndpointSlice, and the default
 	// ServiceCIDR.
@@ -42,18 +42,19 @@ type Config struct {
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32
-	// AdvertiseAddress is the server's address in the endpoints of the Service. The zero address leaves the Service
-	// without endpoints: clients elsewhere can't reach the server, or --endpoint-reconciler-type is none.
+	// AdvertiseAddress is the server's address in the endpoints of the Service. With the zero address, the Service has
+	// no endpoints. A server sets no address if clients on other machines can't reach the server, or if
+	// --endpoint-reconciler-type is none.
 	AdvertiseAddress netip.Addr
 	// ClientCA and RequestHeader are the certificates with which extension API servers authenticate requests. Either
 	// may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
-	// Served tells whether a resource is served. Objects of other resources, which --runtime-config turns off, are left
-	// out. Nil means that all resources are served.
+	// Served tells whether a resource is served. Objects leaves out objects of resources that --runtime-config turns
+	// off. A nil Served means that all resources are served.
 	Served func(schema.GroupVersionResource) bool
-	// Aggregated makes Objects fill in the rules of the cluster roles that have an aggregationRule. A controller of
-	// kube-controller-manager does that otherwise.
+	// Aggregated makes Objects fill in the rules of the cluster roles that have an aggregationRule. Otherwise a
+	// controller of kube-controller-manager fills in these rules.
 	Aggregated bool
 }
 
@@ -67,7 +68,7 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
-// The resources that --runtime-config can turn off, because an API server is of use without them.
+// --runtime-config can turn these resources off, because an API server is useful without them.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")
@@ -169,7 +170,8 @@ func Service(config Config) *corev1.Service {
 	return config.service()
 }
 
-// hasService tells whether the API has a Service. The Service needs an address, so without a range there is none.
+// hasService tells whether the API has a Service. The Service needs an address from a range, so there is no Service
+// without a range.
 func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
 
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {

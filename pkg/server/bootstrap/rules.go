@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The verbs of roles.
+// These are lists of verbs for rules.
 const (
 	read      = "get list watch"
 	readWrite = "create delete deletecollection get list patch update watch"

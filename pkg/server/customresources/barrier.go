@@ -35,10 +35,11 @@ type barrier struct {
 
 // knownDefinitions is the state that the answer to a write of a definition waits for.
 type knownDefinitions struct {
-	// served are the definitions by which requests are served. The informer has called the library's handler of custom
-	// resources with them.
+	// served are the definitions by which the server serves requests. The library's handler of custom resources has
+	// received these definitions from the informer.
 	served map[string]*apiextensionsv1.CustomResourceDefinition
-	// seen are the definitions that the informer has called every handler with. Discovery and OpenAPI have them, too.
+	// seen are the definitions that all handlers of the informer have received. Discovery and OpenAPI have these
+	// definitions, too.
 	seen map[string]*apiextensionsv1.CustomResourceDefinition
 	// stuck has the resource versions of definitions whose status the controllers could not write.
 	stuck map[string]string
@@ -84,7 +85,7 @@ func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted b
 	})
 }
 
-// observe handles an event that the informer has called every handler with.
+// observe handles an event of the informer, after all handlers of the informer have handled the event.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {
@@ -105,7 +106,7 @@ func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
 	}
 }
 
-// last returns the definition of a name that was seen last, or nil.
+// last returns the definition with the name, as the informer has last reported it, or nil.
 func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefinition) {
 	b.known.Read(func(k knownDefinitions) { crd = k.seen[name] })
 	return crd
@@ -180,8 +181,8 @@ func (b *barrier) settle() {
 	}
 }
 
-// isPast reports whether the informer has seen the definition of the resource version, a later version of the
-// definition, or its deletion.
+// isPast reports whether the informer has seen the definition at the resource version or later, or the deletion of the
+// definition.
 func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	crd := k.seen[name]
 	if crd == nil {

@@ -34,14 +34,15 @@ type Config struct {
 	Stored func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
 	// Member is the embedded etcd, or nil.
 	Member *storage.Member
-	// Alone tells whether no other server uses the same etcd.
+	// Alone tells whether this server is the only one that uses its etcd.
 	Alone func() bool
 	// Services finds the webhooks that convert custom resources, and WebhookAuth authenticates the server to them.
 	Services    webhook.ServiceResolver
 	WebhookAuth webhook.AuthenticationInfoResolverWrapper
 	// StatusManager is the field manager of the status of definitions.
 	StatusManager string
-	// Seen tells whether something other than admission sees the server's requests to itself.
+	// Seen tells whether something other than admission, such as an audit log, handles the requests that the server
+	// sends to itself.
 	Seen func() bool
 	// Next serves the requests that aren't for custom resources.
 	Next genericapiserver.DelegationTarget
@@ -79,8 +80,8 @@ func (r *Resources) Build(c Config) error {
 	return r.serve(c, config, group.StaticOpenAPISpec, newStatusClient(c, config, stored, client.ApiextensionsV1()))
 }
 
-// genericConfig returns the configuration of the library's server. Its requests have passed the handler chain of the
-// main server.
+// genericConfig returns the configuration of the library's server. That server has no handler chain of its own, because
+// its requests have passed the handler chain of the main server.
 func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig {
 	g := c.Generic
 	g.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
@@ -122,8 +123,9 @@ func definitionGroup(server *genericapiserver.GenericAPIServer, config *generica
 // off. Then there are no custom resources.
 var Definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// HideGroup removes the discovery document of the definitions' group from the library's server. The document would be
-// the answer for all versions of the group, but definitions may add versions to the group.
+// HideGroup removes the discovery document of the definitions' group from the library's server. The library would route
+// all paths below the document's path to the web service of the document, but definitions may add versions to the
+// group.
 func (r *Resources) HideGroup() error {
 	container, document := r.Server().Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
 	for _, service := range container.RegisteredWebServices() {

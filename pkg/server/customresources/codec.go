@@ -15,7 +15,8 @@ import (
 )
 
 // storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON, and in version
-// v1beta1, which has one schema for all versions if their schemas are equal. The codec remembers specs in stored.
+// v1beta1, which has one schema for all versions if their schemas are equal. The codec keeps the last specs in the
+// argument stored.
 func storeDefinitions(etcd *genericoptions.EtcdOptions, stored *specs) {
 	codec := crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
 	stored.decode = func(data []byte) (*apiextensions.CustomResourceDefinition, error) {

@@ -2,5 +2,5 @@
 // The package adds two things to that library. The answer to a write of a definition waits until requests are served by
 // the definition: the controllers have judged the names, and the resources are discovered. And Restore can write
 // definitions to etcd directly, without the API's storage. [New] is the constructor. Don't use the package for the
-// kinds of a registry.Table, nor for what other servers serve: see package aggregation.
+// kinds of a registry.Table: see package groups. Don't use it for the APIs of other servers: see package aggregation.
 package customresources

@@ -12,14 +12,15 @@ import (
 // established. Within this time, the library expects other servers of the cluster to see the definition.
 const otherServersDelay = 2 * time.Second
 
-// serveAtOnce removes the delay otherServersDelay if this server is the only one. The server's informer then shows a
-// new definition with an older time of establishment. The stored definition stays unchanged: see keepEstablished.
+// serveAtOnce removes the delay otherServersDelay if no other server uses the same etcd. The server's informer then
+// shows a new definition with an older time of establishment. The stored definition stays unchanged: see
+// keepEstablished.
 func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() bool) {
 	age(crd, time.Now().Add(-otherServersDelay), alone)
 }
 
-// age changes the condition Established of a definition: a time after latest becomes latest. If another server runs,
-// age changes nothing.
+// age sets the time of the condition Established of a definition to latest, if the time is after latest. If another
+// server uses the same etcd, age changes nothing.
 func age(crd *apiextensionsv1.CustomResourceDefinition, latest time.Time, alone func() bool) {
 	for i := range crd.Status.Conditions {
 		condition := &crd.Status.Conditions[i]

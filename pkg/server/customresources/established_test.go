@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// If a server is the only one of its cluster, it sees a new definition as an old one. A server with peers sees the true
-// creation time.
+// The informer of the only server of an etcd shows a new definition with an older time of establishment. The informer
+// of a server with peers shows the true time.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)
@@ -20,10 +20,10 @@ func TestAge(t *testing.T) {
 		alone        bool
 		want         time.Duration
 	}{
-		{"new", "no other server has to learn of it", apiextensionsv1.Established, time.Second, true, -600},
-		{"new, with others", "they may not have seen it", apiextensionsv1.Established, time.Second, false, time.Second},
-		{"old", "it is as it is", apiextensionsv1.Established, -time.Hour, true, -time.Hour},
-		{"another condition", "nothing waits for it", apiextensionsv1.NamesAccepted, time.Second, true, time.Second},
+		{"new", "no other server must receive the definition", apiextensionsv1.Established, time.Second, true, -600},
+		{"new, with others", "other servers may not have received the definition", apiextensionsv1.Established, time.Second, false, time.Second},
+		{"old", "the condition is older than the delay", apiextensionsv1.Established, -time.Hour, true, -time.Hour},
+		{"another condition", "the delay depends only on the condition Established", apiextensionsv1.NamesAccepted, time.Second, true, time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

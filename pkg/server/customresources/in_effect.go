@@ -19,7 +19,8 @@ func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition)
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
-// isServed reports whether requests are served by the accepted names of a definition, or never will be.
+// isServed reports whether the server serves requests for the accepted names of a definition. It also returns true
+// if the server will never serve these requests.
 func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:

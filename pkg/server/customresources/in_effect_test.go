@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The answer to a write of a definition waits for work that the controllers will do. It doesn't wait for work that they
-// will never do.
+// The answer to a write of a definition waits for the work of the controllers. It doesn't wait if the controllers have
+// nothing left to do.
 func TestDefinitionIsInEffect(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,26 +49,26 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		is           []func(*definition)
 		want         bool
 	}{
-		{"new", "its names aren't judged", nil, false},
-		{"named", "it will be established", []func(*definition){named, condition(accepted, yes, "")}, false},
-		{"established", "it is served", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, true},
-		{"names changed", "they will be judged", []func(*definition){named, wants("gr"), condition(accepted, yes, ""), condition(established, yes, "")}, false},
-		{"names refused", "another has them", []func(*definition){wants("taken"), rest, condition(accepted, no, ""), condition(established, no, "")}, true},
+		{"new", "the controllers haven't checked the names", nil, false},
+		{"named", "the controllers will establish the definition", []func(*definition){named, condition(accepted, yes, "")}, false},
+		{"established", "the server serves the definition", []func(*definition){named, condition(accepted, yes, ""), condition(established, yes, "")}, true},
+		{"names changed", "the controllers will check the new names", []func(*definition){named, wants("gr"), condition(accepted, yes, ""), condition(established, yes, "")}, false},
+		{"names refused", "another definition has the names", []func(*definition){wants("taken"), rest, condition(accepted, no, ""), condition(established, no, "")}, true},
 		{"names freed", "no definition has them any more", []func(*definition){wants("free"), rest, condition(accepted, no, ""), condition(established, no, "")}, false},
 		{"category of refused", "definitions share categories", []func(*definition){wants("taken"), rest, category, condition(accepted, no, ""), condition(established, no, "")}, false},
-		{"another name of refused", "it is free", []func(*definition){wants("taken"), rest, list, condition(accepted, no, ""), condition(established, no, "")}, false},
-		{"names refused later", "it is served by the old ones",
+		{"another name of refused", "no other definition has the additional name", []func(*definition){wants("taken"), rest, list, condition(accepted, no, ""), condition(established, no, "")}, false},
+		{"names refused later", "the server serves the definition by its former names",
 			[]func(*definition){named, wants("taken"), condition(accepted, no, ""), condition(established, yes, "")}, true},
 		{"conflict taken back", "no controller judges names that the definition has", []func(*definition){named, condition(accepted, no, ""), condition(established, no, "")}, true},
-		{"status wiped", "no controller establishes it again", []func(*definition){named}, true},
-		{"caBundle refused", "it stays so", []func(*definition){named, converts("none"), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, true},
-		{"caBundle to be refused", "it will be told", []func(*definition){named, converts("none"), condition(accepted, yes, "")}, false},
-		{"caBundle repaired", "it will be established", []func(*definition){named, converts(""), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, false},
+		{"status wiped", "no controller establishes the definition again", []func(*definition){named}, true},
+		{"caBundle refused", "the controllers have refused the caBundle", []func(*definition){named, converts("none"), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, true},
+		{"caBundle to be refused", "the controllers will refuse the caBundle", []func(*definition){named, converts("none"), condition(accepted, yes, "")}, false},
+		{"caBundle repaired", "the controllers will establish the definition", []func(*definition){named, converts(""), condition(accepted, yes, ""), condition(established, no, "InvalidCABundle")}, false},
 		{"not judged", "a group of the community needs an approval",
 			[]func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, "")}, false},
-		{"not approved", "it is told so", []func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, ""),
+		{"not approved", "the status says that the definition isn't approved", []func(*definition){group("gears.k8s.io"), named, condition(accepted, yes, ""), condition(established, yes, ""),
 			condition(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, no, "")}, true},
-		{"ending", "it won't be served again", []func(*definition){ends}, true},
+		{"ending", "a definition that is being deleted won't be served again", []func(*definition){ends}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -129,8 +129,8 @@ func (i *installed) add(crd *apiextensionsv1.CustomResourceDefinition) {
 	i.structural[crd.UID] = struct{}{}
 }
 
-// take returns a definition that Install has stored, if the revision is still that of Install's write. A second call
-// returns nil.
+// take returns the definition that Install has stored at the etcd revision. It returns nil for another revision, and
+// in a second call for the same name.
 func (i *installed) take(name string, revision int64) *apiextensionsv1.CustomResourceDefinition {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -142,7 +142,8 @@ func (i *installed) take(name string, revision int64) *apiextensionsv1.CustomRes
 	return found
 }
 
-// isStructural reports whether Install found the schemas of a definition to be structural and the spec hasn't changed.
+// isStructural reports whether Install has stored the definition with structural schemas, and the spec hasn't changed
+// since.
 func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -150,8 +151,8 @@ func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) 
 	return known && crd.Generation == 1
 }
 
-// decoding returns the feed of definitions in version v1. A definition that Install has stored is neither read nor
-// decoded, because the decoded definition is in r.installed. A remembered spec is used without decoding it again.
+// decoding returns the feed of definitions in version v1. The feed doesn't decode a definition that Install has
+// stored, because r.installed has the decoded definition. It also doesn't decode a spec that r.specs has.
 func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	if feed == nil {
 		return nil

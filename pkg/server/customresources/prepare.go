@@ -24,7 +24,8 @@ import (
 type preparer struct {
 	definitions rest.Creater
 	feed        *storage.Feed
-	// fields records the manager of applied fields, and statusFields that of the fields that the controllers set.
+	// fields records the field manager of the applied fields. statusFields records the field manager of the fields that
+	// the controllers set.
 	fields, statusFields *managedfields.FieldManager
 }
 

@@ -91,8 +91,8 @@ func placesOf(data []byte, text string) []int {
 	}
 }
 
-// copy returns the definition for one server. The copy has a UID of its own, and now as its creation time. All copies
-// share one spec, which must not be changed.
+// copy returns the definition for one server. The copy has a UID of its own. Its creation time is the argument now. All
+// copies share one spec, so callers must not change the spec.
 func (p *prepared) copy(now metav1.Time) (*apiextensionsv1.CustomResourceDefinition, []byte) {
 	uid, data := uuid.NewUUID(), bytes.Clone(p.data)
 	for _, at := range p.uids {

@@ -85,12 +85,12 @@ func TestWithoutConflicts(t *testing.T) {
 	}{
 		{"another name", "both are accepted", define("example.com", "wheels", "Wheel", "w"), true},
 		{"another group", "names belong to groups", define("other.com", "gears", "Gear", "g"), true},
-		{"refused", "a request tells why", nil, true},
-		{"short name", "the first request gets it", define("example.com", "grids", "Grid", "g"), false},
+		{"refused", "a request returns the reason of a refusal", nil, true},
+		{"short name", "the first request gets the short name", define("example.com", "grids", "Grid", "g"), false},
 		{"plural as short name", "resources have one space of names", define("example.com", "wheels", "Wheel", "gears"), false},
-		{"kind", "the first request gets it", define("example.com", "wheels", "Gear"), false},
+		{"kind", "the first request gets the kind", define("example.com", "wheels", "Gear"), false},
 		{"list kind", "kinds have one space of names", define("example.com", "wheels", "GearList"), false},
-		{"given twice", "the second changes the first", gears, false},
+		{"given twice", "the second definition changes the first", gears, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +105,8 @@ func TestWithoutConflicts(t *testing.T) {
 	}
 }
 
-// An installed definition replaces the decoding of the stored one once, and only if the two are equal.
+// The informer takes an installed definition once, instead of decoding the stored definition, and only if both
+// have the same revision.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
 	crd, _ := preparedGears(t).copy(metav1.Now())

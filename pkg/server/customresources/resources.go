@@ -31,7 +31,8 @@ type Resources struct {
 	informers crdinformers.SharedInformerFactory
 	// member is the embedded etcd, or nil.
 	member *storage.Member
-	// preparer returns the preparer of Install. It is nil if --runtime-config turns the API of definitions off.
+	// preparer returns the preparer of Install. It is nil with an external etcd, or if --runtime-config turns the API
+	// of definitions off.
 	preparer func() (*preparer, error)
 	// statusManager is the field manager of the status of definitions.
 	statusManager string
@@ -39,8 +40,8 @@ type Resources struct {
 	specs         specs
 }
 
-// New returns Resources that serve nothing yet: Build makes them serve. The context following is that of the informers.
-// At its end, all waits for definitions end.
+// New returns Resources that serve nothing yet: Build makes them serve. The context following ends when the informers
+// end. Then all waits for definitions end.
 func New(following context.Context, hooks Hooks) *Resources {
 	b := newBarrier(following)
 	b.definitionChanged = hooks.DefinitionChanged
@@ -62,9 +63,9 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 	return r.barrier.definition(kind)
 }
 
-// Settled returns a handler that waits, before it calls next, until the informer has seen the deletions of definitions
-// that have begun. The server's own requests don't wait: a handler of the informer may make them, as policies with
-// parameters do, and the informer has seen a deletion when its handlers return.
+// Settled returns a handler that calls next when the informer has seen all deletions of definitions that have begun.
+// The server's own requests don't wait: a handler of the informer may make such a request, as policies with parameters
+// do, and the informer has seen a deletion only after its handlers have returned.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !byServer(req.Context()) {

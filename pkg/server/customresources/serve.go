@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// masters is the number of API servers that the library is told of. If it were more than one, the library would
-	// delay each definition by seconds. Instead, serveAtOnce decides whether other servers must be waited for.
+	// masters is the number of API servers for the library. With a number above one, the library would always serve a
+	// definition some seconds late. Instead, serveAtOnce decides whether other servers need that time.
 	masters = 1
 	// workers is the number of goroutines of each controller that has several, as in the library
 	// apiextensions-apiserver.
@@ -120,8 +120,8 @@ func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookC
 	return nil
 }
 
-// queueAccepted tells the establishing controller of the definitions whose names were accepted before the start. The
-// library tells the controller only of definitions that change.
+// queueAccepted queues the definitions whose names were accepted before the start for the establishing controller. The
+// library queues only definitions that change.
 func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
 	all, err := definitions.Lister().List(labels.Everything())
 	if err != nil {

@@ -20,8 +20,8 @@ func TestSettled(t *testing.T) {
 		name, reason, user string
 		waits              time.Duration
 	}{
-		{"user", "custom resources can't be created any more", "somebody", time.Second},
-		{"server", "the handler would wait for itself", user.APIServerUser, 0},
+		{"user", "after a user's request, no custom resource of the deleted definition can be created", "somebody", time.Second},
+		{"server", "a handler of the informer would wait for its own end", user.APIServerUser, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -81,7 +81,7 @@ func TestRememberedSpecIsDecoded(t *testing.T) {
 		got.Spec.Versions[0].Name = "changed"
 		got.Spec.Validation.OpenAPIV3Schema.Properties["spec"] = apiextensions.JSONSchemaProps{Type: "changed"}
 	}
-	// The next write has the same spec and another status.
+	// Write the definition again, with the same spec and another status.
 	judged := decode(codec, data)
 	judged.Status.AcceptedNames = judged.Spec.Names
 	later, err := runtime.Encode(codec, judged)

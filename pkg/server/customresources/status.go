@@ -33,15 +33,15 @@ type statusClient struct {
 	// admission admits the writes. interfaces are the object interfaces that admission gets.
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
-	// seen tells whether something other than admission, such as an audit log, sees requests of the controllers. If so,
-	// statusClient makes requests.
+	// seen tells whether something other than admission, such as an audit log, handles requests of the controllers. If
+	// seen returns true, statusClient makes requests.
 	seen func() bool
 	// timeout limits the time of a write, including calls of webhooks.
 	timeout time.Duration
 }
 
-// newStatusClient returns the controllers' client. If this server doesn't store definitions, the result makes requests
-// by another client.
+// newStatusClient returns the controllers' client. If this server doesn't store definitions, newStatusClient returns
+// the argument requests, a client that makes requests.
 func newStatusClient(c Config, config *genericapiserver.RecommendedConfig, stored *definitionStorage, requests crdclient.CustomResourceDefinitionsGetter) crdclient.CustomResourceDefinitionsGetter {
 	if stored == nil {
 		return requests
@@ -66,7 +66,7 @@ func (c *statusClient) CustomResourceDefinitions() crdclient.CustomResourceDefin
 	return statusWriter{c.CustomResourceDefinitionsGetter.CustomResourceDefinitions(), c}
 }
 
-// statusWriter makes requests, but writes the status without a request.
+// statusWriter writes the status of a definition without a request. For everything else, it makes requests.
 type statusWriter struct {
 	crdclient.CustomResourceDefinitionInterface
 	client *statusClient
@@ -148,8 +148,9 @@ func (c *statusClient) mutating(admitting admission.Interface, options *metav1.U
 	}
 }
 
-// validating calls the admission plugins that validate objects. The storage could call them too, but would first
-// validate the objects, which isn't needed for the controllers' writes, and would copy both definitions.
+// validating calls the admission plugins that validate objects. The storage could call these plugins too. But the
+// storage would first validate the definition, although the writes of controllers need no validation, and would copy
+// both definitions.
 func (c *statusClient) validating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
 	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		if was, ok := live.(*apiextensions.CustomResourceDefinition); ok {

@@ -83,8 +83,9 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed handles an event of the informer. The library's handler has handled the event before, and destroys the stores
-// of a definition whose spec or accepted names have changed, or that is deleted. So changed forgets these stores.
+// changed handles an event of the informer. The library's handler has handled the event before. It destroys the stores
+// of a definition if the spec or the accepted names have changed, or if the definition is deleted. So changed forgets
+// these stores.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

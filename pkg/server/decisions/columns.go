@@ -19,16 +19,18 @@ type column struct {
 	MatrixColumn
 	// plugin calls the webhook or evaluates the policy.
 	plugin string
-	// exemption says why the plugin considers nothing for a request, or returns nil.
+	// exemption returns the reason why the plugin ignores a request completely, or nil.
 	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict
-	// constraints are those of the webhook or the policy. Of bindings, one must take the request, if it isn't nil.
+	// constraints has the rules and selectors of the webhook or the policy. bindings has the rules and selectors
+	// of the policy's bindings, of which one must match the request. bindings is nil for a webhook.
 	constraints explain.Constraints
 	bindings    []explain.Constraints
 	// never are operations that the plugin doesn't handle.
 	never []admission.Operation
 }
 
-// takes tells whether the rules match a request, and as which other resource.
+// takes tells whether the rules match a request. If they match only an equivalent resource of the request's
+// resource, takes also returns the equivalent resource.
 func (c column) takes(attributes admission.Attributes, interfaces admission.ObjectInterfaces) (*trace.Resource, bool) {
 	taken := func(constraints explain.Constraints) (*trace.Resource, bool) {
 		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.Takes()
@@ -160,7 +162,7 @@ func (c *column) bind(name string, matches *admissionregistrationv1.MatchResourc
 	c.selected("binding "+name+": ", matches.NamespaceSelector, matches.ObjectSelector)
 }
 
-// selected adds the selectors that select.
+// selected adds the selectors that aren't empty to Conditional.
 func (c *column) selected(prefix string, namespaces, objects *metav1.LabelSelector) {
 	for _, each := range []struct {
 		field    string

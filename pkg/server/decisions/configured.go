@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// configured tells whether the admission plugin of a configuration of webhooks, or of a policy, is on. It returns the
-// names of the configuration's webhooks, or of the policy's bindings.
+// configured tells whether the admission plugin that uses a webhook configuration or a policy is on. It also returns
+// the names of the configuration's webhooks, or of the policy's bindings.
 func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
 	parts := map[string]func(context.Context, string) ([]string, error){
 		trace.MutatingConfiguration:   d.mutatingWebhooks,

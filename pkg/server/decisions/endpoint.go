@@ -20,7 +20,7 @@ import (
 
 const (
 	// Prefix begins the paths of the package, and is the path of the page. A user needs permission for the verb get on
-	// these nonResourceURLs, and for post on WhyPath.
+	// these nonResourceURLs, and for the verb post on WhyPath and SignInPath.
 	Prefix = "/debug/admission/"
 	// RequestsPath lists recorded requests, as a List. The parameters resource, namespace, name and user select
 	// requests, and limit=N selects the last N. With follow=true, the response is a stream of Events, one a line, for

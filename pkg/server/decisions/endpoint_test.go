@@ -39,7 +39,7 @@ func created(resource, namespace, name, user string) trace.Request {
 	return trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name, User: trace.User{Name: user}}
 }
 
-// The parameters select requests and the form of the answer.
+// The query parameters select recorded requests and the form of the answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
@@ -49,15 +49,15 @@ func TestRequests(t *testing.T) {
 		// want has the names of the selected requests, or a part of the error.
 		want string
 	}{
-		{"all", "without parameters, all are there", "", 200, "web web a db"},
-		{"resource", "the resource is that of the requests", "resource=pods", 200, "web web db"},
-		{"kind", "users know kinds", "resource=Pod", 200, "web web db"},
+		{"all", "without parameters, all requests are listed", "", 200, "web web a db"},
+		{"resource", "the parameter resource selects requests for the resource", "resource=pods", 200, "web web db"},
+		{"kind", "the parameter resource may be a kind", "resource=Pod", 200, "web web db"},
 		{"namespace", "the object is in the namespace", "resource=pods&namespace=a", 200, "web db"},
-		{"namespace of a namespace", "a namespace is in none", "resource=ns&namespace=a&resource=namespaces", 200, ""},
-		{"cluster scope", "the namespace of the kubeconfig doesn't matter", "resource=namespaces&namespace=default", 200, "a"},
+		{"namespace of a namespace", "a Namespace object is in no namespace", "resource=ns&namespace=a&resource=namespaces", 200, ""},
+		{"cluster scope", "the parameter namespace doesn't matter for resources without namespaces", "resource=namespaces&namespace=default", 200, "a"},
 		{"name", "several resources may have the name", "name=web", 200, "web web"},
 		{"user", "the user made the request", "user=bob", 200, "web db"},
-		{"limit", "the last ones", "limit=2", 200, "a db"},
+		{"limit", "the limit selects the last requests", "limit=2", 200, "a db"},
 		{"no limit", "a limit is a number", "limit=x", 400, `limit=\"x\": must be a number from 1`},
 		{"zero", "a limit of none makes no sense", "limit=0", 400, `limit=\"0\": must be a number from 1`},
 		{"output", "the formats are known", "output=xml", 400, `output=\"xml\": must be json, text or wide`},

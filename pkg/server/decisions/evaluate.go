@@ -39,8 +39,8 @@ type Evaluation struct {
 	Object json.RawMessage `json:"object"`
 	// Subresource is the subresource of an UPDATE, such as status, or of a CONNECT, such as exec.
 	Subresource string `json:"subresource,omitempty"`
-	// User and Groups are the user name and the groups of the request. The default is those of the request for the
-	// evaluation.
+	// User and Groups are the user name and the groups of the request. Without a User, the request has the user and the
+	// groups of the client that requests the evaluation.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
 	// DryRun tells admission that the request is a dry run.
@@ -52,7 +52,7 @@ var methods = map[string]string{
 	create: http.MethodPost, update: http.MethodPut, remove: http.MethodDelete, connect: http.MethodPost,
 }
 
-// The operations of an Evaluation.
+// These are the operations of an Evaluation.
 const (
 	create  = "CREATE"
 	update  = "UPDATE"
@@ -149,7 +149,7 @@ type resource struct {
 	namespace string
 }
 
-// path returns the path of the resource, or of an object.
+// path returns the path of the object with the name. If the name is empty, it returns the path of the resource.
 func (r resource) path(name string) string {
 	root := "/api/" + r.Version
 	if r.Group != "" {

@@ -19,7 +19,8 @@ import (
 // their rules.
 const MatrixPath = Prefix + "matrix"
 
-// Matrix is the answer of MatrixPath: a table with a row for each resource and a column for each webhook.
+// Matrix is the answer of MatrixPath: a table with a row for each resource, and a column for each webhook and each
+// policy.
 type Matrix struct {
 	Columns []MatrixColumn `json:"columns"`
 	// Resources has only the resources that the rules of at least one webhook or policy match.
@@ -32,12 +33,12 @@ type MatrixColumn struct {
 	// Conditional lists the fields of the webhook, or of the policy and its bindings, that also decide about a request:
 	// selectors and match conditions.
 	Conditional []string `json:"conditional,omitempty"`
-	// Unbound is true for a policy without a binding, which is never evaluated.
+	// Unbound is true for a policy without a binding. Such a policy is never evaluated.
 	Unbound bool `json:"unbound,omitempty"`
 }
 
-// MatrixResource is a row of the Matrix. It has a cell for each column. A cell is nil if the rules of the webhook or the
-// policy match no operation on the resource.
+// MatrixResource is a row of the Matrix. It has a cell for each column. A cell is nil if no operation on the resource
+// calls the webhook or evaluates the policy.
 type MatrixResource struct {
 	trace.Resource
 	Cells []*MatrixCell `json:"cells"`
@@ -51,7 +52,7 @@ type MatrixCell struct {
 	As *trace.Resource `json:"as,omitempty"`
 }
 
-// served is a resource that this server or another one serves, with the operations that admission handles.
+// served is a resource that this server or another server serves, with the operations that admission handles.
 type served struct {
 	schema.GroupVersionResource
 	kind        schema.GroupVersionKind
@@ -87,7 +88,8 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, matrix)
 }
 
-// cell returns the cell of a webhook or a policy, and a resource. It is nil if the rules match no operation.
+// cell returns the cell of a webhook or a policy, and a resource. It is nil if no operation on the resource calls the
+// webhook or evaluates the policy, for example because the admission plugin is off.
 func (d *Decisions) cell(column column, resource served) *MatrixCell {
 	if column.Unbound || !d.Runs(column.plugin) {
 		return nil
@@ -124,7 +126,7 @@ type equivalents struct {
 // GetEquivalentResourceMapper implements admission.ObjectInterfaces.
 func (e equivalents) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return e.mapper }
 
-// operationsOf lists the verbs of discovery that stand for an operation of admission.
+// operationsOf has the operations of admission, each with the verbs of discovery that lead to the operation.
 var operationsOf = []struct {
 	operation admission.Operation
 	verbs     []string

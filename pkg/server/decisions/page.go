@@ -15,8 +15,8 @@ import (
 var page string
 
 // pagePolicy returns the page's Content-Security-Policy. The policy allows only the page's own script and style. It
-// forbids the script to turn text into markup, because the page shows values of objects, which any client may have
-// written.
+// forbids the script to turn text into markup, because the page shows values of objects, and any client may have
+// written these values.
 func pagePolicy() string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + hashOf("script"), "style-src " + hashOf("style"), "connect-src 'self'",

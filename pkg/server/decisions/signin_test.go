@@ -29,7 +29,7 @@ func TestSessions(t *testing.T) {
 		}, true},
 		{"too late", "the time is over", -time.Second, func(s *sessions, token string) user.Info { return s.user(token, false) }, false},
 		{"another secret", "secrets can't be guessed", time.Hour, func(s *sessions, token string) user.Info { return s.user(token+"x", false) }, false},
-		{"many others", "the number is bounded, and the one that ends first gives way", time.Hour, func(s *sessions, token string) user.Info {
+		{"many others", "the number of secrets is bounded, and the secret that expires first is dropped", time.Hour, func(s *sessions, token string) user.Info {
 			for range maxSessions {
 				s.begin(&user.DefaultInfo{Name: "bob"})
 			}

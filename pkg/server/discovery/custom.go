@@ -82,7 +82,7 @@ func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
 	return true
 }
 
-// The verbs of custom resources and of their subresources.
+// These are the verbs of custom resources and of their subresources.
 var (
 	verbs            = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	terminatingVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "watch"}

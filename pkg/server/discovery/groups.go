@@ -21,12 +21,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 )
 
-// Groups keeps two things up to date: the list of groups, which depends on the built-in groups, definitions and other
-// servers, and the resources of definitions in aggregated discovery.
+// Groups keeps two things up to date: the list of groups, and the resources of definitions in aggregated discovery.
+// The list depends on the built-in groups, on definitions and on other servers.
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List
-	// builtIn are the APIServices of the built-in group versions, which never change. own are these group versions.
+	// builtIn are the APIServices of the built-in group versions. own has these group versions. Both never change.
 	builtIn []*apiregistrationv1.APIService
 	own     map[schema.GroupVersion]bool
 	// resources puts the resources of definitions into aggregated discovery.
@@ -48,11 +48,11 @@ type Hooks struct {
 	Observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
 }
 
-// Aggregator knows the group versions of other servers.
+// Aggregator has the group versions of other servers. aggregation.Aggregator implements it.
 type Aggregator interface {
 	// Remote returns the APIServices of the group versions of other servers.
 	Remote() []*apiregistrationv1.APIService
-	// SetBuiltIn and SetCustom tell the aggregator the APIServices of this server's own group versions.
+	// SetBuiltIn and SetCustom give the aggregator the APIServices of this server's own group versions.
 	SetBuiltIn(services []*apiregistrationv1.APIService)
 	SetCustom(services []*apiregistrationv1.APIService)
 }
@@ -169,8 +169,8 @@ func (d *Groups) customAPIServices() ([]*apiregistrationv1.APIService, error) {
 	return services, nil
 }
 
-// withRemote adds the APIServices of other servers. An APIService of another server replaces that of a definition in
-// the same group version.
+// withRemote adds the APIServices of other servers. An APIService of another server replaces the APIService of a
+// definition in the same group version.
 func (d *Groups) withRemote(local []*apiregistrationv1.APIService) []*apiregistrationv1.APIService {
 	if d.aggregator == nil {
 		return local

@@ -20,7 +20,7 @@ import (
 )
 
 // List has the groups of built-in kinds, definitions and other servers, in the order of discovery. It serves
-// /apis/GROUP, and serves /apis to clients that don't ask for aggregated discovery. The library's own list has the
+// /apis/GROUP. It also serves /apis to clients that don't request aggregated discovery. The library's own list has the
 // groups in the order in which they were added, so it can't be used.
 type List struct {
 	serializer runtime.NegotiatedSerializer

@@ -1,7 +1,7 @@
 // Package etcd is the etcd of one server: embedded in the process, or external. It also checks the flags that configure
 // etcd and storage.
 //
-// [New] is the constructor. Don't use the package for stores and watch caches: pkg/storage makes those.
+// [New] is the constructor. Don't use the package for stores and watch caches: pkg/storage makes them.
 package etcd
 
 import (
@@ -32,7 +32,7 @@ const timeout = 5 * time.Second
 // Config has the settings of an etcd.
 type Config struct {
 	Options *genericoptions.EtcdOptions
-	// DataDir is the data folder of an embedded etcd, "" for a temporary one.
+	// DataDir is the data folder of an embedded etcd. If it is "", the etcd uses a temporary folder.
 	DataDir string
 	// Holder is the address of this server. It is written to the data folder. A second server that finds the folder in
 	// use names the address in its error.
@@ -101,7 +101,7 @@ func (e *Etcd) Close(ctx context.Context) error {
 }
 
 // Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd,
-// because that may work again later.
+// because an external etcd may work again later.
 func (e *Etcd) Failed() <-chan struct{} {
 	if e.member == nil {
 		return nil
@@ -109,7 +109,7 @@ func (e *Etcd) Failed() <-chan struct{} {
 	return e.member.Failed()
 }
 
-// Alone tells whether no other server uses the same etcd.
+// Alone tells whether this server is the only one that uses its etcd. It returns false if it can't determine that.
 func (e *Etcd) Alone() bool {
 	return e.member != nil || e.presence != nil && e.presence.Alone(e.Life)
 }
@@ -182,8 +182,8 @@ func (e *Etcd) applyOptions(config *genericapiserver.Config, factory serverstora
 	return OfEncryption(e.Options.EncryptionProviderConfigFilepath, e.Options.ApplyWithStorageFactoryTo(factory, config))
 }
 
-// announce writes the key in the external etcd by which servers count one another. A failure is logged and no error,
-// because the server also works without the key.
+// announce writes the key in the external etcd by which servers count one another. announce logs a failure and returns
+// no error, because the server also works without the key.
 func (e *Etcd) announce() {
 	var err error
 	if e.presence, err = storage.Announce(e.Following, e.Options.StorageConfig.Transport, e.Options.StorageConfig.Prefix); err != nil {

@@ -23,7 +23,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 	if len(o.StorageConfig.Transport.ServerList) == 0 {
 		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd keeps everything", strings.Join(o.EtcdServersOverrides, ","))
 	}
-	// An override of one resource takes precedence over one of its group.
+	// An override of one resource takes precedence over an override of its group.
 	slices.SortStableFunc(overrides, func(a, b genericoptions.EtcdServerOverride) int { return breadth(b) - breadth(a) })
 	stored := table.StoragePrefixes()
 	owners := map[schema.GroupResource]schema.GroupResource{}
@@ -46,8 +46,8 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 			return nil, fmt.Errorf("--etcd-servers-overrides %s/%s: must be GROUP/RESOURCE of a resource that is built in, as /events or apps/deployments, or GROUP/*: definitions and custom resources stay in --etcd-servers", asked.Group, asked.Resource)
 		}
 	}
-	// Some groups have the same resource, as extensions and apps have deployments. The storage factory may ask for the
-	// etcd servers of any of these groups.
+	// Some resources are in two groups: deployments are in extensions and in apps. The storage factory may look up the
+	// etcd servers in either group.
 	for borrowed, owner := range owners {
 		if servers, ok := locations[owner]; ok {
 			locations[borrowed] = servers

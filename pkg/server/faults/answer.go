@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// answer returns the error that the fault gives as the response. The texts of a conflict and of a timeout are those of
-// kube-apiserver.
+// answer returns the error that the fault gives as the response. The texts of a conflict and of a timeout are the same
+// as in kube-apiserver.
 func (i *injection) answer() *apierrors.StatusError {
 	s := i.subject
 	resource := schema.GroupResource{Group: s.group, Resource: s.resource}

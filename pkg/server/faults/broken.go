@@ -62,7 +62,7 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return len(p), http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// marking is a response that gets Header from the events of its request.
+// marking is a response that adds Header for each event of its request.
 type marking struct {
 	http.ResponseWriter
 	events *events

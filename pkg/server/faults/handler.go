@@ -124,7 +124,7 @@ func (v *visit) execute(met *injection, req *http.Request) {
 	}
 }
 
-// marked returns a response that gets Header.
+// marked returns a response that adds Header for each event of the request.
 func (v *visit) marked(w http.ResponseWriter) http.ResponseWriter {
 	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, events: v.events})
 }

@@ -39,7 +39,7 @@ type Injector struct {
 	mu      sync.Mutex
 	all     rules
 	watches []*openWatch
-	// named is the number of names that were made for faults of requests, which are request-1, request-2 and so on.
+	// named counts the default names of faults from requests: request-1, request-2 and so on.
 	named int
 }
 
@@ -106,7 +106,8 @@ func (i *Injector) change(ctx context.Context, faults []Fault, from source, keep
 	return added.states(), nil
 }
 
-// name returns the faults, each with a name. The default name is the source and the position in it.
+// name returns the faults, each with a name. The default name has the source of the fault and a number, such as
+// flag-1.
 func (i *Injector) name(faults []Fault, from source, others rules) ([]Fault, error) {
 	names := map[string]bool{}
 	for _, r := range others {

@@ -39,31 +39,31 @@ func TestSelects(t *testing.T) {
 		want string
 	}{
 		{"all", "an empty field selects all requests for resources", Fault{Status: 500}, "scale main"},
-		{"verb", "the verb is another", Fault{Status: 500, Verbs: []string{"get"}}, ""},
+		{"verb", "the requests have another verb", Fault{Status: 500, Verbs: []string{"get"}}, ""},
 		{"default verbs", "conflicts are for writes", Fault{Conflict: true}, "scale main"},
 		{"other default verbs", "stale answers are for lists", Fault{Stale: "-1"}, ""},
-		{"resource", "a resource is without its subresources", Fault{Status: 500, Resources: []string{"deployments"}}, "main"},
-		{"resource of the group", "names are unique in a group alone", Fault{Status: 500, Resources: []string{"deployments.apps"}}, "main"},
-		{"resource of another group", "names are unique in a group alone", Fault{Status: 500, Resources: []string{"deployments.extensions"}}, ""},
-		{"resource of the core group", "its name is empty", Fault{Status: 500, Resources: []string{"deployments."}}, ""},
-		{"subresource", "it is named", Fault{Status: 500, Resources: []string{"deployments/scale"}}, "scale"},
-		{"subresource of the group", "both are named", Fault{Status: 500, Resources: []string{"deployments.apps/scale"}}, "scale"},
+		{"resource", "the name of a resource doesn't select its subresources", Fault{Status: 500, Resources: []string{"deployments"}}, "main"},
+		{"resource of the group", "a name with a group selects only resources of the group", Fault{Status: 500, Resources: []string{"deployments.apps"}}, "main"},
+		{"resource of another group", "a name with another group doesn't select the resource", Fault{Status: 500, Resources: []string{"deployments.extensions"}}, ""},
+		{"resource of the core group", "the core group has the empty name", Fault{Status: 500, Resources: []string{"deployments."}}, ""},
+		{"subresource", "the fault names the subresource", Fault{Status: 500, Resources: []string{"deployments/scale"}}, "scale"},
+		{"subresource of the group", "the fault names the group and the subresource", Fault{Status: 500, Resources: []string{"deployments.apps/scale"}}, "scale"},
 		{"subresources of all", "a star stands for any text", Fault{Status: 500, Resources: []string{"*/*"}}, "scale main"},
-		{"several resources", "one of a list is enough", Fault{Status: 500, Resources: []string{"pods", "deployments", "*/scale"}}, "scale main"},
-		{"namespace", "it is the object's", Fault{Status: 500, Namespaces: []string{"b", "a"}}, "scale main"},
-		{"other namespace", "it is the object's", Fault{Status: 500, Namespaces: []string{"b"}}, ""},
+		{"several resources", "one matching element of a list is enough", Fault{Status: 500, Resources: []string{"pods", "deployments", "*/scale"}}, "scale main"},
+		{"namespace", "the list has the object's namespace", Fault{Status: 500, Namespaces: []string{"b", "a"}}, "scale main"},
+		{"other namespace", "the object is in another namespace", Fault{Status: 500, Namespaces: []string{"b"}}, ""},
 		{"name", "a star stands for any text", Fault{Status: 500, Names: []string{"w*b"}}, "scale main"},
-		{"other name", "it is the object's", Fault{Status: 500, Names: []string{"w*d"}}, ""},
-		{"user", "it is the request's", Fault{Status: 500, Users: []string{"ann"}}, "scale main"},
-		{"other user", "it is the request's", Fault{Status: 500, Users: []string{"bob"}}, ""},
+		{"other name", "the object has another name", Fault{Status: 500, Names: []string{"w*d"}}, ""},
+		{"user", "the request has this user", Fault{Status: 500, Users: []string{"ann"}}, "scale main"},
+		{"other user", "the request has another user", Fault{Status: 500, Users: []string{"bob"}}, ""},
 		{"user agent", "clients put their version behind the name", Fault{Status: 500, UserAgents: []string{"manager/*"}}, "scale main"},
 		{"other user agent", "clients put their version behind the name", Fault{Status: 500, UserAgents: []string{"kubectl/*"}}, ""},
-		{"path", "a fault with paths is for these alone", Fault{Status: 500, Paths: []string{"/version", "/api*"}}, "version"},
-		{"other path", "a fault with paths is for these alone", Fault{Status: 500, Paths: []string{"/healthz"}}, ""},
-		{"webhook", "a fault of webhooks is for their calls alone", Fault{Refuse: true, Webhooks: []string{"*.example.com"}}, "call"},
-		{"webhook of a configuration", "names are unique in a configuration alone", Fault{Refuse: true, Webhooks: []string{"my-*/pods*"}}, "call"},
-		{"other webhook", "names are unique in a configuration alone", Fault{Refuse: true, Webhooks: []string{"other/pods.example.com"}}, ""},
-		{"webhook for a resource", "other fields are of the request that is reviewed", Fault{Refuse: true, Webhooks: []string{"*"}, Resources: []string{"pods"}}, ""},
+		{"path", "a fault with paths selects only requests for these paths", Fault{Status: 500, Paths: []string{"/version", "/api*"}}, "version"},
+		{"other path", "a fault with paths selects no other path", Fault{Status: 500, Paths: []string{"/healthz"}}, ""},
+		{"webhook", "a fault with webhooks selects only calls of webhooks", Fault{Refuse: true, Webhooks: []string{"*.example.com"}}, "call"},
+		{"webhook of a configuration", "a webhook may be named with its configuration", Fault{Refuse: true, Webhooks: []string{"my-*/pods*"}}, "call"},
+		{"other webhook", "a webhook with the same name is in another configuration", Fault{Refuse: true, Webhooks: []string{"other/pods.example.com"}}, ""},
+		{"webhook for a resource", "the other fields select the request for which the webhook is called", Fault{Refuse: true, Webhooks: []string{"*"}, Resources: []string{"pods"}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,8 +192,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// In a create request, the name of the object is in the body, in one of several encodings. After it is read for the
-// name, the handler still gets the whole body.
+// In a create request, the name of the object is in the body, in one of several encodings. The handler still gets the
+// whole body after the name has been read from it.
 func TestNameOfCreatedObject(t *testing.T) {
 	t.Parallel()
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}

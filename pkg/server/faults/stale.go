@@ -32,7 +32,7 @@ func parseStaleness(text string) (staleness, error) {
 	return staleness{version: uint64(number)}, nil
 }
 
-// freeze gives a rule with the staleness frozen the present resource version.
+// freeze sets the resource version of a rule whose staleness is frozen: the present resource version.
 func (i *Injector) freeze(ctx context.Context, r *rule) error {
 	if r.effect != stale || r.staleness != (staleness{}) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// subject has the properties of a request, or of a call of a webhook, that faults are selected by.
+// subject has the properties of a request, or of a call of a webhook, by which a rule selects it.
 type subject struct {
 	verb                         string
 	group, resource, subresource string

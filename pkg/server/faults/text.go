@@ -19,7 +19,7 @@ func ParseText(text string) (Fault, error) {
 	last := ""
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, assigned := strings.Cut(strings.TrimSpace(part), "=")
-		// The value of requests may have commas itself, as in requests=1,3,5.
+		// The value of the key requests may contain commas, as in requests=1,3,5.
 		if !assigned && last == "requests" && key != "" && strings.Trim(key, "0123456789-") == "" {
 			f.Requests += Numbers("," + key)
 			continue

@@ -14,19 +14,19 @@ func TestParseText(t *testing.T) {
 		name, reason, text string
 		want               Fault
 	}{
-		{"the third update", "a field a key, and a key alone for true", "verbs=update,resources=pods,requests=3,conflict",
+		{"the third update", "each key sets one field, and a key without a value stands for true", "verbs=update,resources=pods,requests=3,conflict",
 			Fault{Verbs: []string{"update"}, Resources: []string{"pods"}, Requests: "3", Conflict: true}},
 		{"lists", "the elements of a list are separated by |", "verbs=update|patch,names=a|b*,conflict",
 			Fault{Verbs: []string{"update", "patch"}, Names: []string{"a", "b*"}, Conflict: true}},
-		{"numbers of requests", "they have commas too", "requests=1,3-5,7-,status=500",
+		{"numbers of requests", "the value of requests may contain commas", "requests=1,3-5,7-,status=500",
 			Fault{Requests: "1,3-5,7-", Status: 500}},
-		{"share in per cent", "people say ten per cent", "share=10%,latency=100ms..300ms",
+		{"share in per cent", "a share may be a percentage", "share=10%,latency=100ms..300ms",
 			Fault{Share: 0.1, Latency: "100ms..300ms"}},
 		{"number that may be 0", "a body may be cut off before its first byte", "truncate=100",
 			Fault{Truncate: &hundred}},
-		{"spaces", "long lines have spaces behind commas", "verbs=watch, expire, after=2",
+		{"spaces", "spaces after commas are ignored", "verbs=watch, expire, after=2",
 			Fault{Verbs: []string{"watch"}, Expire: true, After: 2}},
-		{"equals sign in a value", "the first one ends the key", "status=500,message=a=b",
+		{"equals sign in a value", "only the first equals sign ends the key", "status=500,message=a=b",
 			Fault{Status: 500, Message: "a=b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// openWatch is a watch in progress. A call of end ends it, because of a fault.
+// openWatch is a watch in progress. A fault ends the watch by a call of end.
 type openWatch struct {
 	*visit
 	context context.Context
@@ -63,8 +63,8 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// open adds a watch to the open watches, and returns the rules in force at this moment. A rule that is added later ends
-// the watch by endWatches.
+// open adds a watch to the open watches, and returns the rules in force at this moment. endWatches compares the watch
+// with rules that are added later.
 func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -128,7 +128,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 	if version == "" {
 		version = "0"
 	}
-	// The context of the request has ended already, so the request for the revision needs another one.
+	// The context of the request has already ended, so reading the revision needs another context.
 	oldest, err := i.config.Revision(i.config.Stopping)
 	if err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// interceptor returns a function that compares calls of webhooks with rules. The calls are made for the request of v.
+// interceptor returns a function that injects faults into calls of webhooks. The server makes these calls for the
+// request of v.
 func (v *visit) interceptor(all rules) webhook.Interceptor {
 	return func(_ context.Context, target webhook.Target) *webhook.Interception {
 		met := all.inject(v.subject.called(target))

@@ -10,7 +10,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Pair checks the files of a certificate and its key. The file names are the values of two flags, which errors name.
+// Pair checks the files of a certificate and its key. The file names are the values of two flags. Errors name the
+// flags.
 func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	if certFile == "" && keyFile == "" {
 		return nil

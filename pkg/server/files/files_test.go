@@ -16,9 +16,9 @@ func TestReadable(t *testing.T) {
 	}
 	for _, test := range []struct{ name, reason, file, want string }{
 		{"none", "the flag isn't given", "", ""},
-		{"file", "it is there", file, ""},
-		{"missing", "the flag and the file are named", file + "x", "--token-auth-file " + file + "x: "},
-		{"folder", "nothing is in there", folder, "is a directory"},
+		{"file", "the file can be read", file, ""},
+		{"missing", "the error names the flag and the file", file + "x", "--token-auth-file " + file + "x: "},
+		{"folder", "a folder can't be read as a file", folder, "is a directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

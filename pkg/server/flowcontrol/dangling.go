@@ -72,7 +72,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass repeats passes until a pass has succeeded that began after the last write.
+// pass makes passes until one pass has begun after the last write and has succeeded.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:

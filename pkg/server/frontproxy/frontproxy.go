@@ -1,6 +1,6 @@
 // Package frontproxy has the client certificate by which a server proves its identity to the servers of aggregated
-// APIs. Because of the certificate, those servers trust the user names in its requests. Don't use the package for the
-// peers of an external etcd, which have an authority of their own: see package peers.
+// APIs. Because of the certificate, these servers trust the user names in the server's requests. Don't use the
+// package for the peers of an external etcd: the peers have an authority of their own, see package peers.
 package frontproxy
 
 import (
@@ -35,7 +35,8 @@ type Writer interface {
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// Told is true if flags or other servers publish the certificate's authority. Then Identity makes no certificate.
+	// Told is true if flags or other servers publish the authority of front-proxy certificates. Then Identity makes
+	// no certificate.
 	Told bool
 	// ClientCA is the authority of the server's clients.
 	ClientCA func() dynamiccertificates.CAContentProvider
@@ -44,8 +45,8 @@ type Config struct {
 	Writer     Writer
 }
 
-// Identity returns a function that returns the certificate and its key. If no flag names them and Told is false, the
-// function makes both at its first call, and publishes the certificate's authority.
+// Identity returns a function that returns the certificate and its key. If no flag names a certificate and Told is
+// false, the first call of the function makes both. Each call publishes the certificate's authority.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {

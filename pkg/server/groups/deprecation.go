@@ -9,13 +9,13 @@ import (
 )
 
 // datingCreater creates objects for the library's routes. From these objects, the library learns the deprecation of
-// kinds, for warnings, metrics and the audit log. The library compares the version of a deprecation with that of the
-// program. A program without a version, such as a test, would warn of deprecations that are years away, so
+// kinds, for warnings, metrics and the audit log. The library compares the version of a deprecation with the version
+// of the program. A program without a version, such as a test, would warn of deprecations that are years away, so
 // datingCreater compares with the served version of Kubernetes.
 type datingCreater struct {
 	runtime.ObjectCreater
-	// installed is true when the routes are made. Later calls create objects for requests, whose deprecations don't
-	// matter.
+	// installed is true when the routes are made. Later calls of New create objects for requests, and the library
+	// doesn't read deprecations from these objects.
 	installed bool
 }
 

@@ -32,7 +32,7 @@ type Groups struct {
 
 // Install serves groups after the filters of a server. It does the work of the library's InstallAPIGroups with two
 // differences: it makes routes and discovery documents at their first use, and all servers of the process share one
-// type converter. The library makes a type converter for each server before it serves anything.
+// type converter. The library makes a type converter for each server before the server can serve a request.
 func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Config, table *registry.Table,
 	converter managedfields.TypeConverter, groups []registry.APIGroup) (*Groups, error) {
 	all := &Groups{versions: map[schema.GroupVersion]*versionRoutes{}}
@@ -65,8 +65,8 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 	return all, nil
 }
 
-// Filling returns a function that wraps handlers of aggregated discovery. Before the first request to any wrapped
-// handler, the built-in versions are added to resources. The function of selects the groups.
+// Filling returns a function that wraps handlers of aggregated discovery. The first request to a wrapped handler
+// adds the built-in versions to resources. The last argument selects the groups.
 func (i *Groups) Filling(resources aggregated.ResourceManager, of func(group string) bool) func(http.Handler) http.Handler {
 	fill := sync.OnceValue(func() error {
 		for gv, routes := range i.versions {

@@ -52,8 +52,8 @@ func either(conditions ...func(rest.Storage) bool) func(rest.Storage) bool {
 }
 
 // apiResources returns the resources in the discovery document of a version. The library computes the same list from
-// its routes. Making the routes of all versions takes 20 ms, for which every client that maps kinds to resources would
-// wait.
+// its routes. The routes of all versions take 20 ms to make, and every client that maps kinds to resources would wait
+// for them.
 func apiResources(version *genericapi.APIGroupVersion) ([]metav1.APIResource, error) {
 	var resources []metav1.APIResource
 	for _, name := range slices.Sorted(maps.Keys(version.Storage)) {
@@ -98,7 +98,7 @@ func apiResource(version *genericapi.APIGroupVersion, name string) (metav1.APIRe
 	return resource, err
 }
 
-// storageVersionHash returns a hash that changes when the version changes in which a resource is stored.
+// storageVersionHash returns a hash of the version in which a resource is stored. The hash changes with the version.
 func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storage) (string, error) {
 	provider, ok := storage.(rest.StorageVersionProvider)
 	if !ok || provider.StorageVersion() == nil || !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionHash) {

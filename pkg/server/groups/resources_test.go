@@ -22,7 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// The discovery documents equal those that the library computes from its routes, for every version of the table.
+// For every version of the table, the discovery document equals the document that the library computes from its
+// routes.
 func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	versions := everyVersion(t)
@@ -52,14 +53,14 @@ func TestDiscoveryIsTheLibrarys(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range []struct{ name, method, path, accept, reason string }{
-				{"document", http.MethodGet, v.root, "", "clients map kinds to resources by it"},
-				{"with a slash", http.MethodGet, v.root + "/", "", "it is the same"},
-				{"protobuf", http.MethodGet, v.root, "application/vnd.kubernetes.protobuf", "clients of Kubernetes' own kinds ask for it"},
-				{"not acceptable", http.MethodGet, v.root, "text/csv", "it has no such form"},
-				{"not to be written", http.MethodPost, v.root, "", "it is read only"},
-				{"no resource", http.MethodGet, v.root + "/gophers", "", "the version doesn't have it"},
-				{"no resource of a namespace", http.MethodGet, v.root + "/namespaces/default/gophers/one", "", "the version doesn't have it"},
-				{"no resource to watch", http.MethodGet, v.root + "/watch", "", "nothing is named"},
+				{"document", http.MethodGet, v.root, "", "clients map kinds to resources by the document"},
+				{"with a slash", http.MethodGet, v.root + "/", "", "a slash at the end doesn't change the document"},
+				{"protobuf", http.MethodGet, v.root, "application/vnd.kubernetes.protobuf", "clients of built-in kinds request protobuf"},
+				{"not acceptable", http.MethodGet, v.root, "text/csv", "the document has no form of this media type"},
+				{"not to be written", http.MethodPost, v.root, "", "the document is read-only"},
+				{"no resource", http.MethodGet, v.root + "/gophers", "", "the version doesn't have the resource"},
+				{"no resource of a namespace", http.MethodGet, v.root + "/namespaces/default/gophers/one", "", "the version doesn't have the resource"},
+				{"no resource to watch", http.MethodGet, v.root + "/watch", "", "the path names no resource"},
 			} {
 				want, got := answer(t, library, c.method, c.path, c.accept), answer(t, document, c.method, c.path, c.accept)
 				if diff := cmp.Diff(want, got); diff != "" {

@@ -90,8 +90,8 @@ func (v *versionRoutes) service() (*restful.WebService, error) {
 	return container.RegisteredWebServices()[0], nil
 }
 
-// registerKinds adds every resource to the registry of equivalent resources. The library does that when it makes the
-// routes, which may be never.
+// registerKinds adds every resource to the registry of equivalent resources. The library adds a resource when it makes
+// the routes of the resource, but those routes may never be made.
 func (v *versionRoutes) registerKinds() error {
 	gv := v.version.GroupVersion
 	for path, storage := range v.version.Storage {

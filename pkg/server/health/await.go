@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reasonTimeout limits the time for which Await asks for the reason of a failing check.
+// reasonTimeout limits the time in which Await requests the reasons of failing checks.
 const reasonTimeout = 30 * time.Second
 
 // Client reads the health checks of a server.
 type Client struct {
 	REST rest.Interface
-	// OfEncryption extends an error about the encryption of stored objects by the flag that configures the encryption.
+	// OfEncryption adds the flag that configures encryption to an error about the encryption of stored objects.
 	OfEncryption func(error) error
 }
 

@@ -26,7 +26,7 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 	}{
 		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
 		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
-		{"others", "each is told", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
+		{"others", "the error has the reasons of all failed checks", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
 		{"no check", "the response names no failed check", nil, []string{"the last answer: ", "readyz check failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 				}))
 				client := kubernetes.NewForConfigOrDie(&rest.Config{Transport: apiServer, QPS: -1}).Discovery().RESTClient()
 				s := Client{client, func(err error) error { return etcd.OfEncryption("kms.yaml", err) }}
-				// The clock is the fake one of package synctest.
+				// Package synctest fakes the clock, so this second takes no time.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				err := s.Await(ctx, "/readyz")

@@ -1,4 +1,5 @@
-// Package health has the health checks that miniapi adds to those of k8s.io/apiserver, and waits until checks succeed.
+// Package health has the health checks that miniapi adds to the checks of k8s.io/apiserver. It also waits until checks
+// succeed.
 //
 // [NewBootstrapped] makes the check of the objects of every cluster, and [Client] waits for checks. Don't use the
 // package for checks that need no server, such as those of a file: see package files.

@@ -52,8 +52,8 @@ func (s Store) failed(err error) error {
 	return fmt.Errorf("%s: %w", s.flag, err)
 }
 
-// Kept returns the stored authority to a program that issues certificates without a server. If there is none, Kept
-// makes the data folder and the authority.
+// Kept returns the stored authority, for a program that issues certificates without a server. If no authority is
+// stored, Kept makes the data folder and the authority.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
 		return nil, errors.New("neither --cert-dir nor --data-dir names a folder with an authority")
@@ -89,8 +89,8 @@ func (s Store) SigningKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// Serving sets the serving certificate of a server that has none: a certificate of the server's own authority. The
-// files in --cert-dir are read again when another server that uses the same folder replaces them.
+// Serving gives a server without a serving certificate a certificate of the server's own authority. The files in
+// --cert-dir are read again when another server that uses the same folder replaces them.
 func (s Store) Serving(authority *pki.Authority, names pki.Names, serving *genericoptions.SecureServingOptions) error {
 	pair, err := s.Store.Serving(authority, names)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
-	// host is the address that the library finds, which kube-apiserver advertises. It is nil on a machine without a
-	// network.
+	// host is the address that the library finds. kube-apiserver advertises this address. It is nil on a machine
+	// without a network.
 	loopback, any4 := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	host, err := utilnet.ResolveBindAddress(loopback)
 	if err != nil || host.IsLoopback() || host.To4() == nil {
@@ -25,14 +25,14 @@ func TestAdvertised(t *testing.T) {
 		want        net.IP
 		reason      string
 	}{
-		{"serve", false, loopback, nil, nil, "only this machine reaches it"},
-		{"serve everywhere", false, any4, nil, host, "others reach it by the host's address"},
-		{"kube-apiserver", true, loopback, nil, host, "so does kube-apiserver"},
-		{"kube-apiserver everywhere", true, any4, nil, host, "so does kube-apiserver"},
-		{"kube-apiserver at an address", true, address, nil, address, "it is known"},
-		{"told one", true, loopback, address, address, "the flag says so"},
-		{"told the loopback", true, loopback, loopback, nil, "the flag says so, and endpoints can't have it"},
-		{"told nothing", true, loopback, any4, host, "0.0.0.0 is no address"},
+		{"serve", false, loopback, nil, nil, "only clients on this machine reach the server"},
+		{"serve everywhere", false, any4, nil, host, "clients on other machines reach the server by the host's address"},
+		{"kube-apiserver", true, loopback, nil, host, "kube-apiserver advertises the host's address"},
+		{"kube-apiserver everywhere", true, any4, nil, host, "kube-apiserver advertises the host's address"},
+		{"kube-apiserver at an address", true, address, nil, address, "the server listens on one address"},
+		{"told one", true, loopback, address, address, "--advertise-address names the address"},
+		{"told the loopback", true, loopback, loopback, nil, "endpoints can't have the loopback address of --advertise-address"},
+		{"told nothing", true, loopback, any4, host, "--advertise-address=0.0.0.0 names no address"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

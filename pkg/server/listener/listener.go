@@ -43,8 +43,8 @@ type connection struct {
 	listener *Listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are the requests in progress. answering is true if the connection has had, since the stop began, a
-	// request that needs a complete response.
+	// requests are the requests in progress. answering is true if the connection has had a request that needs a
+	// complete response since the beginning of the stop.
 	requests  map[*http.Request]struct{}
 	answering bool
 }
@@ -108,7 +108,7 @@ func (l *Listener) finish(c *connection, req *http.Request) {
 	delete(c.requests, req)
 }
 
-// Stop tells the listener that a stop begins. It must be called before the server sends GOAWAY to clients.
+// Stop marks the beginning of a stop. It must be called before the server sends GOAWAY to clients.
 func (l *Listener) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,12 +37,12 @@ func TestListenerStop(t *testing.T) {
 		want          bool
 	}{
 		{"idle", "no client waits", nil, nil, false},
-		{"watch", "a watch has no answer, it ends", []string{"/watch"}, nil, false},
-		{"request", "its client waits", []string{"/get"}, nil, true},
-		{"request beside a watch", "they share a connection", []string{"/watch", "/get"}, nil, true},
-		{"request beside a watch, the other way round", "they share a connection", []string{"/get", "/watch"}, nil, true},
-		{"late request", "the client hasn't read that it is to go away", nil, []string{"/get"}, true},
-		{"late watch", "it is refused", nil, []string{"/watch"}, false},
+		{"watch", "a watch has no complete response", []string{"/watch"}, nil, false},
+		{"request", "the client of a request waits for the response", []string{"/get"}, nil, true},
+		{"request beside a watch", "the request and the watch share a connection", []string{"/watch", "/get"}, nil, true},
+		{"request beside a watch, the other way round", "the order of the watch and the request doesn't matter", []string{"/get", "/watch"}, nil, true},
+		{"late request", "the client may send a request before it reads GOAWAY", nil, []string{"/get"}, true},
+		{"late watch", "a stopping server refuses a new watch", nil, []string{"/watch"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -59,8 +59,8 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	handler := l.handler.Load()
 
-	// The handler gets a new context, which ends with the client's context. It must not get the client's values: the
-	// filters would take the client's audit event and user for those of this request.
+	// The handler gets a new context, which ends with the client's context. It must not get the values of the
+	// client's context: the filters would use the client's audit event and user for this request.
 	ctx, cancel := context.WithCancelCause(trace.ContextWithSpan(context.Background(), trace.SpanFromContext(req.Context())))
 	body, out := io.Pipe()
 	w := &writer{request: req, header: http.Header{}, body: body, out: out, started: make(chan struct{}), gone: make(chan bool, 1)}
@@ -145,8 +145,8 @@ func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 func (w *writer) CloseNotify() <-chan bool { return w.gone }
 
 func (w *writer) finish() {
-	// Only http.ErrAbortHandler arrives here, by which a handler breaks its response off. The library's filters recover
-	// from other panics.
+	// A handler breaks its response off by a panic with http.ErrAbortHandler. No other panic arrives at this line,
+	// because the library's filters recover from other panics.
 	if p := recover(); p != nil {
 		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
 		return

@@ -32,7 +32,7 @@ func TestLoopback(t *testing.T) {
 			want:    "200  ",
 		},
 		{
-			name: "request body", reason: "the handler reads what the client sends",
+			name: "request body", reason: "the handler reads the body that the client sends",
 			handler: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) },
 			want:    "200  sent",
 		},
@@ -88,8 +88,8 @@ func TestLoopbackStreamsUntilTheServerEnds(t *testing.T) {
 	}
 }
 
-// A request gets the end of the client's context, and none of its values: the filters would take the client's audit
-// event and user for those of the request.
+// The context of a request ends with the client's context, but has none of its values. Otherwise the filters would
+// use the client's audit event and user for the request.
 func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
 	t.Parallel()
 	type key struct{}

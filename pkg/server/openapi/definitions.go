@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// newCRDDefinitions returns the OpenAPI definitions of CustomResourceDefinition and of the types in it. Managed fields
-// need no others. The OpenAPI documents need further definitions.
+// newCRDDefinitions returns the OpenAPI definitions of CustomResourceDefinition and of the types in it. These
+// definitions are enough for managed fields, but not for the OpenAPI documents.
 func newCRDDefinitions() map[string]common.OpenAPIDefinition {
 	all := crddefinitions.GetOpenAPIDefinitions(func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(name))

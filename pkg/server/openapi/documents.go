@@ -20,7 +20,7 @@ import (
 
 // Documents are the documents of /openapi/v3. The documents of custom resources are built at the first request for
 // them, from the present definitions. The document of an aggregated server can replace the document of a version. When
-// it is removed, the document of the definitions is used again.
+// the document of the aggregated server is removed, /openapi/v3 has the document of the custom resources again.
 type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister
@@ -29,8 +29,8 @@ type Documents struct {
 }
 
 // Follow keeps the documents of custom resources in a service up to date. The informer of definitions must call its
-// handlers in the order in which they were added. Then a handler that is added later finds documents that include its
-// event.
+// handlers in the order in which they were added. Then an event has changed the documents before the informer calls
+// handlers that were added after Follow.
 func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *handler3.OpenAPIService) (*Documents, error) {
 	d := &Documents{OpenAPIService: service, definitions: definitions.Lister()}
 	_, err := definitions.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -76,8 +76,8 @@ func describedAlike(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 // DeleteGroupVersion removes the document of another server. The document of the definitions takes its place.
 func (d *Documents) DeleteGroupVersion(name string) { d.describe(name) }
 
-// describe sets the document of a version to that of the definitions, or removes the document if no definition serves
-// the version.
+// describe sets the document of a version to the document of the definitions. If no definition serves the version, it
+// removes the document.
 func (d *Documents) describe(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,7 +21,8 @@ import (
 )
 
 // Serve serves /openapi/v2 and /openapi/v3 on a mux. Both documents are built when a client first requests them. The v2
-// document includes the custom resources of crds. The v3 service that Serve returns doesn't: Follow adds them.
+// document includes the custom resources of crds. The v3 document doesn't include these custom resources: Follow adds
+// them to the service that Serve returns.
 func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux, notFound}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {

@@ -22,10 +22,10 @@ func TestTypeConverter(t *testing.T) {
 		obj          runtime.Object
 		err          string
 	}{
-		{"current version", "the hub's own type", appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, ""},
-		{"older version", "a type that shares a store with another", extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), &extensionsv1beta1.Deployment{}, ""},
-		{"unstructured", "as patches are", appsv1.SchemeGroupVersion.WithKind("Deployment"), &unstructured.Unstructured{Object: map[string]any{}}, ""},
-		{"unknown", "a custom resource, for example", schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &unstructured.Unstructured{Object: map[string]any{}}, "no corresponding type"},
+		{"current version", "the internal version has the same Go type", appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, ""},
+		{"older version", "extensions and apps store the same Deployments", extensionsv1beta1.SchemeGroupVersion.WithKind("Deployment"), &extensionsv1beta1.Deployment{}, ""},
+		{"unstructured", "a patch is an unstructured object", appsv1.SchemeGroupVersion.WithKind("Deployment"), &unstructured.Unstructured{Object: map[string]any{}}, ""},
+		{"unknown", "the table doesn't have this kind", schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, &unstructured.Unstructured{Object: map[string]any{}}, "no corresponding type"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,15 +27,16 @@ const (
 	identity      = "kube-apiserver"
 )
 
-// The times of a Lease are kube-apiserver's, because miniapi and kube-apiserver can be peers.
+// The times of a Lease are the same as in kube-apiserver, because miniapi and kube-apiserver can be peers.
 const (
 	identityDuration = time.Hour
 	identityRenewal  = 10 * time.Second
 	collectionPeriod = time.Hour
 )
 
-// ServerID returns the name of a server among its peers, in the form of kube-apiserver's names. kube-apiserver makes
-// the name of the host alone. ServerID also needs the address, because several servers of miniapi may run on one host.
+// ServerID returns the name of a server among its peers, in the form of kube-apiserver's names. kube-apiserver derives
+// the name from the host name only. ServerID also uses the address, because several servers of miniapi may run on one
+// host.
 func ServerID(host, address string) string {
 	hash := sha256.Sum256([]byte(host + "/" + address))
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
@@ -74,7 +75,7 @@ func collect(ctx context.Context, client kubernetes.Interface, now time.Time) {
 		if !expired(l, now) {
 			continue
 		}
-		// The preconditions keep a Lease that its server renews at this moment.
+		// The deletion must fail if the server renews the Lease at this moment.
 		preconditions := &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}
 		err := leases.Delete(ctx, l.Name, metav1.DeleteOptions{Preconditions: preconditions})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {

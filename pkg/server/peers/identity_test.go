@@ -46,10 +46,10 @@ func TestCollect(t *testing.T) {
 		lease        *coordinationv1.Lease
 		stays        bool
 	}{
-		{"renewed", "its server runs", lease("renewed", ago(59*time.Second), ofServer), true},
-		{"expired", "its server has ended", lease("expired", ago(61*time.Second), ofServer), false},
+		{"renewed", "a running server renews its Lease", lease("renewed", ago(59*time.Second), ofServer), true},
+		{"expired", "a server that has ended doesn't renew its Lease", lease("expired", ago(61*time.Second), ofServer), false},
 		{"never", "no server writes such a Lease", lease("never", nil, ofServer), false},
-		{"another", "it is a controller's", lease("another", ago(time.Hour), nil), true},
+		{"another", "the Lease doesn't belong to a server", lease("another", ago(time.Hour), nil), true},
 	}
 	client := fake.NewClientset()
 	for _, test := range tests {

@@ -12,8 +12,8 @@ import (
 
 // Options are kube-apiserver's flags about peers. A server without any of these flags has no peers.
 type Options struct {
-	// CAFile has the authorities of the peers' serving certificates, which must be valid for kubernetes.default.svc. A
-	// server without CAFile accepts requests from peers, but passes no request on to them.
+	// CAFile has the authorities of the peers' serving certificates. These certificates must be valid for
+	// kubernetes.default.svc. A server without CAFile accepts requests from peers, but passes no request on to them.
 	CAFile string
 	// AdvertiseIP and AdvertisePort are the address at which peers reach this server. By default, it is the address
 	// that the server advertises to clients.

@@ -31,7 +31,8 @@ import (
 )
 
 const (
-	// peerName is the host name by which the certificate of every peer is verified. Its address doesn't matter.
+	// peerName is the host name that the certificate of every peer must have. The server connects to the stored
+	// address of a peer, not to an address of this name.
 	peerName = "kubernetes.default.svc"
 
 	// addressesKey is the prefix of the etcd keys with the addresses of servers. An address expires after addressTTL,
@@ -40,8 +41,8 @@ const (
 	addressTTL     = 15 * time.Second
 	addressRenewal = 10 * time.Second
 
-	// leaveTimeout limits the time in which a stopping server tells its peers that it stops. Peers that aren't told in
-	// time notice the stop when the server doesn't answer.
+	// leaveTimeout limits the time in which a stopping server removes its Lease and its address. If the removal takes
+	// longer, a peer notices the stop when the server doesn't answer.
 	leaveTimeout = time.Second
 )
 
@@ -52,10 +53,10 @@ type Config struct {
 	// Client and Loopback belong to this server itself: Client is a typed client, and Loopback its configuration.
 	Client   kubernetes.Interface
 	Loopback *rest.Config
-	// Addresses has the options for storing the addresses of peers, which are stored as Endpoints.
+	// Addresses has the storage options for the addresses of peers. An address is stored as Endpoints.
 	Addresses *storagebackend.ConfigForResource
-	// CertFile and KeyFile are a client certificate and its key. By the certificate, peers know that they can trust
-	// this server's requests to name the user.
+	// CertFile and KeyFile are a client certificate and its key. Because of the certificate, peers trust the name of
+	// the user in this server's requests.
 	CertFile, KeyFile string
 	// Dial connects to peers.
 	Dial *transport.DialHolder
@@ -79,7 +80,7 @@ type Peers struct {
 
 	begin   sync.Once
 	running sync.WaitGroup
-	// announced is true if peers may know this server.
+	// announced is true after the beginning of Start's announcement.
 	announced atomic.Bool
 }
 
@@ -198,16 +199,17 @@ func (p *Peers) Discovery() http.Handler {
 	})
 }
 
-// DiscoveryChanged tells Discovery that the resources of this server have changed. It must be called for the changes
-// that Config.Discovery doesn't report.
+// DiscoveryChanged must be called when the resources of this server have changed, if Config.Discovery doesn't report
+// the change. Discovery then drops its cache.
 func (p *Peers) DiscoveryChanged() {
 	if p.discovery != nil {
 		p.discovery.InvalidateCache()
 	}
 }
 
-// Start announces the server to its peers. It returns when the server knows its peers, or when starting ends. It must
-// be called after the server can answer its own requests. The background work of Peers ends with ctx.
+// Start announces the server to its peers. It returns when the server has read the Leases of its peers, or when
+// starting ends. It must be called only when the server can answer its own requests. The background work of Peers ends
+// with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
 	if p.proxy != nil {
@@ -258,7 +260,8 @@ func (p *Peers) run(ctx context.Context) {
 	})
 }
 
-// Leave tells the peers that a stop of this server begins. The server must still be able to answer its own requests.
+// Leave removes the server's Lease and address at the beginning of a stop, so that peers send no more requests. The
+// server must still be able to answer its own requests.
 func (p *Peers) Leave() {
 	if !p.announced.Load() {
 		return

@@ -26,7 +26,7 @@ const (
 	renewal = 365 * 24 * time.Hour
 )
 
-// KeyPair is a certificate, followed by that of its authority, and its key, all in PEM.
+// KeyPair has a certificate and its key, in PEM. In Cert, the certificate of the authority follows the certificate.
 type KeyPair struct{ Cert, Key []byte }
 
 // Authority is a certificate authority. Its keys are ECDSA, because making an RSA key takes longer than the start of a
@@ -64,8 +64,8 @@ func (a *Authority) issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// names tells whether a certificate is the authority's own work: this authority has issued it or, if the authority is
-// stored, an earlier authority of the same name.
+// names tells whether this authority has issued a certificate. If a Store has the authority, names also returns true
+// for a certificate of an earlier authority with the same name.
 func (a *Authority) names(c *x509.Certificate) bool {
 	return a.issued(c) || a.kept && bytes.Equal(c.RawIssuer, a.certificate.RawSubject)
 }
@@ -133,7 +133,7 @@ func (a *Authority) sign(template, parent *x509.Certificate, key crypto.PublicKe
 	return a.signFor(template, parent, key)
 }
 
-// signFor signs a certificate with the times of the template, where sign sets the times itself.
+// signFor signs a certificate. Unlike sign, it keeps the times of the template.
 func (a *Authority) signFor(template, parent *x509.Certificate, key crypto.PublicKey) (*x509.Certificate, error) {
 	var err error
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {

@@ -5,5 +5,5 @@
 // again for the same key.
 //
 // Don't use the package for certificates of other authorities: package dynamiccertificates of k8s.io/apiserver reads
-// those, and reads them again when they change.
+// such certificates, and reads them again when they change.
 package pki

@@ -66,9 +66,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		request      []byte
 		want         string
 	}{
-		{"nothing", "there is no key", nil, "want a certificate request"},
-		{"certificate", "it asks for nothing", authority.CA(), "want a certificate request"},
-		{"cut short", "it can't be read", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
+		{"nothing", "an empty request has no key", nil, "want a certificate request"},
+		{"certificate", "a certificate isn't a request", authority.CA(), "want a certificate request"},
+		{"cut short", "a part of a request can't be parsed", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
 		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
 			// Change the name in the request without signing the request again.
 			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1)

@@ -95,8 +95,8 @@ func (s *Store) Authority(name string) (*Authority, error) {
 
 // Serving returns the stored serving certificate, or makes one. It issues a stored certificate again if the certificate
 // expires soon, lacks some of the names, or is from an earlier authority of the store. The new certificate keeps the
-// names of the old one: another server that shares the store may need them. A certificate from any other authority
-// stays unchanged.
+// names of the old certificate: another server that shares the store may need these names. A certificate from any other
+// authority stays unchanged.
 func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	if s == nil {
 		return a.Serving(names)
@@ -189,7 +189,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	case *rsa.PrivateKey:
 		return key, nil
 	}
-	return nil, fmt.Errorf("%s: a %T, and an ECDSA or RSA key is needed", s.Path(file), parsed)
+	return nil, fmt.Errorf("%s: the key is a %T: an ECDSA or RSA key is needed", s.Path(file), parsed)
 }
 
 func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {

@@ -121,7 +121,7 @@ func TestKeysAreMadeAnewWithoutAStore(t *testing.T) {
 	}
 }
 
-// A start issues certificates again that expire soon. Client certificates from before stay valid.
+// At a start, a certificate that expires soon is issued again. Client certificates that were issued before stay valid.
 func TestStoreRenews(t *testing.T) {
 	t.Parallel()
 	store := NewStore(t.TempDir())
@@ -135,9 +135,9 @@ func TestStoreRenews(t *testing.T) {
 		later        time.Duration
 		renewed      bool
 	}{
-		{"soon", "what isn't due stays as it is", validity - renewal - 24*time.Hour, false},
-		{"late", "the server may run until then", validity - 24*time.Hour, true},
-		{"too late", "a folder may lie about for years", validity + 24*time.Hour, true},
+		{"soon", "a certificate that doesn't expire soon stays", validity - renewal - 24*time.Hour, false},
+		{"late", "the certificate may expire while the server runs", validity - 24*time.Hour, true},
+		{"too late", "a start may use a folder after its certificates have expired", validity + 24*time.Hour, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -180,10 +180,10 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 		names        Names
 		renewed      bool
 	}{
-		{"same", "there is nothing to add", local, false},
-		{"fewer", "they may be of another server", Names{DNS: local.DNS}, false},
-		{"name", "clients reach the server by it", Names{DNS: []string{"localhost", "here"}, IPs: local.IPs}, true},
-		{"address", "clients reach the server by it", Names{DNS: local.DNS, IPs: []net.IP{net.IPv4(192, 0, 2, 1)}}, true},
+		{"same", "the certificate already has all names", local, false},
+		{"fewer", "another server of the folder may need the other names", Names{DNS: local.DNS}, false},
+		{"name", "clients reach the server by the new name", Names{DNS: []string{"localhost", "here"}, IPs: local.IPs}, true},
+		{"address", "clients reach the server by the new address", Names{DNS: local.DNS, IPs: []net.IP{net.IPv4(192, 0, 2, 1)}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +212,7 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 	}
 }
 
-// An invalid file in a store is repaired, or is an error that names the file and says what to do.
+// A start repairs an invalid file of a store, or returns an error that names the file and says what to do.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	other, intact := NewStore(t.TempDir()), NewStore(t.TempDir())
@@ -255,20 +255,20 @@ func TestDamagedStore(t *testing.T) {
 	}{
 		{"authority's key of something else", "nothing can be issued", AuthorityKey, written("hello\n"), "damaged"},
 		{"authority's key empty", "nothing can be issued", AuthorityKey, written(""), "damaged"},
-		{"authority's key of another", "what it issues isn't verified by the certificate", AuthorityKey, replaced, "has another key"},
-		{"authority's key missing", "a new one would make kubeconfigs worthless without a word", AuthorityKey, removed, "ca.key is missing, and ca.crt is there"},
-		{"authority's key a folder", "it can't be read", AuthorityKey, folder, "is a directory"},
+		{"authority's key of another", "the certificate doesn't verify certificates that another key has signed", AuthorityKey, replaced, "has another key"},
+		{"authority's key missing", "a new key would make existing kubeconfigs invalid without a warning", AuthorityKey, removed, "ca.key is missing, and ca.crt is there"},
+		{"authority's key a folder", "a folder can't be read as a key", AuthorityKey, folder, "is a directory"},
 		{"authority's certificate is text", "clients can't verify anything with the file", AuthorityCert, written("hello\n"), "damaged"},
 		{"authority's certificate of another key", "clients can't verify the server's certificates with the file", AuthorityCert, replaced, "has another key"},
-		{"authority's certificate missing", "it is issued again for the key", AuthorityCert, removed, ""},
-		{"serving key of another", "it proves nothing", ServingKey, replaced, "apiserver.crt: has another key"},
+		{"authority's certificate missing", "the authority's certificate is issued again for the same key", AuthorityCert, removed, ""},
+		{"serving key of another", "the certificate has another key", ServingKey, replaced, "apiserver.crt: has another key"},
 		{"serving key missing", "a user may have put the certificate there", ServingKey, removed, "apiserver.key is missing, and apiserver.crt is there"},
-		{"serving key of a kind that isn't known", "what reads it doesn't either", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
+		{"serving key of a kind that isn't known", "the server can use only RSA and ECDSA keys", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
 		{"serving certificate cut short", "no client can verify the server", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
-		{"serving certificate missing", "it is issued again for the key", ServingCert, removed, ""},
-		{"key of service accounts missing", "a new one would end every token without a word", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},
-		{"key of service accounts of another", "the tokens that were issued are of the key that was there", ServiceAccountsKey, replaced, "sa.pub: not the public key of sa.key"},
-		{"public key of service accounts missing", "it is written again for the key", ServiceAccountsPublicKey, removed, ""},
+		{"serving certificate missing", "the serving certificate is issued again for the same key", ServingCert, removed, ""},
+		{"key of service accounts missing", "a new key would make every token invalid without a warning", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},
+		{"key of service accounts of another", "the former key has signed the existing tokens", ServiceAccountsKey, replaced, "sa.pub: not the public key of sa.key"},
+		{"public key of service accounts missing", "the public key is written again from the private key", ServiceAccountsPublicKey, removed, ""},
 		{"key of service accounts of something else", "nothing can be signed", ServiceAccountsKey, written("hello\n"), "the tokens of service accounts end with it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -295,8 +295,8 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-// A serving certificate that a user has put into the folder stays unchanged. One from an earlier authority of the store
-// is replaced.
+// A serving certificate that a user has put into the folder stays unchanged. A serving certificate from an earlier
+// authority of the store is replaced.
 func TestServingCertificateOfAnother(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -304,7 +304,7 @@ func TestServingCertificateOfAnother(t *testing.T) {
 		stays                   bool
 	}{
 		{"of a user", "a user has put the certificate there", "their authority", true},
-		{"former", "those who know the authority couldn't verify it", "test", false},
+		{"former", "clients that trust the new authority couldn't verify the certificate", "test", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -14,8 +14,7 @@ import (
 // ComponentName is the name of kube-apiserver in --emulated-version.
 const ComponentName = basecompatibility.DefaultKubeComponent
 
-// ownDefaults are the feature gates whose default differs from that of the Kubernetes version of the k8s.io
-// modules.
+// ownDefaults are the feature gates whose default in miniapi differs from the default in the k8s.io modules.
 var ownDefaults = map[featuregate.Feature]bool{
 	// Kubernetes 1.37 turns this gate on by default. With the gate, every object that can't be decoded counts as
 	// corrupt, and a client can delete it by an option. That includes healthy objects whose conversion webhook doesn't
@@ -23,7 +22,8 @@ var ownDefaults = map[featuregate.Feature]bool{
 	features.AllowUnsafeMalformedObjectDeletion: false,
 }
 
-// Globals are the feature gates and versions of one server. The libraries have them once in a process: see Process.
+// Globals are the feature gates and versions of one server. The libraries have only one set of gates and versions in a
+// process: see Process.
 type Globals struct {
 	process *Process
 
@@ -34,7 +34,7 @@ type Globals struct {
 	wanted settings
 }
 
-// NewGlobals returns the gates and versions of the process.
+// NewGlobals returns the gates and versions of a new server.
 func NewGlobals(process *Process) *Globals {
 	g := &Globals{
 		process:                  process,
@@ -56,7 +56,7 @@ func (g *Globals) Emulate(minor string) error {
 	return nil
 }
 
-// Versions returns the version that the server emulates, and that of the binary.
+// Versions returns the version that the server emulates, and the version of the binary.
 func (g *Globals) Versions() basecompatibility.EffectiveVersion { return g.versions }
 
 // KnownGates returns the feature gates that the server knows, and the properties of each by version.

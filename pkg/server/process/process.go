@@ -1,8 +1,8 @@
-// Package process guards the variables that k8s.io/apiserver and k8s.io/component-base keep once a process: feature
-// gates and versions. Servers that run at the same time must agree on them.
+// Package process guards variables that exist only once in a process: the feature gates and versions of
+// k8s.io/apiserver and k8s.io/component-base. Servers that run at the same time must have the same gates and versions.
 //
-// [New] returns the guard, and [NewGlobals] the gates and versions of one server. Don't use the package for state that
-// servers of miniapi share otherwise: pkg/server/shared.go has that.
+// [New] returns the guard, and [NewGlobals] the gates and versions of one server. Don't use the package for other state
+// that the servers of a process share: pkg/server/shared.go has that state.
 package process
 
 import (
@@ -22,12 +22,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Process guards the feature gates and versions of the libraries. It changes both for servers with other settings, and
-// restores both after the last server has stopped.
+// Process guards the feature gates and versions of the libraries. It changes them for servers with other settings, and
+// restores them after the last server has stopped.
 type Process struct {
 	gates    featuregate.MutableVersionedFeatureGate
 	versions func() basecompatibility.MutableEffectiveVersion
-	// defaults are the gates whose default in a server differs from that of the libraries.
+	// defaults are the gates whose default in a server differs from the default in the libraries.
 	defaults map[featuregate.Feature]bool
 
 	mu      sync.Mutex
@@ -81,7 +81,8 @@ func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecomp
 	return s
 }
 
-// newGates returns the gates of one server: the gates that the libraries have without servers, with miniapi's defaults.
+// newGates returns the gates of one server. They are the gates of the libraries before the first server, with miniapi's
+// defaults.
 func (p *Process) newGates() featuregate.MutableVersionedFeatureGate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +113,7 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	if p.servers > 0 {
 		if theirs, own := p.now.differences(wanted); len(own) > 0 {
 			return nil, fmt.Errorf("feature gates and --emulated-version apply to the whole process: running servers have %s, and this one wants %s; "+
-				"stop them first, or run it in a process of its own, which for a test is a package of its own", strings.Join(theirs, ","), strings.Join(own, ","))
+				"stop those servers first, or run this server in another process: the tests of another package run in another process", strings.Join(theirs, ","), strings.Join(own, ","))
 		}
 	} else if err := p.change(wanted); err != nil {
 		return nil, errors.Join(err, p.restore())
@@ -132,7 +133,7 @@ func (p *Process) leave() error {
 	return p.restore()
 }
 
-// change gives the libraries the versions and gates of a server. Gates that the libraries don't know stay with the
+// change gives the libraries the versions and gates of a server. Gates that the libraries don't have stay with the
 // server.
 func (p *Process) change(wanted settings) error {
 	p.before = settingsOf(p.gates, p.versions())
@@ -157,7 +158,7 @@ func (p *Process) change(wanted settings) error {
 	return p.gates.SetFromMap(p.changed)
 }
 
-// restore takes the changes of change back.
+// restore reverts the changes that change has made.
 func (p *Process) restore() error {
 	for name := range p.changed {
 		if err := p.gates.ResetFeatureValueToDefault(featuregate.Feature(name)); err != nil {

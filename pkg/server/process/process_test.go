@@ -66,23 +66,23 @@ func TestSharedProcess(t *testing.T) {
 		err             string
 		colours, shapes bool // the values of two gates while the first server runs
 	}{
-		{name: "alike", reason: "both have what they want", first: on, second: on, colours: true, shapes: true},
-		{name: "defaults", reason: "most servers want nothing", shapes: true},
+		{name: "alike", reason: "both servers have the same gates", first: on, second: on, colours: true, shapes: true},
+		{name: "defaults", reason: "most servers set no gate", shapes: true},
 		{name: "default, set or not", reason: "a gate that is set to its default equals a gate that isn't set", second: off, shapes: true},
-		{name: "the process's", reason: "a program may have set gates", process: map[string]bool{"Colours": true}, first: on, second: on, colours: true, shapes: true},
-		{name: "other than the process's", reason: "a server may want it otherwise", process: map[string]bool{"Colours": true}, first: off, second: off, shapes: true},
+		{name: "the process's", reason: "the program may have set gates before the first server", process: map[string]bool{"Colours": true}, first: on, second: on, colours: true, shapes: true},
+		{name: "other than the process's", reason: "a server may set a gate that the program has set to another value", process: map[string]bool{"Colours": true}, first: off, second: off, shapes: true},
 		{name: "second differs", reason: "the second server would change the gates of the first", second: on, shapes: true, err: "running servers have Colours=false, and this one wants Colours=true"},
-		{name: "second has none", reason: "the second server would run with a gate that it doesn't want", first: on, colours: true, shapes: true, err: "have Colours=true, and this one wants Colours=false"},
-		{name: "a stage", reason: "a gate is on by whatever name", first: wants{gates: map[string]bool{"AllAlpha": true}}, second: on, colours: true, shapes: true},
+		{name: "second has none", reason: "the second server would run with a gate that it hasn't turned on", first: on, colours: true, shapes: true, err: "have Colours=true, and this one wants Colours=false"},
+		{name: "a stage", reason: "AllAlpha turns the gate on, as the gate's own name does", first: wants{gates: map[string]bool{"AllAlpha": true}}, second: on, colours: true, shapes: true},
 		{name: "all but one", reason: "a gate that is set by name takes precedence over AllAlpha", first: wants{gates: map[string]bool{"AllAlpha": true, "Colours": false}}, second: off, shapes: true},
 		{name: "unknown", reason: "a misspelt gate would do nothing", second: wants{gates: map[string]bool{"Colors": true}}, shapes: true, err: "unrecognized feature gate: Colors"},
 		{name: "locked", reason: "the gate can't be changed", second: wants{gates: map[string]bool{"Settled": false}}, shapes: true, err: "locked"},
-		{name: "version", reason: "gates are as they were then", first: older, second: older},
+		{name: "version", reason: "gates have the defaults of the emulated version", first: older, second: older},
 		{name: "second is older", reason: "the second server would change the version of the first", second: older, shapes: true, err: "have --emulated-version=1.37,--min-compatibility-version=1.36, and this one wants --emulated-version=1.35,--min-compatibility-version=1.34"},
 		{name: "second is newer", reason: "the second server would run with another version", first: older, err: "have --emulated-version=1.35"},
 		{name: "older, with a gate", reason: "a gate can be turned on before its default is on", first: wants{"1.35", map[string]bool{"Shapes": true}}, second: wants{"1.35", map[string]bool{"Shapes": true}}, shapes: true},
-		{name: "older than a gate", reason: "the version didn't have it", second: wants{"1.35", map[string]bool{"Colours": true}}, shapes: true, err: "Colours"},
-		{name: "older than a gate that the process has on", reason: "other servers of the program aren't as old", process: map[string]bool{"Colours": true}, second: older, colours: true, shapes: true, err: "Colours"},
+		{name: "older than a gate", reason: "the emulated version doesn't have the gate", second: wants{"1.35", map[string]bool{"Colours": true}}, shapes: true, err: "Colours"},
+		{name: "older than a gate that the process has on", reason: "the program has set a gate that the emulated version doesn't have", process: map[string]bool{"Colours": true}, second: older, colours: true, shapes: true, err: "Colours"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

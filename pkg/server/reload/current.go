@@ -14,7 +14,7 @@ type Current[T any] struct {
 type generation[T any] struct {
 	value T
 	end   func()
-	// users is the number of callers that use the value. It includes one for being the current value.
+	// users is the number of callers that use the value, plus one while the value is the current value.
 	users atomic.Int64
 }
 

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // change isn't reported.
 const limit = 30 * time.Second
 
-// followed is a file that a test has a File follow.
+// followed is a File that records the calls of its functions, for tests.
 type followed struct {
 	*File
 	stop    func()
@@ -104,32 +104,32 @@ func TestFollow(t *testing.T) {
 		path   func(t *testing.T, dir string) string
 		change func(t *testing.T, dir, path string)
 	}{
-		{"written", "the shell's > does so", plain, func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
-		{"replaced", "most editors do so", plain, func(t *testing.T, _, path string) {
+		{"written", "the redirection > of a shell writes a file in place", plain, func(t *testing.T, _, path string) { do(t, put(path, "second")) }},
+		{"replaced", "most editors replace a file", plain, func(t *testing.T, _, path string) {
 			do(t, replace(path, "second"))
 		}},
-		{"removed and made anew", "some tools do so", plain, func(t *testing.T, _, path string) {
+		{"removed and made anew", "some tools remove a file before they write it", plain, func(t *testing.T, _, path string) {
 			do(t, os.Remove(path), put(path, "second"))
 		}},
-		{"moved away and made anew", "editors that keep a backup do so", plain, func(t *testing.T, _, path string) {
+		{"moved away and made anew", "editors move the old file away as a backup", plain, func(t *testing.T, _, path string) {
 			do(t, os.Rename(path, path+"~"), put(path, "second"))
 		}},
 		{"mounted", "Kubernetes changes the link ..data of a volume, and leaves the file", mounted, func(t *testing.T, dir, path string) {
 			do(t, os.Mkdir(filepath.Join(dir, "..2"), 0o700), put(filepath.Join(dir, "..2", "config"), "second"),
 				os.Symlink("..2", filepath.Join(dir, "..new")), os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data")))
 		}},
-		{"link to another file", "the link is what changes", linked, func(t *testing.T, dir, path string) {
+		{"link to another file", "the link changes, and its targets stay", linked, func(t *testing.T, dir, path string) {
 			other := filepath.Join(t.TempDir(), "other")
 			do(t, put(other, "second"), os.Symlink(other, path+".new"), os.Rename(path+".new", path))
 		}},
-		{"behind a link", "what the link leads to changes", linked, func(t *testing.T, dir, path string) {
+		{"behind a link", "the target of the link changes", linked, func(t *testing.T, dir, path string) {
 			do(t, put(filepath.Join(dir, "elsewhere", "config"), "second"))
 		}},
-		{"folder of a link", "the folder is a link itself", inLinkedFolder, func(t *testing.T, dir, path string) {
+		{"folder of a link", "the folder of the file is a symbolic link", inLinkedFolder, func(t *testing.T, dir, path string) {
 			do(t, os.Mkdir(filepath.Join(dir, "b"), 0o700), put(filepath.Join(dir, "b", "config"), "second"),
 				os.Symlink("b", filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "current")))
 		}},
-		{"folder made anew", "it is looked for until it is there", inFolder, func(t *testing.T, dir, path string) {
+		{"folder made anew", "the File looks for the folder until the folder exists", inFolder, func(t *testing.T, dir, path string) {
 			do(t, os.RemoveAll(filepath.Dir(path)), os.Mkdir(filepath.Dir(path), 0o700), put(path, "second"))
 		}},
 	} {
@@ -140,7 +140,7 @@ func TestFollow(t *testing.T) {
 			f := follow(t, path, refuseWrong)
 			test.change(t, dir, path)
 			await(t, f.counted, "second")
-			// After that, the file is still followed.
+			// The File still follows the file after the change.
 			do(t, put(path, "third"))
 			await(t, f.counted, "third")
 			f.stop()
@@ -220,7 +220,7 @@ func TestFollowFailures(t *testing.T) {
 	}
 }
 
-// If Apply waits, for example for an issuer that doesn't answer, newer content of the file ends the call.
+// If Apply waits, for example for an issuer that doesn't answer, newer content of the file ends the call of Apply.
 func TestFollowGivesWay(t *testing.T) {
 	t.Parallel()
 	path := plain(t, t.TempDir())
@@ -261,11 +261,11 @@ func TestFolders(t *testing.T) {
 		name, reason, path string
 		want               []string
 	}{
-		{"no link", "its own", "a/b/config", []string{"a/b"}},
-		{"relative link", "its own, and the link's", "relative/config", []string{"", "a/b"}},
-		{"link to a link", "each link's", "a/absolute/config", []string{"a", "", "a/b"}},
-		{"nothing there", "where it will be", "c/config", []string{"c"}},
-		{"link to itself", "it ends", "loop", slices.Repeat([]string{""}, longest)},
+		{"no link", "the folder of the file", "a/b/config", []string{"a/b"}},
+		{"relative link", "the folder of the link, and the folder of its target", "relative/config", []string{"", "a/b"}},
+		{"link to a link", "the folder of each link", "a/absolute/config", []string{"a", "", "a/b"}},
+		{"nothing there", "the folder in which the file may be created", "c/config", []string{"c"}},
+		{"link to itself", "the number of links is limited", "loop", slices.Repeat([]string{""}, longest)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

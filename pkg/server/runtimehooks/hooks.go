@@ -33,7 +33,8 @@ type Config struct {
 	// Dynamic and Kubernetes are clients of the server itself.
 	Dynamic    dynamic.Interface
 	Kubernetes kubernetes.Interface
-	// Services and WebhookAuth find extensions and authenticate the server to them, as for admission webhooks.
+	// Services finds extensions, and WebhookAuth authenticates the server to them. Admission webhooks use the same
+	// values.
 	Services    utilwebhook.ServiceResolver
 	WebhookAuth utilwebhook.AuthenticationInfoResolverWrapper
 	// Observe is called after each call of an extension: see NewMetrics.
@@ -106,8 +107,9 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
-// requests for ExtensionConfigs are served and the stored ones are known. Calls of hooks wait until the extensions of
-// the stored ExtensionConfigs have been discovered. They don't wait for ExtensionConfigs that are created later.
+// requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed. Calls of hooks wait until the
+// extensions of the stored ExtensionConfigs have been discovered. They don't wait for ExtensionConfigs that are
+// created later.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)

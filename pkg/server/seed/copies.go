@@ -15,7 +15,7 @@ import (
 )
 
 // Copies caches objects of every cluster, each as given and as stored. Most servers store the same objects, so a later
-// server can copy the objects that an earlier one has defaulted and validated. The zero value is ready for use.
+// server can copy the objects that an earlier server has defaulted and validated. The zero value is ready for use.
 type Copies struct{ byKey sync.Map }
 
 // copyKey is the key of an object in Copies. It includes the settings (emulated version and feature gates), because
@@ -48,7 +48,7 @@ func (c *Copies) add(key copyKey, given, object runtime.Object) {
 }
 
 // get returns a copy of an object in the form in which it would be stored now. It returns nil if there is no copy, or
-// if the given object differs.
+// if the given object differs from the object that was given for the copy.
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {

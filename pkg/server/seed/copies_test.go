@@ -26,9 +26,9 @@ func TestCopies(t *testing.T) {
 		given        *corev1.Namespace
 		want         bool
 	}{
-		{"same", "another server stores the same", key("1.37", "default"), namespace("a"), true},
-		{"other object", "what is given is something else", key("1.37", "default"), namespace("b"), false},
-		{"other place", "nothing was stored there", key("1.37", "kube-system"), namespace("a"), false},
+		{"same", "another server has stored an equal object", key("1.37", "default"), namespace("a"), true},
+		{"other object", "the given object differs from the copied object", key("1.37", "default"), namespace("b"), false},
+		{"other place", "no object was stored in this namespace", key("1.37", "kube-system"), namespace("a"), false},
 		{"other settings", "another version may store other fields", key("1.35", "default"), namespace("a"), false},
 	} {
 		got := copies.get(test.key, test.given)

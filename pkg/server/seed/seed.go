@@ -87,7 +87,7 @@ func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Recor
 	resource := where.resource()
 	feed := s.Member.Feed(resource.GroupResource())
 	if feed == nil {
-		return storage.Record{}, fmt.Errorf("%s aren't stored", resource.GroupResource())
+		return storage.Record{}, fmt.Errorf("%s %s: the embedded etcd doesn't store %s", where.kind.Kind, where.name, resource.GroupResource())
 	}
 	key := copyKey{s.Settings, where}
 	object := s.Copies.get(key, given)

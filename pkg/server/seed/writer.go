@@ -123,7 +123,8 @@ func asServer(ctx context.Context, verb string, where place) context.Context {
 	})
 }
 
-// managed returns the object with managed fields: the server manages the fields that differ from the live object.
+// managed adds managed fields to the object. Their manager, FieldManager, manages the fields that differ from the
+// live object.
 func (c *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
 	fields, err := c.fieldManager(kind, store)
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, err
 	}
 	i := slices.IndexFunc(kinds, func(kind schema.GroupVersionKind) bool { return kind.Version != runtime.APIVersionInternal })
 	if i < 0 {
-		return schema.GroupVersionKind{}, fmt.Errorf("%T is of no version", obj)
+		return schema.GroupVersionKind{}, fmt.Errorf("the Go type %T belongs to no version of an API group", obj)
 	}
 	return kinds[i], nil
 }

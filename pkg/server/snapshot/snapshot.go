@@ -1,5 +1,5 @@
 // Package snapshot takes snapshots of the stored objects of a server with an embedded etcd, and restores them.
-// [Snapshots] has both. A snapshot is in memory: to keep objects longer than the process, use a data folder.
+// [Snapshots] has the functions. A snapshot is in memory: to keep objects longer than the process, use a data folder.
 package snapshot
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// rounds is the number of times that Restore looks for differences. Other clients may write during a restore, so one
-// time isn't enough.
+// rounds is the number of times that Restore compares the stored objects with the snapshot. Other clients may write
+// during a restore, so one comparison isn't enough.
 const rounds = 10
 
 // Snapshot is a copy of all stored objects at one moment.
@@ -93,9 +93,9 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	return fmt.Errorf("other clients write during the restore: after %d rounds, the stored objects still differ from the snapshot", rounds)
 }
 
-// steps splits the changes into steps, whose order allows every watch to decode its events. If a definition changes,
-// its custom resources are deleted first, because their watches know only the versions of the old definition. The next
-// round restores these custom resources.
+// steps splits the changes into steps. In the order of the steps, every watch can decode its events. If a definition
+// changes, its custom resources are deleted first, because their watches know only the versions of the old definition.
+// The next round restores these custom resources.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change
@@ -124,7 +124,7 @@ func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
-// await waits until the changes are in effect. A request with such a change is answered only after the same wait.
+// await waits until the changes are in effect. The answer to a request with such a change waits in the same way.
 func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {

@@ -18,8 +18,8 @@ import (
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. All other values are JSON.
 var protobufPrefix = []byte("k8s\x00")
 
-// metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded, because every
-// write passes through here, and most of a value are managed fields.
+// metadata has the parts of a stored object that an objects.Object needs. Only these parts are decoded: decode runs
+// for every write, and managed fields take up most of a stored value.
 type metadata struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -65,7 +65,8 @@ func (m *metadata) unmarshalUnknown(data []byte) error {
 	})
 }
 
-// setType sets APIVersion or Kind. The number is that of the field in the protobuf message of runtime.TypeMeta.
+// setType sets APIVersion or Kind. The number is the number of the field in the protobuf message of
+// runtime.TypeMeta.
 func (m *metadata) setType(number protowire.Number, value []byte) error {
 	switch number {
 	case 1:
@@ -76,7 +77,7 @@ func (m *metadata) setType(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// setObject decodes the metadata of an object, which is field 1 of all kinds.
+// setObject decodes the metadata of an object. The metadata is field 1 in the messages of all kinds.
 func (m *metadata) setObject(number protowire.Number, value []byte) error {
 	if number == 1 {
 		return eachField(value, m.setMetadata)
@@ -84,7 +85,8 @@ func (m *metadata) setObject(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// setMetadata sets the field of metadata for a field of a metav1.ObjectMeta.
+// setMetadata sets a field of m.Object. The number is the number of the field in the protobuf message of
+// metav1.ObjectMeta.
 func (m *metadata) setMetadata(number protowire.Number, value []byte) error {
 	switch number {
 	case 1:
@@ -108,7 +110,7 @@ func (m *metadata) setMetadata(number protowire.Number, value []byte) error {
 	return nil
 }
 
-// eachField calls f with each field of a message that is a string, bytes or a message.
+// eachField calls f with each field of a protobuf message whose value is a string, bytes or another message.
 func eachField(message []byte, f func(protowire.Number, []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)

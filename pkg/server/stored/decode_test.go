@@ -44,12 +44,12 @@ func TestDecode(t *testing.T) {
 		name, reason string
 		change       func(*corev1.Pod)
 	}{
-		{"stored", "all fields but those that are needed are skipped", func(*corev1.Pod) {}},
-		{"deleted", "a time is a message", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(time.Unix(2e9, 0))) }},
-		{"orphaning", "a field with several values comes several times", func(p *corev1.Pod) {
+		{"stored", "the decoder skips the fields that an objects.Object doesn't have", func(*corev1.Pod) {}},
+		{"deleted", "a time is a nested message", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(time.Unix(2e9, 0))) }},
+		{"orphaning", "the message has a field of its own for each value of a list", func(p *corev1.Pod) {
 			p.Finalizers = []string{"example.com/hold", metav1.FinalizerOrphanDependents}
 		}},
-		{"foreground", "each finalizer has its meaning", func(p *corev1.Pod) { p.Finalizers = []string{metav1.FinalizerDeleteDependents} }},
+		{"foreground", "another finalizer has another meaning", func(p *corev1.Pod) { p.Finalizers = []string{metav1.FinalizerDeleteDependents} }},
 		{"bare", "fields may be absent", func(p *corev1.Pod) { p.OwnerReferences, p.Namespace = nil, "" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

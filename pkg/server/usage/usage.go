@@ -96,7 +96,7 @@ func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
 
 // Get implements cache.GenericLister, and always fails: measuring uses only lists.
 func (l lister) Get(string) (runtime.Object, error) {
-	return nil, fmt.Errorf("%s are listed, not read one by one", l.resource.GroupResource())
+	return nil, fmt.Errorf("the usage of %s is measured by lists: an object can't be read alone", l.resource.GroupResource())
 }
 
 // List implements cache.GenericLister. Objects that a rule looks into have their Go type. Objects that are only counted

@@ -19,7 +19,7 @@ func Get() apimachineryversion.Info {
 	if strings.Contains(info.GitVersion, "+miniapi") {
 		return info
 	}
-	// Without a version from the Makefile's linker flags, the program is from "go install", or is a test of another
+	// A program without a version from the Makefile's linker flags was built by "go install", or is a test of another
 	// module.
 	info.GitVersion = builtVersion()
 	info.Major, info.Minor = majorMinor(info.GitVersion)
@@ -27,8 +27,8 @@ func Get() apimachineryversion.Info {
 	return info
 }
 
-// builtVersion returns a version that is derived from the version of module k8s.io/api in the build. A process computes
-// it once.
+// builtVersion returns a version that is derived from the version of module k8s.io/apiserver in the build. A process
+// computes it once.
 var builtVersion = sync.OnceValue(func() string {
 	const module, fallback = "k8s.io/apiserver", "v1.37.0"
 	version, revision := fallback, ""
@@ -55,7 +55,7 @@ func majorMinor(version string) (major, minor string) {
 	return parts[0], parts[1]
 }
 
-// Effective is the emulated version of a server. Its Info has the build of Get.
+// Effective is the emulated version of a server. Its Info has the facts about the build that Get returns.
 type Effective struct {
 	basecompatibility.EffectiveVersion
 }
@@ -67,7 +67,7 @@ func (v Effective) Info() *apimachineryversion.Info {
 	if info == nil {
 		return &own
 	}
-	// Info of the library has the emulated version, but not the facts about this build.
+	// The library's Info has the emulated version, but not the facts about this build.
 	own.EmulationMajor, own.EmulationMinor = info.EmulationMajor, info.EmulationMinor
 	own.MinCompatibilityMajor, own.MinCompatibilityMinor = info.MinCompatibilityMajor, info.MinCompatibilityMinor
 	return &own

@@ -122,7 +122,8 @@ func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, l
 	return common, nil
 }
 
-// validate checks the times of a TokenRequest token, and that the objects that it is bound to still exist.
+// validate checks the times of a TokenRequest token. It also checks that the objects to which the token is bound still
+// exist.
 func (a *Authenticator) validate(ctx context.Context, _ string, token *claims) (*serviceaccount.ServiceAccountInfo, error) {
 	now := a.now()
 	if err := validateTimes(token, now); err != nil {

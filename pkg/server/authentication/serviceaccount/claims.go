@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// claims is the payload of a token: the registered claims of RFC 7519 and those of Kubernetes.
+// claims is the payload of a token: the registered claims of RFC 7519 and the claims of Kubernetes.
 type claims struct {
 	jwt.RegisteredClaims
 	legacyClaims

@@ -2,6 +2,6 @@
 // which other programs verify them: the TokenRequest API (KEP-1205) and issuer discovery (KEP-1393). A
 // [TokenGenerator] fills in a TokenRequest, an [Authenticator] returns the user of a token, and a [Discovery]
 // serves the OpenID provider's documents. Nothing is stored: a token is valid while its signature, its audience,
-// its times and the objects that it is bound to are valid. Don't use the package for tokens of other issuers: the
-// JWT authenticators of package authentication accept those.
+// its times and the objects that it is bound to are valid. Don't use the package for tokens of other issuers:
+// package authentication has JWT authenticators for such tokens.
 package serviceaccount

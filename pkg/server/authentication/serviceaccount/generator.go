@@ -20,7 +20,7 @@ import (
 
 const (
 	// safeTransitionSeconds is an hour and seven seconds, the lifetime that a kubelet asks for when it replaces a
-	// legacy token (a token without expiry). By this unusual lifetime the kubelet says that the token may get the
+	// legacy token (a token without expiry). A request for this unusual lifetime means that the token may get the
 	// extended lifetime (KEP-1205).
 	safeTransitionSeconds = 60*60 + 7
 	// extendedSeconds is the extended lifetime: a year.
@@ -33,7 +33,7 @@ type TokenGenerator struct {
 	Issuer string
 	// Signer signs the tokens.
 	Signer *Signer
-	// Audiences are the audiences of the API server. Tokens that are requested without audiences get them.
+	// Audiences are the audiences of the API server. A token that is requested without audiences gets these audiences.
 	Audiences []string
 	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration

@@ -112,8 +112,8 @@ func algorithmFor(key crypto.PublicKey) (string, error) {
 // KeySet has the accepted public keys, in order and without duplicates.
 type KeySet []PublicKey
 
-// LoadKeySet reads PEM files of public keys, certificates or private keys, of which the public half is used. A file may
-// have several.
+// LoadKeySet reads the public keys in PEM files. A file may have several entries: public keys, certificates, or private
+// keys, of which LoadKeySet takes the public part.
 func LoadKeySet(files ...string) (KeySet, error) {
 	var set KeySet
 	for _, file := range files {

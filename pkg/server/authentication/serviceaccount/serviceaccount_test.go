@@ -74,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 		want    string // a part of the error; "" for no error, "no opinion" for no user and no error
 		reason  string
 	}{
-		{name: "plain", signs: generator, objects: all, reason: "signed, for the API, and of an account that is there"},
+		{name: "plain", signs: generator, objects: all, reason: "the token has a valid signature and audience, and its account exists"},
 		{
 			name: "bound", signs: generator, objects: all, bound: []runtime.Object{pod, node},
 			extra: map[string][]string{
@@ -83,15 +83,15 @@ func TestRoundTrip(t *testing.T) {
 			},
 			reason: "the user's extra fields name the bound objects",
 		},
-		{name: "leeway", signs: generator, objects: all, after: time.Hour + 30*time.Second, reason: "clocks differ by a minute"},
-		{name: "expired", signs: generator, objects: all, after: time.Hour + 2*time.Minute, want: "service account token has expired", reason: "an hour is the default"},
+		{name: "leeway", signs: generator, objects: all, after: time.Hour + 30*time.Second, reason: "clocks may differ by a minute"},
+		{name: "expired", signs: generator, objects: all, after: time.Hour + 2*time.Minute, want: "service account token has expired", reason: "the default lifetime is an hour"},
 		{
 			name: "extended", signs: generator, objects: all, bound: []runtime.Object{pod}, after: 24 * time.Hour,
 			spec:   authenticationv1.TokenRequestSpec{ExpirationSeconds: seconds(3607)},
 			extra:  map[string][]string{"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"}},
 			reason: "the tokens that a kubelet mounts live longer than requested",
 		},
-		{name: "future", signs: generator, objects: all, after: -time.Hour, want: "service account token is not valid yet", reason: "made later than now"},
+		{name: "future", signs: generator, objects: all, after: -time.Hour, want: "service account token is not valid yet", reason: "the token becomes valid in the future"},
 		{
 			name: "wrong audience", signs: generator, objects: all, spec: authenticationv1.TokenRequestSpec{Audiences: []string{"vault"}},
 			want: `token audiences ["vault"] is invalid for the target audiences ["api"]`, reason: "the token has no audience of the API server",
@@ -102,12 +102,12 @@ func TestRoundTrip(t *testing.T) {
 		},
 		{name: "account deleted", signs: generator, objects: []runtime.Object{node}, want: `service account token has been invalidated: serviceaccounts "bot" not found`, reason: "a token ends with its account"},
 		{name: "pod deleted", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account}, want: `service account token has been invalidated: pods "pod" not found`, reason: "a token that is bound to a pod ends with the pod"},
-		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match claim (pod-uid)", reason: "another pod of the same name"},
+		{name: "pod replaced", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &another}, want: "pod UID (another-uid) does not match claim (pod-uid)", reason: "a new pod has the same name and another UID"},
 		{name: "pod ending", signs: generator, bound: []runtime.Object{pod}, objects: []runtime.Object{account, &ending}, want: `service account token has been invalidated: pod "pod" has been deleted`, reason: "the grace period of the pod is over"},
 		{name: "node of the pod deleted", signs: generator, bound: []runtime.Object{pod, node}, objects: []runtime.Object{account, pod}, extra: map[string][]string{
 			"authentication.kubernetes.io/pod-name": {"pod"}, "authentication.kubernetes.io/pod-uid": {"pod-uid"},
 			"authentication.kubernetes.io/node-name": {"node"}, "authentication.kubernetes.io/node-uid": {"node-uid"},
-		}, reason: "the pod counts"},
+		}, reason: "a token that is bound to a pod doesn't end with the node of the pod"},
 		{name: "node deleted", signs: generator, bound: []runtime.Object{node}, objects: []runtime.Object{account}, want: `service account token has been invalidated: nodes "node" not found`, reason: "the token is bound to the node itself"},
 		{name: "secret deleted", signs: generator, bound: []runtime.Object{secret}, objects: []runtime.Object{account}, want: `service account token has been invalidated: secrets "secret" not found`, reason: "a token that is bound to a secret ends with the secret"},
 		{name: "unknown key", signs: other, objects: all, want: "no opinion", reason: "another authenticator may know the key"},
@@ -169,8 +169,8 @@ func TestForeignTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, token, reason string }{
-		{"opaque", "abcdef.0123456789abcdef", "it is no JWT"},
-		{"other issuer", issue(t, foreign, authenticationv1.TokenRequestSpec{}).Status.Token, "an OpenID issuer's, perhaps"},
+		{"opaque", "abcdef.0123456789abcdef", "the token isn't a JWT"},
+		{"other issuer", issue(t, foreign, authenticationv1.TokenRequestSpec{}).Status.Token, "an OpenID issuer may have issued the token"},
 		{"unsigned", none, "algorithm none is never accepted"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -250,11 +250,11 @@ func TestLegacy(t *testing.T) {
 		want    string
 		reason  string
 	}{
-		{"held", true, []runtime.Object{account, holding}, "", "its secret holds it"},
-		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "its secret holds another"},
+		{"held", true, []runtime.Object{account, holding}, "", "the Secret has the token"},
+		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "the Secret has another token"},
 		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or get another by a TokenRequest", "nobody has used it for a year, or an administrator has revoked it"},
-		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "it ends with its secret"},
-		{"no lookup", false, nil, "", "the signature is enough"},
+		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "a legacy token ends with its Secret"},
+		{"no lookup", false, nil, "", "without the lookup, a valid signature is enough"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

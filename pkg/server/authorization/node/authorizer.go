@@ -40,8 +40,8 @@ func identity(who user.Info) (node string, ok bool) {
 // decide decides on a node's request for one resource. It returns the reason of a refusal.
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
-// byResource has the resources of which a node may request only the objects that it needs. For all other resources, the
-// rules of Authorizer say what every node may do.
+// byResource has a decision for each resource whose objects a node may request only if the node needs them. For all
+// other resources, the rules in Authorizer apply to every node.
 var byResource = map[schema.GroupResource]decide{
 	{Resource: "secrets"}:                                              readOf(secret),
 	{Resource: "configmaps"}:                                           readOf(configMap),

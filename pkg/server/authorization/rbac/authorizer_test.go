@@ -70,30 +70,30 @@ func TestAuthorizer(t *testing.T) {
 		{
 			"cluster binding", ask(named("ann"), "b"), authorizer.DecisionAllow,
 			`RBAC: allowed by ClusterRoleBinding "everywhere" of ClusterRole "pod-reader" to User "ann"`,
-			"it holds in every namespace",
+			"a ClusterRoleBinding applies in every namespace",
 		},
 		{
 			"aggregated", ask(named("vic", "viewers"), "b"), authorizer.DecisionAllow,
 			`RBAC: allowed by ClusterRoleBinding "aggregated" of ClusterRole "view" to Group "viewers"`,
-			"no controller fills in the rules, not even of roles that aggregate each other",
+			"the authorizer resolves aggregationRules itself, also if roles aggregate each other",
 		},
 		{
 			"role binding", ask(serviceaccount.UserInfo("a", "bot", ""), "a"), authorizer.DecisionAllow,
 			`RBAC: allowed by RoleBinding "inside/a" of ClusterRole "pod-reader" to ServiceAccount "bot/a"`,
-			"an account without a namespace is of the binding's",
+			"an account without a namespace is in the namespace of the binding",
 		},
 		{
 			"elsewhere", ask(serviceaccount.UserInfo("a", "bot", ""), "b"), authorizer.DecisionNoOpinion, "",
-			"a role binding holds in its namespace alone",
+			"a RoleBinding applies only in its own namespace",
 		},
 		{
 			"other account", ask(serviceaccount.UserInfo("b", "bot", ""), "a"), authorizer.DecisionNoOpinion, "",
-			"accounts of other namespaces are others",
+			"an account of the same name in another namespace is another account",
 		},
 		{
 			"dangling", ask(named("dan"), "a"), authorizer.DecisionNoOpinion,
 			`RBAC: clusterroles.rbac.authorization.k8s.io "gone" not found`,
-			"it is told why a binding does nothing",
+			"the reason says why the binding has no effect",
 		},
 		{"no binding", ask(named("eve"), "a"), authorizer.DecisionNoOpinion, "", "a missing binding gives no reason"},
 	} {
@@ -133,29 +133,29 @@ func TestEscalationChecker(t *testing.T) {
 		want        string
 		reason      string
 	}{
-		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "", "what one holds one may give"},
+		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "", "a user may grant permissions that the user has"},
 		{
 			"not held", user.DefaultInfo{Name: "ann", Groups: []string{"g"}}, clusterRole("new", nil, "", readSecrets), nil,
 			"clusterroles.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[\"g\"]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
-			"the verbs of one resource are told together",
+			"the message joins the verbs of a resource",
 		},
-		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "system:masters hold everything"},
-		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "", "the verb is for this"},
+		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "system:masters have every permission"},
+		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "", "the verb escalate allows to grant any permission"},
 		{
 			"aggregation", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "to-new"), nil,
 			`clusterroles.rbac.authorization.k8s.io "new" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
 			"the aggregated rules can change later",
 		},
-		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owners and finalizers give nothing away"},
-		{"binding of what is held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the role's rules are held"},
+		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owner references and finalizers grant no permission"},
+		{"binding of what is held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the user has the permissions of the role"},
 		{
 			"binding of more", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "secret-reader"), nil,
 			"clusterrolebindings.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
-			"the role's rules are not held",
+			"the user doesn't have the permissions of the role",
 		},
-		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "", "the verb is for this role"},
+		{"bind", user.DefaultInfo{Name: "bob"}, roleBinding("a", "new", "ClusterRole", "secret-reader"), nil, "", "the verb bind for this role allows to grant the role"},
 		{
 			"no such role", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "gone"), nil,
 			`clusterroles.rbac.authorization.k8s.io "gone" not found`, "the rules of a missing role are unknown",

@@ -25,8 +25,9 @@ type EscalationChecker struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// NewEscalationChecker makes a checker that reads roles and bindings from source. The source must not lag behind writes,
-// as the caches of informers do: use [FromClient]. The authorizer decides on the verbs escalate and bind.
+// NewEscalationChecker makes a checker that reads roles and bindings from source. The source must include the latest
+// writes: use [FromClient], because the caches of informers may lag behind. The authorizer decides on the verbs
+// escalate and bind.
 func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorizer) *EscalationChecker {
 	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
 }
@@ -194,7 +195,7 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 }
 
 // onlyForGarbageCollection tells whether an update changes only owner references and finalizers. The garbage collector
-// may change both fields of a role without having the permissions of the role.
+// may change these fields of a role although it doesn't have the permissions of the role.
 func onlyForGarbageCollection(object, old runtime.Object) bool {
 	updated := object.DeepCopyObject()
 	to, err := meta.Accessor(updated)

@@ -57,7 +57,7 @@ func (l *listers) ClusterRoleBindings(context.Context) ([]*rbacv1.ClusterRoleBin
 	return l.clusterRoleBindings.List(labels.Everything())
 }
 
-// FromClient returns a source that asks an API server at each call.
+// FromClient returns a source that sends a request to an API server at each call.
 func FromClient(client rbacv1client.RbacV1Interface) Source { return &fresh{client} }
 
 type fresh struct{ client rbacv1client.RbacV1Interface }

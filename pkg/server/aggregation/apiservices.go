@@ -111,7 +111,7 @@ func (l *local) use(ctx context.Context) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.used.Store(true)
-	// Otherwise another request has written them while this one waited for the lock.
+	// Another request may have written the APIServices while this request waited for the lock.
 	if l.keptAt.Load() != l.changes.Load() {
 		l.write(ctx)
 	}
@@ -139,8 +139,9 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited tells whether this server must restore the stored APIService have to the wanted one. It must if the label
-// managedLabel of both has the value of the argument managed, and if their specs differ.
+// edited tells whether the spec of the stored APIService have differs from the spec of the wanted APIService, so that
+// this server must restore it. The result is false if one of the two doesn't have the value managed in the label
+// managedLabel.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

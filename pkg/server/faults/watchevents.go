@@ -41,7 +41,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// eventsOf returns a function for an encoding: it returns the number of events that end in a write.
+// eventsOf returns a function for an encoding. The function returns the number of events that end in a write.
 func eventsOf(contentType string) func([]byte) int {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	switch mediaType {

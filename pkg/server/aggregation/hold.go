@@ -8,11 +8,11 @@ import (
 // checks stops the checks of other servers while a snapshot is restored. A check writes the status of an APIService,
 // and the restore must not mix with writes.
 type checks struct {
-	// hold locks holding until the checks may run again. Each check has running locked for reading; hold locks running
-	// for writing when all checks have ended.
+	// The method hold locks holding until the checks may run again. A check locks running for reading. hold locks
+	// running for writing, and so waits for the end of all checks.
 	holding sync.Mutex
 	running sync.RWMutex
-	// allowed is the context of checks. Its end interrupts them.
+	// allowed is a context whose end interrupts the checks.
 	allowed context.Context
 	end     context.CancelFunc
 }
@@ -25,8 +25,8 @@ func newChecks() *checks {
 
 func (c *checks) allow() { c.allowed, c.end = context.WithCancel(context.Background()) }
 
-// begin waits until no caller holds checks back. The returned context ends when the next call of hold interrupts the
-// check.
+// begin waits until every hold has been released. The returned context ends when the next call of hold interrupts the
+// check. The caller must call done at the end of the check.
 func (c *checks) begin(ctx context.Context) (checking context.Context, done func()) {
 	c.running.RLock()
 	checking, cancel := context.WithCancel(ctx)

@@ -22,7 +22,8 @@ import (
 // Config has the parts of a server that decisions need.
 type Config struct {
 	Recorder *trace.Recorder
-	// Following ends when a stop of the server begins. Then requests end that follow the recorded requests.
+	// Following ends when a stop of the server begins. Requests that follow the recorded requests (see IsFollowing) end
+	// with Following.
 	Following context.Context
 	// Serializer encodes errors for clients. Decoder decodes the errors in recorded responses.
 	Serializer runtime.NegotiatedSerializer
@@ -33,7 +34,7 @@ type Config struct {
 	// Configurations reads the configurations of webhooks with the permissions of the server.
 	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
 	// Discovery lists the resources. Equivalents maps a resource to the resources with the same objects. Hides tells
-	// which of these resources the server hides from webhooks.
+	// whether the server hides a resource from webhooks.
 	Discovery   discovery.ServerResourcesInterface
 	Equivalents func() runtime.EquivalentResourceMapper
 	Hides       func(schema.GroupResource) bool
@@ -56,5 +57,5 @@ func New(config Config) *Decisions {
 	return &Decisions{Config: config, links: sessions{life: linkLife}, browsers: sessions{life: sessionLife}}
 }
 
-// Evaluate sets the handler of requests for resources, which evaluates requests that no client makes.
+// Evaluate sets the handler of requests for resources. Evaluations send their requests to this handler.
 func (d *Decisions) Evaluate(api http.Handler) { d.api.Store(&api) }
