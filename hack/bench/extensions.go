@@ -169,7 +169,11 @@ func (e *extensions) firstCall(ctx context.Context, name string) (time.Duration,
 		return 0, err
 	}
 	var result client.Result
-	if err := json.Unmarshal(data, &result); err != nil || result.Error != "" {
+	err = json.Unmarshal(data, &result)
+	if err == nil && result.Error != "" {
+		err = errors.New(result.Error)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("call of the extension: %w: %s", err, data)
 	}
 	return took, e.configs.Delete(ctx, name, metav1.DeleteOptions{})

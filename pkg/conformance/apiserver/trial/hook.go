@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -273,8 +274,12 @@ func (t *T) settled(name string, shows func(*Answer) bool) {
 		o := t.Object(Namespaces, t.Server.readyNamespace()).WithLabel(LabelReady, t.Server.run)
 		delete(o.Sub("metadata.labels"), LabelCase)
 		// The namespace is removed at the end of the run, not of the case, because other cases use the namespace, too.
-		if a, err := t.Server.do(t.Context(), Request{Verb: http.MethodPost, Path: "/api/v1/namespaces", Body: o}); err != nil || !a.Succeeded() {
-			t.FailNow("the namespace "+o.Name()+" can be created", fmt.Sprint(err))
+		a, err := t.Server.do(t.Context(), Request{Verb: http.MethodPost, Path: "/api/v1/namespaces", Body: o})
+		if err == nil && !a.Succeeded() {
+			err = errors.New(a.says())
+		}
+		if err != nil {
+			t.FailNow("the namespace "+o.Name()+" can be created", err.Error())
 		}
 	})
 	o := t.Object(ConfigMaps, name).WithLabel(LabelReady, name)
