@@ -59,16 +59,56 @@ func TestGenerated(t *testing.T) {
 		{"number or text", "a number is valid", `{"x-kubernetes-int-or-string":true}`, func(v any) bool { return v == int64(1) }},
 		{"reference", "the schema stands elsewhere", `{"allOf":[{"$ref":"#/components/schemas/com.example.Color"}]}`, func(v any) bool { return v == "blue" }},
 		{"recursive", "a schema that refers to itself has an end", `{"$ref":"#/components/schemas/com.example.Node"}`, func(v any) bool { return v != nil }},
+		{"required list of itself", "an empty list is an end", `{"$ref":"#/components/schemas/com.example.Tree"}`, func(v any) bool {
+			_, is := v.(map[string]any)["children"].([]any)
+			return is
+		}},
+		{"optional without an end", "an object without the field is valid", `{"type":"object","properties":{"chain":{"$ref":"#/components/schemas/com.example.Chain"},"name":{"type":"string"}}}`, func(v any) bool {
+			_, has := v.(map[string]any)["chain"]
+			return !has
+		}},
+		{"items without an end", "the empty list is valid", `{"type":"array","items":{"$ref":"#/components/schemas/com.example.Chain"}}`, func(v any) bool { return len(v.([]any)) == 0 }},
+		{"limits of 64 bits", "their distance is no int64", `{"type":"integer","minimum":0,"maximum":9223372036854775807}`, func(v any) bool { return v.(int64) >= 0 }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(20) {
 				g := &generator{random: rand.New(rand.NewPCG(seed, 1)), odds: 1, schemas: decoded(t, `{
 					"com.example.Color": {"type":"string","enum":["blue"]},
-					"com.example.Node": {"type":"object","properties":{"next":{"$ref":"#/components/schemas/com.example.Node"}}}}`)}
-				if value := g.value(decoded(t, tc.schema), 1); !tc.holds(value) {
+					"com.example.Node": {"type":"object","properties":{"next":{"$ref":"#/components/schemas/com.example.Node"}}},
+					"com.example.Tree": {"type":"object","required":["children"],"properties":{"children":{"type":"array","items":{"$ref":"#/components/schemas/com.example.Tree"}}}},
+					"com.example.Chain": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/com.example.Chain"}}}}`)}
+				if value, ends := g.value(decoded(t, tc.schema), 1); !ends || !tc.holds(value) {
 					t.Fatalf("seed %d: %v: %s", seed, value, tc.reason)
 				}
+			}
+		})
+	}
+}
+
+// A schema may have no value, because a required field refers to the schema, directly or through other schemas. The
+// generator says so, and the suite reports that it has no object of the resource.
+func TestEndless(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, reason, schemas string }{
+		{"itself", "each object has another one", `{"Root": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Root"}}}}`},
+		{"two branches", "their number doubles at each level", `{"Root": {"type":"object","required":["left","right"],
+			"properties":{"left":{"$ref":"#/components/schemas/Root"},"right":{"allOf":[{"$ref":"#/components/schemas/Root"}]}}}}`},
+		{"by another schema", "the cycle has two schemas", `{"Root": {"type":"object","required":["other"],"properties":{"other":{"$ref":"#/components/schemas/Other"}}},
+			"Other": {"type":"object","required":["root"],"properties":{"root":{"$ref":"#/components/schemas/Root"}}}}`},
+		{"least number of items", "the list can't be empty", `{"Root": {"type":"object","required":["children"],
+			"properties":{"children":{"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Root"}}}}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := served("example.com", "v1", "roots", "Root", true)
+			schemas := decoded(t, tc.schemas)
+			root, _ := schemas["Root"].(map[string]any)
+			root["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Root"}}
+			q := &requests{Chain: &Chain{schemas: map[string]map[string]any{"example.com/v1": schemas}}}
+			bases, err := q.bases(r)
+			if err != nil || len(bases) > 0 || len(q.refused) != 1 || !strings.Contains(q.refused[0], "a required field refers to the schema that it is in") {
+				t.Errorf("%s: want no object and the reason, got %v, %q and error %v", tc.reason, bases, q.refused, err)
 			}
 		})
 	}
@@ -79,7 +119,7 @@ func TestSeed(t *testing.T) {
 	t.Parallel()
 	text := func(seed uint64, name string, n int) string {
 		q := &requests{Chain: &Chain{options: Options{Seed: seed}}}
-		value := q.generator(served("example.com", "v1", name, "Thing", true), n).value(map[string]any{"type": "string"}, 1)
+		value, _ := q.generator(served("example.com", "v1", name, "Thing", true), n).value(map[string]any{"type": "string"}, 1)
 		return fmt.Sprint(value)
 	}
 	first := text(1, "things", 0)

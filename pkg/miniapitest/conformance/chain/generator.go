@@ -105,13 +105,17 @@ type generator struct {
 	schemas map[string]any
 	// odds is the probability that an optional field is set.
 	odds float64
+	// within are the names of the schemas that the value being made is part of, from maxDepth on.
+	within map[string]bool
 }
 
-// maxDepth limits the depth of a value, because a schema may refer to itself.
+// maxDepth is the depth from which on a value has only the fields and items that its schema requires, because a schema
+// may refer to itself.
 const maxDepth = 12
 
-// resolved returns a schema with its reference replaced by the schema that the reference names.
-func (g *generator) resolved(schema map[string]any) map[string]any {
+// resolved returns a schema with its reference replaced by the schema that the reference names. The names are those of
+// all references that it has followed.
+func (g *generator) resolved(schema map[string]any) (resolved map[string]any, names []string) {
 	for range maxDepth {
 		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
 			if first, is := all[0].(map[string]any); is && schema["type"] == nil && schema["properties"] == nil {
@@ -121,16 +125,18 @@ func (g *generator) resolved(schema map[string]any) map[string]any {
 		}
 		ref, is := schema["$ref"].(string)
 		if !is {
-			return schema
+			break
 		}
-		schema, _ = g.schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(map[string]any)
+		name := strings.TrimPrefix(ref, "#/components/schemas/")
+		names = append(names, name)
+		schema, _ = g.schemas[name].(map[string]any)
 	}
-	return schema
+	return schema, names
 }
 
 // vary adds random fields to an object. It doesn't change metadata, status, apiVersion and kind.
 func (g *generator) vary(object, schema map[string]any) {
-	schema = g.resolved(schema)
+	schema, _ = g.resolved(schema)
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range sortedKeys(properties) {
 		property, _ := properties[name].(map[string]any)
@@ -140,13 +146,17 @@ func (g *generator) vary(object, schema map[string]any) {
 		}
 		switch value := object[name].(type) {
 		case nil:
-			if g.random.Float64() < g.odds {
-				object[name] = g.value(property, 1)
+			if g.random.Float64() >= g.odds {
+				continue
+			}
+			if random, ends := g.value(property, 1); ends {
+				object[name] = random
 			}
 		case map[string]any:
 			g.vary(value, property)
 		case []any:
-			items, _ := g.resolved(property)["items"].(map[string]any)
+			list, _ := g.resolved(property)
+			items, _ := list["items"].(map[string]any)
 			for _, item := range value {
 				if fields, is := item.(map[string]any); is && items != nil {
 					g.vary(fields, items)
@@ -156,34 +166,63 @@ func (g *generator) vary(object, schema map[string]any) {
 	}
 }
 
-// value returns a random value that follows a schema.
-func (g *generator) value(schema map[string]any, depth int) any {
-	schema = g.resolved(schema)
+// value returns a random value that follows a schema. The result ends is false if no such value has an end, because a
+// required field refers to the schema that it is in.
+func (g *generator) value(schema map[string]any, depth int) (random any, ends bool) {
+	schema, names := g.resolved(schema)
+	if depth >= maxDepth {
+		for _, name := range names {
+			if g.within[name] {
+				return nil, false
+			}
+		}
+		defer g.enter(names)()
+	}
 	if enum, is := schema["enum"].([]any); is && len(enum) > 0 {
-		return enum[g.random.IntN(len(enum))]
+		return enum[g.random.IntN(len(enum))], true
 	}
 	if value, has := schema["default"]; has && value != nil {
 		if fields, is := value.(map[string]any); !is || len(fields) > 0 {
-			return value
+			return value, true
 		}
 	}
 	if schema["x-kubernetes-int-or-string"] == true || schema["format"] == "int-or-string" {
-		return int64(1)
+		return int64(1), true
 	}
 	switch schema["type"] {
 	case "string":
-		return g.text(schema)
+		return g.text(schema), true
 	case "integer", "number":
-		return g.number(schema)
+		return g.number(schema), true
 	case "boolean":
-		return g.random.IntN(2) == 0
+		return g.random.IntN(2) == 0, true
 	case "array":
 		return g.array(schema, depth)
 	}
 	return g.object(schema, depth)
 }
 
-func (g *generator) object(schema map[string]any, depth int) any {
+// enter adds names to g.within. The returned function removes them.
+func (g *generator) enter(names []string) (leave func()) {
+	if g.within == nil {
+		g.within = map[string]bool{}
+	}
+	for _, name := range names {
+		g.within[name] = true
+	}
+	return func() {
+		for _, name := range names {
+			delete(g.within, name)
+		}
+	}
+}
+
+// chosen tells whether an optional field of an object at a depth is set.
+func (g *generator) chosen(depth int) bool {
+	return depth > 0 && depth < maxDepth && g.random.Float64() < g.odds/float64(depth)
+}
+
+func (g *generator) object(schema map[string]any, depth int) (map[string]any, bool) {
 	object := map[string]any{}
 	required := map[string]bool{}
 	list, _ := schema["required"].([]any)
@@ -195,17 +234,26 @@ func (g *generator) object(schema map[string]any, depth int) any {
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range sortedKeys(properties) {
 		property, _ := properties[name].(map[string]any)
-		if required[name] || depth == 0 && name == "spec" || depth > 0 && depth < maxDepth && g.random.Float64() < g.odds/float64(depth) {
-			object[name] = g.value(property, depth+1)
+		if !required[name] && (depth > 0 || name != "spec") && !g.chosen(depth) {
+			continue
+		}
+		value, ends := g.value(property, depth+1)
+		if !ends && required[name] {
+			return nil, false
+		}
+		if ends {
+			object[name] = value
 		}
 	}
 	if additional, is := schema["additionalProperties"].(map[string]any); is && depth < maxDepth && len(properties) == 0 {
-		object["key"] = g.value(additional, depth+1)
+		if value, ends := g.value(additional, depth+1); ends {
+			object["key"] = value
+		}
 	}
-	return object
+	return object, true
 }
 
-func (g *generator) array(schema map[string]any, depth int) any {
+func (g *generator) array(schema map[string]any, depth int) ([]any, bool) {
 	items, _ := schema["items"].(map[string]any)
 	least, _ := schema["minItems"].(float64)
 	count := int(least)
@@ -214,9 +262,13 @@ func (g *generator) array(schema map[string]any, depth int) any {
 	}
 	array := make([]any, 0, count)
 	for range count {
-		array = append(array, g.value(items, depth+1))
+		item, ends := g.value(items, depth+1)
+		if !ends {
+			return array, least == 0
+		}
+		array = append(array, item)
 	}
-	return array
+	return array, true
 }
 
 // text returns a random string. Without a format in the schema, it is a DNS label.
@@ -252,6 +304,7 @@ func (g *generator) text(schema map[string]any) any {
 	return text
 }
 
+// number returns a random number within the limits of a schema, at most maxSpan above the least one.
 func (g *generator) number(schema map[string]any) any {
 	least, most := 0.0, 100.0
 	if v, is := schema["minimum"].(float64); is {
@@ -260,12 +313,15 @@ func (g *generator) number(schema map[string]any) any {
 	if v, is := schema["maximum"].(float64); is {
 		most, least = v, math.Min(least, v)
 	}
-	n := int64(least) + g.random.Int64N(int64(most-least)+1)
+	n := int64(least) + g.random.Int64N(int64(math.Min(most-least, maxSpan))+1)
 	if schema["type"] == "number" {
 		return float64(n)
 	}
 	return n
 }
+
+// maxSpan keeps the distance between the limits of a number, such as those of a 64-bit integer, in the range of int64.
+const maxSpan = 1000
 
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))

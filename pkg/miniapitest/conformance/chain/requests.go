@@ -126,7 +126,12 @@ func (q *requests) bases(r *resource) ([]named, error) {
 		return nil, err
 	}
 	g := q.generator(r, -1)
-	object, _ := g.value(schema, 0).(map[string]any)
+	value, ends := g.value(schema, 0)
+	if !ends {
+		q.refused = append(q.refused, fmt.Sprintf("no object of %s can be generated, because a required field refers to the schema that it is in: give an object", r.GroupVersionResource.String()))
+		return nil, nil
+	}
+	object, _ := value.(map[string]any)
 	if object == nil {
 		object = map[string]any{}
 	}
