@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,11 +63,33 @@ func (o *conformanceOptions) validate() error {
 		errs = append(errs, fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(report.Formats(), ", ")))
 	}
 	for _, r := range o.reports {
-		if format, file, _ := strings.Cut(r, "="); file == "" || !slices.Contains(report.Formats(), format) {
+		format, file, _ := strings.Cut(r, "=")
+		if file == "" || !slices.Contains(report.Formats(), format) {
 			errs = append(errs, fmt.Errorf("--report %q: must be FORMAT=FILE, with a format of %s", r, strings.Join(report.Formats(), ", ")))
+			continue
 		}
+		errs = append(errs, validateReportFile(file))
+	}
+	if o.list && !slices.Contains(listFormats, o.output) {
+		errs = append(errs, fmt.Errorf("--list with --output %q: must be one of %s", o.output, strings.Join(listFormats, ", ")))
 	}
 	return errors.Join(errs...)
+}
+
+// listFormats are the formats of a list of cases.
+var listFormats = []string{"markdown", "text"}
+
+// validateReportFile returns an error if no report can be written to a file. A run takes minutes, so the error comes
+// before its first case.
+func validateReportFile(file string) error {
+	folder, err := os.Stat(filepath.Dir(file))
+	if err != nil || !folder.IsDir() {
+		return fmt.Errorf("--report %s: %s must be a folder that exists", file, filepath.Dir(file))
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("--report %s: must be a file, and is a folder", file)
+	}
+	return nil
 }
 
 // conformanceAPIServerOptions are the flags of "miniapi conformance apiserver".
@@ -132,7 +155,10 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	}
 	if o.list && o.kubeconfig.File == "" {
 		cases, err := apiserver.Cases(nil)
-		return errors.Join(err, o.listCases(out, cases))
+		if err != nil {
+			return err
+		}
+		return o.listAdapted(out, cases)
 	}
 	var err error
 	if o.target.Config, err = o.kubeconfig.ClientConfig(); err != nil {
@@ -155,6 +181,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	o.run.Selection = apiserver.Adapted(o.run.Selection, cases)
 	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
 }
@@ -166,7 +193,15 @@ func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Wri
 		return cli.UsageError{Err: err}
 	}
 	cases, err := apiserver.Cases(server)
-	return errors.Join(err, o.listCases(out, cases))
+	if err != nil {
+		return err
+	}
+	return o.listAdapted(out, cases)
+}
+
+func (o *conformanceAPIServerOptions) listAdapted(out io.Writer, cases []conformance.Case) error {
+	o.run.Selection = apiserver.Adapted(o.run.Selection, cases)
+	return o.listCases(out, cases)
 }
 
 // printRole prints the role for the selected cases.
@@ -175,7 +210,11 @@ func (o *conformanceAPIServerOptions) printRole(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	role, err := apiserver.Role(apiserver.PermissionsOf(o.run.Selection.Of(cases)))
+	selection := apiserver.Adapted(o.run.Selection, cases)
+	if err := selection.Check(cases); err != nil {
+		return cli.UsageError{Err: err}
+	}
+	role, err := apiserver.Role(apiserver.PermissionsOf(selection.Of(cases)))
 	if err != nil {
 		return err
 	}
@@ -219,6 +258,9 @@ func writeReport(file, format string, run *report.Run) error {
 
 // listCases prints the selected cases: as a table for a document if the format is markdown, and as text otherwise.
 func (o *conformanceOptions) listCases(out io.Writer, all []conformance.Case) error {
+	if err := o.run.Selection.Check(all); err != nil {
+		return cli.UsageError{Err: err}
+	}
 	cases := o.run.Selection.Of(all)
 	if o.output == "markdown" {
 		return report.Promises(out, cases)

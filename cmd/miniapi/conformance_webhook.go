@@ -115,6 +115,9 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 	if o.list {
 		return o.listCases(out, suite.Cases(nil))
 	}
+	if err := o.run.Selection.Check(suite.Cases(nil)); err != nil {
+		return cli.UsageError{Err: err}
+	}
 	if o.seed == 0 {
 		o.seed = rand.Uint64()
 	}

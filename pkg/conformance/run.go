@@ -34,10 +34,10 @@ func Run(ctx context.Context, cases []Case, o Options) (Results, error) {
 	if err := errors.Join(o.Validate(), unique(cases)); err != nil {
 		return nil, err
 	}
-	selected := o.Selection.Of(cases)
-	if len(selected) == 0 {
-		return nil, fmt.Errorf("--only %q without --skip %q: no case has such an identifier: name at least one of the cases that --list prints", o.Selection.Only, o.Selection.Skip)
+	if err := o.Selection.Check(cases); err != nil {
+		return nil, err
 	}
+	selected := o.Selection.Of(cases)
 	parallel := o.Parallel
 	if parallel == 0 {
 		parallel = DefaultParallel

@@ -24,6 +24,29 @@ func (s *Selection) validate() error {
 	return errors.Join(errs...)
 }
 
+// Check returns an error for each glob that matches no case, and an error if no case is selected.
+func (s *Selection) Check(cases []Case) error {
+	var errs []error
+	for _, glob := range s.Only {
+		if !matchesAny(glob, cases) {
+			errs = append(errs, fmt.Errorf("--only %q: no case has such an identifier: name a case that --list prints", glob))
+		}
+	}
+	for _, glob := range s.Skip {
+		if !matchesAny(glob, cases) {
+			errs = append(errs, fmt.Errorf("--skip %q: no case has such an identifier: name a case that --list prints", glob))
+		}
+	}
+	if len(errs) == 0 && len(s.Of(cases)) == 0 {
+		errs = append(errs, fmt.Errorf("--only %q without --skip %q: no case is left", s.Only, s.Skip))
+	}
+	return errors.Join(errs...)
+}
+
+func matchesAny(glob string, cases []Case) bool {
+	return slices.ContainsFunc(cases, func(c Case) bool { return matches([]string{glob}, c.ID) })
+}
+
 // Of returns the selected cases, in their order.
 func (s *Selection) Of(cases []Case) []Case {
 	var selected []Case

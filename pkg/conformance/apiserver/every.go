@@ -13,7 +13,10 @@ import (
 
 // EveryPattern stands for the identifiers of the cases that exist for each resource of a server. A list of cases has
 // EveryPattern if no server is given.
-const EveryPattern = "every.GROUP.VERSION.RESOURCE"
+const EveryPattern = everyPrefix + "GROUP.VERSION.RESOURCE"
+
+// everyPrefix is the beginning of these identifiers.
+const everyPrefix = "every."
 
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
 	"in each version and subresource; reads aren't reviewed"

@@ -59,6 +59,26 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	return trial.Cases(server, estimated(append(tests, walks...))), nil
 }
 
+// Adapted returns a selection for cases that Cases has returned. It differs in globs that match none of these cases and
+// begin with "every.", because the server decides which of these cases exist. Such a glob in Skip is left out. Without
+// a server, such a glob in Only stands for EveryPattern.
+func Adapted(selection conformance.Selection, cases []conformance.Case) conformance.Selection {
+	undecided := func(glob string) bool {
+		one := conformance.Selection{Only: []string{glob}}
+		return strings.HasPrefix(glob, everyPrefix) && len(one.Of(cases)) == 0
+	}
+	selection.Skip = slices.DeleteFunc(slices.Clone(selection.Skip), undecided)
+	if slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.ID == EveryPattern }) {
+		selection.Only = slices.Clone(selection.Only)
+		for i, glob := range selection.Only {
+			if undecided(glob) {
+				selection.Only[i] = EveryPattern
+			}
+		}
+	}
+	return selection
+}
+
 // Start connects to a server, and returns when the server can call the webhooks of the selected cases. If the client
 // lacks permissions, Start fails before it creates an object. The caller closes the server.
 func Start(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
@@ -68,6 +88,10 @@ func Start(ctx context.Context, target trial.Options, selection conformance.Sele
 	}
 	cases, err := Cases(server)
 	if err != nil {
+		return nil, nil, err
+	}
+	selection = Adapted(selection, cases)
+	if err := selection.Check(cases); err != nil {
 		return nil, nil, err
 	}
 	if err := server.Permitted(ctx, PermissionsOf(selection.Of(cases))); err != nil {
@@ -85,6 +109,7 @@ func Run(ctx context.Context, target trial.Options, options conformance.Options)
 	if err != nil {
 		return nil, err
 	}
+	options.Selection = Adapted(options.Selection, cases)
 	results, err := conformance.Run(ctx, cases, options)
 	return results, errors.Join(err, server.Close(ctx))
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -89,12 +90,18 @@ func Fuzzed(n int) Option {
 	}
 }
 
-// Skip skips the cases whose identifiers match a glob in the syntax of path.Match. The reason appears in the test's
-// log.
+// Skip skips the cases whose identifiers match a glob in the syntax of path.Match. At least one case must match. The
+// reason appears in the test's log.
 func Skip(glob, reason string) Option {
 	return func(o *options) error {
 		if _, err := path.Match(glob, ""); err != nil || reason == "" {
 			return errors.Join(err, fmt.Errorf("skip %q: needs a glob and a reason", glob))
+		}
+		if !slices.ContainsFunc(webhook.Cases(), func(c webhook.Case) bool {
+			matched, _ := path.Match(glob, c.ID) // the glob is well-formed
+			return matched
+		}) {
+			return fmt.Errorf("skip %q: no case has such an identifier", glob)
 		}
 		o.skip[glob] = reason
 		return nil

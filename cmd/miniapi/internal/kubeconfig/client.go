@@ -35,6 +35,9 @@ func (s *Source) Name() string {
 // may be the kubeconfig of another cluster.
 func (s *Source) ClientConfig() (*rest.Config, error) {
 	config, err := s.load().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("kubeconfig %s: has no cluster, or doesn't exist: --kubeconfig or $%s must name the kubeconfig of a server", s.Name(), clientcmd.RecommendedConfigPathEnvVar)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", s.Name(), err)
 	}
