@@ -134,15 +134,31 @@ func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webh
 	return webhook.Endpoint{URL: u.String(), Transport: f.transport}, nil
 }
 
-// unreached are the codes of answers by which an API server says that it can't pass a call on.
-var unreached = []int{http.StatusForbidden, http.StatusNotFound, http.StatusBadGateway, http.StatusServiceUnavailable}
+// remedies has the answers by which an API server says that it can't pass a call on: the code, a part of the message, and
+// the change that helps. The first one that matches counts.
+var remedies = []struct {
+	code         int
+	part, remedy string
+}{
+	{http.StatusForbidden, "", "give the user of the kubeconfig the verb create for services/proxy in the namespace"},
+	{http.StatusNotFound, "", "clientConfig.service must name a service of the cluster that has a pod"},
+	{http.StatusServiceUnavailable, "no service port", "clientConfig.service.port, by default 443, must be a port of the service"},
+	{http.StatusServiceUnavailable, "no endpoints", "a pod that the service selects must run and be ready"},
+	{http.StatusServiceUnavailable, "HTTP response to HTTPS client", "the webhook must serve TLS"},
+	{http.StatusServiceUnavailable, "", "a pod must accept connections on the targetPort of the service"},
+}
 
-// Reach calls each webhook of a service once, and returns an error for each one that the API server can't call. A run of
-// the cases would report the same cause once for each case.
+// Reach calls each service of the webhooks once, and returns an error for each one that the API server can't call. A run
+// of the cases would report the same cause once for each case.
 func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
 	var errs []error
+	tried := map[string]bool{}
 	for i := range hooks {
-		if hooks[i].Endpoint.Transport != nil {
+		if hooks[i].Endpoint.Transport == nil {
+			continue
+		}
+		if service, _, _ := strings.Cut(hooks[i].Endpoint.URL, "/proxy"); !tried[service] {
+			tried[service] = true
 			errs = append(errs, f.reach(ctx, &hooks[i]))
 		}
 	}
@@ -161,10 +177,29 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 	}
 	defer response.Body.Close()
 	answer := metav1.Status{}
-	if !slices.Contains(unreached, response.StatusCode) || json.NewDecoder(response.Body).Decode(&answer) != nil || answer.Kind != "Status" {
+	if json.NewDecoder(response.Body).Decode(&answer) != nil {
 		return nil // the answer is the webhook's
 	}
+	remedy := remedyOf(response.StatusCode, &answer)
+	if remedy == "" {
+		return nil
+	}
 	service := hook.Entry.ClientConfig.Service
-	return fmt.Errorf("webhook %s: the API server can't call the service %s/%s: %s: --url names another way, such as that of kubectl port-forward",
-		hook.Name, service.Namespace, service.Name, answer.Message)
+	return fmt.Errorf("webhook %s: the API server can't call the service %s/%s: %s: %s; or --url names another way, such as that of kubectl port-forward",
+		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
+}
+
+// remedyOf returns the remedy for an answer, or "" if the answer is the webhook's. A webhook may answer with a status, too,
+// but not with one about services.
+func remedyOf(code int, answer *metav1.Status) string {
+	about := answer.Details != nil && answer.Details.Kind == "services"
+	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {
+		return ""
+	}
+	for _, r := range remedies {
+		if r.code == code && strings.Contains(answer.Message, r.part) {
+			return r.remedy
+		}
+	}
+	return ""
 }

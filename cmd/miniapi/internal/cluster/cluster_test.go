@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,7 +9,12 @@ import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
 // A service is called through the API server's proxy, with the credentials of the kubeconfig.
@@ -41,5 +47,63 @@ func TestProxied(t *testing.T) {
 	defer response.Body.Close()
 	if want := "POST /api/v1/namespaces/system/services/https:hooks:9443/proxy/mutate Bearer token"; seen != want {
 		t.Errorf("want the request %q, got %q", want, seen)
+	}
+}
+
+// If the API server can't call a service, the one error has its message and the change that helps. An answer of the
+// webhook itself is no error, even if it has the form of a status.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	services := schema.GroupResource{Resource: "services"}
+	for _, tc := range []struct {
+		name, reason string
+		answer       *apierrors.StatusError
+		want         string
+	}{
+		{"forbidden", "the user lacks a permission", apierrors.NewForbidden(services, "https:hooks:443", nil), "the verb create for services/proxy"},
+		{"no service", "the name is wrong", apierrors.NewNotFound(services, "hooks"), "must name a service of the cluster"},
+		{"no port", "the port is wrong", apierrors.NewServiceUnavailable(`no service port 443 found for service "hooks"`), "clientConfig.service.port, by default 443"},
+		{"no endpoints", "no pod is ready", apierrors.NewServiceUnavailable(`no endpoints available for service "https:hooks:443"`), "must run and be ready"},
+		{"no listener", "the target port is wrong", apierrors.NewServiceUnavailable("error trying to reach service: dial tcp 10.0.0.1:9443: connect: connection refused"), "targetPort"},
+		{"no TLS", "the scheme is wrong", apierrors.NewServiceUnavailable("error trying to reach service: http: server gave HTTP response to HTTPS client"), "must serve TLS"},
+		{"webhook's path", "the webhook is itself an API server without this path", apierrors.NewNotFound(schema.GroupResource{}, ""), ""},
+		{"webhook's refusal", "the webhook authenticates its callers", apierrors.NewForbidden(schema.GroupResource{}, "", nil), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls++
+				status := tc.answer.Status()
+				status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				w.WriteHeader(int(status.Code))
+				_ = json.NewEncoder(w).Encode(status)
+			}))
+			t.Cleanup(server.Close)
+			config := &rest.Config{Host: server.URL}
+			transport, err := rest.TransportFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := &Found{config: config, transport: transport}
+			var hooks []webhook.Hook
+			for _, path := range []string{"/mutate", "/validate"} {
+				hook := webhook.Hook{Name: path}
+				hook.Entry.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: "system", Name: "hooks", Path: &path}
+				if hook.Endpoint, err = found.Proxied(hook.Entry.ClientConfig.Service); err != nil {
+					t.Fatal(err)
+				}
+				hooks = append(hooks, hook)
+			}
+			err = found.Reach(t.Context(), hooks)
+			switch {
+			case calls != 1:
+				t.Errorf("both webhooks have one service: want one call, got %d", calls)
+			case tc.want == "" && err != nil:
+				t.Errorf("%s: want no error, got %v", tc.reason, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.answer.Error()) || !strings.Contains(err.Error(), tc.want) || strings.Count(err.Error(), "--url") != 1):
+				t.Errorf("%s: want an error with %q and %q, got %v", tc.reason, tc.answer.Error(), tc.want, err)
+			}
+		})
 	}
 }
