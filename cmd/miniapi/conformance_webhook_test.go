@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -79,6 +80,7 @@ func TestConformanceWebhook(t *testing.T) {
 		{"authority", "no authority of the system has signed the certificate", []string{"--url", right, "--only", "tls.*"}, 1, "failed tls.chain", "1 of 7 cases failed"},
 		{"list", "no webhook is asked", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
 		{"none", "nothing says which webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
+		{"no case", "no identifier matches", []string{"--url", right, "--only", "tls.*,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
 		{"both", "two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
 		{"address", "the URL is none", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
 		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
@@ -146,6 +148,34 @@ func TestConformanceWebhookByService(t *testing.T) {
 	code, stdout, stderr := judge()
 	if code != 0 || !strings.Contains(stdout, " 0 failed") || !strings.Contains(stdout, "passed response.uid") && !strings.Contains(stderr, "passed  response.uid") || !strings.Contains(stderr, "skipped tls.chain") {
 		t.Errorf("want no failed case, and those about certificates skipped, got exit code %d, %q and %q", code, stdout, stderr)
+	}
+}
+
+// Through a forwarded port, the webhook has another address, but its certificate is still for the name of its service.
+func TestConformanceWebhookForwarded(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))
+	judge := func(service string) (int, string, string) {
+		certs := t.TempDir()
+		if code, _, stderr := start(t, "miniapi", "cert", service, "--dir", certs, "--data-dir", t.TempDir()).exit(t); code != 0 {
+			t.Fatal(stderr)
+		}
+		certificate, err := tls.LoadX509KeyPair(filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		webhook := httptest.NewUnstartedServer(allowing(""))
+		webhook.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+		webhook.StartTLS()
+		t.Cleanup(webhook.Close)
+		return start(t, "miniapi", "conformance", "webhook", "--kubeconfig", server.kubeconfig(t), "--configuration", "gears",
+			"--url", webhook.URL, "--ca", filepath.Join(certs, "ca.crt"), "--only", "tls.chain,tls.name").exit(t)
+	}
+	if code, stdout, stderr := judge("gears-system/gears"); code != 0 || !strings.Contains(stdout, "2 passed, 0 failed, 0 skipped") {
+		t.Errorf("want a certificate for the service to pass, got exit code %d, %q and %q", code, stdout, stderr)
+	}
+	if code, stdout, _ := judge("gears-system/wheels"); code != 1 || !strings.Contains(stdout, "failed tls.name") || !strings.Contains(stdout, "for the name gears.gears-system.svc") {
+		t.Errorf("want a certificate for another service to fail, got exit code %d and %q", code, stdout)
 	}
 }
 

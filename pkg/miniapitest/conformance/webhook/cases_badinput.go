@@ -13,8 +13,10 @@ import (
 // badInput is a message that isn't a correct AdmissionReview.
 type badInput struct {
 	id, name string
-	level    Level
-	message  func(in *Input) message
+	// level is the level of a finding if the webhook goes on. The default is LevelWarning: no API server sends such a
+	// message, so no request of a user fails. A webhook that doesn't go on is always an error.
+	level   Level
+	message func(in *Input) message
 	// mayAllow is true if the message contains a request that the webhook may allow.
 	mayAllow bool
 }
@@ -83,12 +85,11 @@ func badInputs() []badInput {
 func badInputCases() []Case {
 	var cases []Case
 	for _, bad := range badInputs() {
-		level := bad.level
-		if level == "" {
-			level = LevelError
+		if bad.level == "" {
+			bad.level = LevelWarning
 		}
 		cases = append(cases, Case{
-			ID: "badInput." + bad.id, Level: level, Source: httpSource,
+			ID: "badInput." + bad.id, Level: bad.level, Source: httpSource,
 			Promise: fmt.Sprintf("The 4xx class of status codes indicates that the client seems to have erred: %s is %s, and the webhook goes on.", bad.name, bad.fate()),
 			Advice:  "Check the input before it is used, answer 400 if it can't be read, and let no error end the process or the connection. A webhook that answers 5xx, or allows what it can't read, hides the mistake.",
 			try: func(ctx context.Context, s *Suite) ([]Finding, error) {
@@ -112,12 +113,7 @@ func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	case got.code >= http.StatusBadRequest && got.code < http.StatusInternalServerError, got.code == http.StatusNotImplemented:
 		return nil // the status 501 says that the webhook doesn't support the method
 	case got.code != http.StatusOK:
-		f := &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
-		if bad.mayAllow && bad.level == "" {
-			// The review itself is correct, and the webhook refuses its object, but by a status other than 4xx.
-			f.Level = LevelWarning
-		}
-		return f
+		return &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
 	}
 	// Many libraries answer with status 200 and a denial with a code 4xx, which means the same.
 	review := read(&review{}, Unknown, got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -263,20 +264,21 @@ func bundleFinding(h *Hook) *Finding {
 	return nil
 }
 
+// scopeFinding returns a finding if the rules match resources that the webhook's author can't know. All resources of
+// groups that aren't built in may be the webhook's own.
 func scopeFinding(h *Hook) *Finding {
 	for i := range h.Entry.Rules {
 		rule := &h.Entry.Rules[i]
-		for name, values := range map[string][]string{"apiGroups": rule.APIGroups, "resources": rule.Resources} {
-			for _, value := range values {
-				if value == "*" || value == "*/*" {
-					return &Finding{Seen: fmt.Sprintf("rule %d has %q in %s", i+1, value, name)}
-				}
+		if slices.Contains(rule.APIGroups, "*") {
+			return &Finding{Seen: fmt.Sprintf(`rule %d has "*" in apiGroups`, i+1)}
+		}
+		for _, resource := range rule.Resources {
+			if (resource == "*" || resource == "*/*") && slices.ContainsFunc(rule.APIGroups, isBuiltIn) {
+				return &Finding{Seen: fmt.Sprintf("rule %d has %q in resources", i+1, resource)}
 			}
 		}
-		for _, operation := range rule.Operations {
-			if operation == admissionregistrationv1.OperationAll {
-				return &Finding{Level: LevelAdvice, Seen: fmt.Sprintf("rule %d has %q in operations", i+1, operation)}
-			}
+		if slices.Contains(rule.Operations, admissionregistrationv1.OperationAll) {
+			return &Finding{Level: LevelAdvice, Seen: fmt.Sprintf("rule %d has %q in operations", i+1, admissionregistrationv1.OperationAll)}
 		}
 	}
 	return nil

@@ -124,6 +124,7 @@ func TestHarmlessConfigurations(t *testing.T) {
 	for _, tc := range []struct{ name, old, new string }{
 		{"custom resources are in no kube-system", namespaces, ""},
 		{"opted in by namespace", "{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, right-system]}]}", "{matchLabels: {right.example.com/enabled: 'true'}}"},
+		{"all custom resources of a group", `apiGroups: [""], apiVersions: [v1], resources: [pods]`, `apiGroups: [example.com], apiVersions: [v1], resources: ["*/*"]`},
 		{"excluded by a condition", namespaces, `  matchConditions: [{name: not-the-system, expression: "!(request.namespace in ['kube-system', 'right-system'])"}]` + "\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -64,6 +64,20 @@ func TestTolerated(t *testing.T) {
 		handler func() http.Handler
 	}{
 		{"content type of controller-runtime", finished(func(e *exchange) { e.contentType = "text/plain; charset=utf-8" })},
+		{"a message without a request is allowed", func() http.Handler {
+			next := good()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				review := map[string]any{}
+				if err := json.Unmarshal(body, &review); (err == nil || len(body) == 0) && review["request"] == nil {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"","allowed":true}}`)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}},
 		{"objects of a wrong type as 500", func() http.Handler {
 			next := good()
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
