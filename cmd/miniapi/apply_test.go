@@ -61,7 +61,7 @@ func TestApply(t *testing.T) {
 		widgets      []string
 		stderr       string // the expected output; FILE stands for the path of the file
 	}{
-		{"definition first", "it is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
+		{"definition first", "the definition is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
 		{"definition later", "objects wait for it", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
 		{
 			"unknown kinds", "each is told of", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
@@ -106,8 +106,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The definitions at the beginning of --apply exist from the server's start. If two of them have the same name, the
-// later one counts.
+// The server has the custom resource definitions at the beginning of --apply from its start. If two of these
+// definitions have the same name, the server keeps the later one.
 func TestApplyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)
@@ -117,8 +117,8 @@ func TestApplyOfDefinitions(t *testing.T) {
 		together     bool
 		singular     string
 	}{
-		{"each once", "they are stored together", widgetDefinition + gears, true, "widget"},
-		{"changed", "requests apply one after the other", widgetDefinition + gears + strings.ReplaceAll(widgetDefinition, "kind: Widget}", "kind: Widget, singular: thing}"), false, "thing"},
+		{"each once", "the server stores all definitions together at its start", widgetDefinition + gears, true, "widget"},
+		{"changed", "a definition that comes twice is applied by requests, one after the other", widgetDefinition + gears + strings.ReplaceAll(widgetDefinition, "kind: Widget}", "kind: Widget, singular: thing}"), false, "thing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

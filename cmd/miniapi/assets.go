@@ -41,7 +41,8 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// makeAssets fills the folder with links, and prints the shell command that sets KUBEBUILDER_ASSETS to the folder.
+// makeAssets fills the folder with the links kube-apiserver, etcd and kubectl, and prints the shell command that sets
+// KUBEBUILDER_ASSETS to the folder.
 func makeAssets(dir string, out, errOut io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -72,8 +73,8 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 	return err
 }
 
-// ownBinary returns the path of this program. A program that "go run" has built is refused, because its file is deleted
-// when it ends.
+// ownBinary returns the path of this program. It returns an error for a program that "go run" has built: "go run"
+// deletes the program's file when the program ends, so links to the file would break.
 func ownBinary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -123,8 +124,8 @@ func link(target, name string) error {
 	return os.Symlink(target, name)
 }
 
-// removeDangling removes a link whose target is missing. Otherwise the error of envtest would name the target, and not
-// kubectl.
+// removeDangling removes a link whose target is missing. If the link stayed, the error of envtest would name the target
+// in place of kubectl.
 func removeDangling(name string) error {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// "miniapi assets" can be run again for the same folder. It fails if a file has the name of one of its links.
+// "miniapi assets" can be run again for the same folder. The command fails if the folder has a file in place of one of
+// the links.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The feature gate CBORServingAndStorage works beside other flags.
+// The feature gate CBORServingAndStorage makes the server answer in CBOR, also if --runtime-config
+// is set.
 func TestCBOR(t *testing.T) {
 	t.Parallel()
 	const gate = "--feature-gates=CBORServingAndStorage=true"
@@ -21,9 +22,9 @@ func TestCBOR(t *testing.T) {
 		args         []string
 		want         bool
 	}{
-		{"default", "kube-apiserver has it off", nil, false},
+		{"default", "kube-apiserver has the gate off by default", nil, false},
 		{"gate", "the gate is on", []string{gate}, true},
-		{"with versions", "which versions there are is checked before gates are set", []string{"--runtime-config=batch/v1beta1=true", gate}, true},
+		{"with versions", "the versions are checked before the gates are set", []string{"--runtime-config=batch/v1beta1=true", gate}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

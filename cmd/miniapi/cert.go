@@ -163,12 +163,12 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
 	}
 	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
-	err = answer.Error() // Error has the server's message, and the error of Raw doesn't
+	err = answer.Error() // Error has the server's message, and the error of Raw lacks the message
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version", config.Host, file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking %s of kubeconfig %s: %w", config.Host, file, err)
+		return nil, fmt.Errorf("request to %s of kubeconfig %s: %w", config.Host, file, err)
 	}
 	return answer.Raw()
 }

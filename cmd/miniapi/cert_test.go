@@ -48,18 +48,18 @@ func TestCert(t *testing.T) {
 		flags        func(t *testing.T, kept string) []string // the flags of "miniapi cert"
 
 	}{
-		{"of a running server", "it is asked", func(t *testing.T, kept string) []string {
+		{"of a running server", "the command requests the certificate from the running server", func(t *testing.T, kept string) []string {
 			p, _ := serve(t, "--data-dir="+kept)
 			return []string{"--kubeconfig=" + p.kubeconfig(t)}
 		}},
-		{"of a new data folder", "webhooks may be there before the server", func(_ *testing.T, kept string) []string {
+		{"of a new data folder", "a user may make certificates before the server's first start", func(_ *testing.T, kept string) []string {
 			return []string{"--data-dir=" + kept}
 		}},
 		{"of a data folder that is in use", "keys are only read", func(t *testing.T, kept string) []string {
 			serve(t, "--data-dir="+kept)
 			return []string{"--data-dir=" + kept}
 		}},
-		{"of a folder of certificates", "keys are kept there", func(_ *testing.T, kept string) []string {
+		{"of a folder of certificates", "the folder has the authority's key", func(_ *testing.T, kept string) []string {
 			return []string{"--cert-dir=" + filepath.Join(kept, "pki")}
 		}},
 	} {
@@ -178,14 +178,14 @@ func TestCertRefuses(t *testing.T) {
 		want         string
 	}{
 		{"no name", "a certificate needs a service", nil, cli.ExitUsage, "miniapi cert default/my-webhook"},
-		{"host with its port", "certificates are of hosts", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
-		{"service with its port", "certificates are of services", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
-		{"no service", "a variable isn't set", []string{"shop/"}, cli.ExitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
-		{"both ways", "they may be of two authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
-		{"no kubeconfig", "the server can't be found", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
-		{"no server", "it has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
-		{"another certificate", "a user may need it", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},
-		{"foreign folder", "it is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
+		{"host with its port", "certificates are for hosts, without a port", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
+		{"service with its port", "certificates are for services, without a port", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
+		{"no service", "an unset variable leaves the name of the service empty", []string{"shop/"}, cli.ExitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
+		{"both ways", "the server and the folder may have different authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
+		{"no kubeconfig", "without a kubeconfig, the command can't find the server", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
+		{"no server", "the server has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
+		{"another certificate", "a user may need the existing certificate", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},
+		{"foreign folder", "the folder is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,10 +15,10 @@ func TestCompletion(t *testing.T) {
 		{"listed", "people find it by the help", []string{"--help"}, "\n  completion "},
 		{"script", "a shell reads it", []string{"completion", "bash"}, "__start_miniapi"},
 		{"command", "scripts call the program back", []string{"__complete", "ser"}, "serve\t"},
-		{"flag", "miniapi's own are flags like others", []string{"__complete", "serve", "--webhook-s"}, "--webhook-service\t"},
+		{"flag", "the shell completes miniapi's own flags, too", []string{"__complete", "serve", "--webhook-s"}, "--webhook-service\t"},
 		{"manifests", "other files can't be applied", []string{"__complete", "serve", "--apply", ""}, "yaml\nyml\njson\n:8"},
-		{"folder", "the data is in one", []string{"__complete", "serve", "--data-dir", ""}, ":16"},
-		{"format", "there are two", []string{"__complete", "version", "-o", ""}, "json\nyaml\n:4"},
+		{"folder", "the value of the flag is a folder", []string{"__complete", "serve", "--data-dir", ""}, ":16"},
+		{"format", "the flag has two values", []string{"__complete", "version", "-o", ""}, "json\nyaml\n:4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ reached. docs/conformance.md has the promises and the permissions that the cases
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process at once
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return o.runCommand(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -186,7 +186,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
 }
 
-// listServed lists the cases for a server.
+// listServed lists the cases that apply to the running server.
 func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Writer) error {
 	server, err := trial.Connect(ctx, o.target)
 	if err != nil {
@@ -204,7 +204,7 @@ func (o *conformanceAPIServerOptions) listAdapted(out io.Writer, cases []conform
 	return o.listCases(out, cases)
 }
 
-// printRole prints the role for the selected cases.
+// printRole prints a role with the permissions that the selected cases need, and a service account that has the role.
 func (o *conformanceAPIServerOptions) printRole(out io.Writer) error {
 	cases, err := apiserver.Cases(nil)
 	if err != nil {

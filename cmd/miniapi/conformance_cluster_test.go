@@ -37,7 +37,8 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 // connections, timeouts and conversions.
 const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
 
-// The webhooks of the cases may run in the cluster if the server can't connect to the suite.
+// The webhooks of the cases run in the cluster if --webhook-image names an image, because some servers can't connect to
+// the machine of the suite.
 func TestConformanceInCluster(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -130,7 +131,7 @@ func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
 	}
 }
 
-// waitFor fails the test if the function holds doesn't return true in time.
+// waitFor calls the function holds until it returns true. If it returns false until the deadline, the test fails.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {

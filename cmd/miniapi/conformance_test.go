@@ -37,7 +37,7 @@ func TestConformanceDocument(t *testing.T) {
 	}
 }
 
-// The table of permissions in the documentation is that of the suite.
+// The table of permissions in the documentation equals the permissions of the suite.
 func TestConformancePermissionsDocument(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/conformance.md")
@@ -63,7 +63,7 @@ func TestConformanceExitCodes(t *testing.T) {
 		stderr       string
 	}{
 		{"passed", "no case fails", []string{"--kubeconfig", kubeconfig, "--only", "review.create.*", "--report", "junit=" + junit}, 0, "3 passed, 0 failed, 0 skipped", "[3/3]"},
-		{"list", "no server is asked", []string{"--list", "--only", "review.uid"}, 0, "review.uid", ""},
+		{"list", "a list needs no server", []string{"--list", "--only", "review.uid"}, 0, "review.uid", ""},
 		{"no case", "no identifier matches", []string{"--kubeconfig", kubeconfig, "--only", "none.*"}, cli.ExitUsage, "", "no case has such an identifier"},
 		{"no case to skip", "a skipped case doesn't exist", []string{"--kubeconfig", kubeconfig, "--only", "review.uid", "--skip", "review.uids"}, cli.ExitUsage, "", `--skip "review.uids": no case has such an identifier`},
 		{"no case to list", "no identifier matches", []string{"--list", "--only", "review.uid,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},

@@ -100,7 +100,7 @@ func (o *conformanceWebhookOptions) validate() error {
 	if u, err := url.Parse(o.url); err != nil {
 		errs = append(errs, fmt.Errorf("--url: %w", err))
 	} else if o.url != "" && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-		errs = append(errs, fmt.Errorf("--url %q: must be such as https://localhost:9443/mutate", o.url))
+		errs = append(errs, fmt.Errorf("--url %q: must be a URL such as https://localhost:9443/mutate", o.url))
 	}
 	if o.fuzzed < 0 {
 		errs = append(errs, fmt.Errorf("--random-objects %d: must be 0 or more", o.fuzzed))
@@ -140,19 +140,20 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 	})
 }
 
-// calls returns whether a selected case calls the webhook. The cases config.* read its configuration alone.
+// calls returns whether a selected case calls the webhook. The cases config.* only read the webhook's configuration.
 func (o *conformanceWebhookOptions) calls() bool {
 	return slices.ContainsFunc(o.run.Selection.Of(suite.Cases(nil)), func(c conformance.Case) bool {
 		return !strings.HasPrefix(c.ID, "config.")
 	})
 }
 
-// given is the input that the flags name: webhooks to judge, objects for their requests, and objects to apply before.
+// given is the input that the flags name: webhooks to judge, objects for the requests to the webhooks, and objects to
+// apply before these requests.
 type given struct {
 	hooks   []webhook.Hook
 	objects []*unstructured.Unstructured
 	applied []manifests.Object
-	// cluster has the configuration of --configuration.
+	// cluster is set with --configuration. It has the webhook's configuration and the definitions of a cluster.
 	cluster *cluster.Found
 }
 
@@ -186,7 +187,7 @@ func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 		return nil, err
 	}
 	if len(configurations) == 0 {
-		return nil, fmt.Errorf("-f %q: no webhook configuration is there", o.files)
+		return nil, fmt.Errorf("-f %q: the files have no webhook configuration", o.files)
 	}
 	g.hooks, err = webhook.HooksOf(configurations, at.of)
 	return g, err

@@ -20,7 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// allowing returns a webhook that allows every request. For requests of the operation without, its response has no uid.
+// allowing returns a webhook that allows every request. If the operation of a request equals the argument without, the
+// response has no uid.
 func allowing(without string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -78,11 +79,11 @@ func TestConformanceWebhook(t *testing.T) {
 		{"custom resource", "objects follow the schema of the definition", []string{"--url", right, "-f", configuration, "--apply", definition, "--only", "request.*,config.*"}, 0, "passed config.ownNamespace", "requests for 1 webhooks"},
 		{"uncovered", "no server has the resource", []string{"--url", right, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
 		{"authority", "no authority of the system has signed the certificate", []string{"--url", right, "--only", "tls.*"}, 1, "failed tls.chain", "1 of 7 cases failed"},
-		{"list", "no webhook is asked", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
-		{"none", "nothing says which webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
+		{"list", "a list needs no webhook", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
+		{"none", "no flag names a webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
 		{"no case", "no identifier matches", []string{"--url", right, "--only", "tls.*,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
-		{"both", "two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
-		{"address", "the URL is none", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
+		{"both", "the flags name two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
+		{"address", "the value isn't a URL", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
 		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
 		{"not started, configuration alone", "no case calls the webhook", []string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
 		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "--url must say where"},
@@ -116,7 +117,8 @@ func TestConformanceWebhookInCluster(t *testing.T) {
 	}
 }
 
-// A webhook that is named by a service is judged through the API server. A service that leads nowhere is one error.
+// If a webhook's configuration names a service, the webhook is called through the API server. If the service doesn't
+// exist, the command reports one error in place of an error for each case.
 func TestConformanceWebhookByService(t *testing.T) {
 	t.Parallel()
 	server, config := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))

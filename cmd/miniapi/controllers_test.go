@@ -73,7 +73,8 @@ func defineKinds(t *testing.T, config *rest.Config) {
 	}
 }
 
-// content is a namespace with objects. The server may be another process after each start.
+// content is a namespace with objects. After a restart of the server, a test makes a new content with clients of the
+// new process.
 type content struct {
 	namespace string
 	typed     kubernetes.Interface
@@ -89,7 +90,7 @@ func contentOf(t *testing.T, config *rest.Config, namespace string) *content {
 	return &content{namespace, client(t, config), d}
 }
 
-// create makes the namespace, with ten objects of each kind. A third of the objects have another one as their owner.
+// create makes the namespace, with ten objects of each kind. Four of the ten objects have a ConfigMap as their owner.
 func (c *content) create(t *testing.T) {
 	t.Helper()
 	if _, err := c.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, metav1.CreateOptions{}); err != nil {
@@ -156,8 +157,8 @@ func (c *content) onDeletions(t *testing.T, n int32, f func()) {
 	}
 }
 
-// The server is killed while it deletes a namespace, when some of the objects are deleted. After the restart, the
-// server deletes the rest of the namespace, and nothing else.
+// The test kills the server while the server deletes a namespace, after the deletion of some of the namespace's
+// objects. After the restart, the server deletes the rest of the namespace, and nothing else.
 func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
@@ -225,8 +226,8 @@ func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 	}
 }
 
-// Of two servers with one etcd, only one runs its controllers. When that server ends, the controllers of the other one
-// finish the work.
+// Two servers use one etcd, and only one of them runs its controllers. When that server ends, the controllers of the
+// other server finish the work.
 func TestLeaderIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

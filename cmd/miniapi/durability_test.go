@@ -80,7 +80,7 @@ func TestUnwritable(t *testing.T) {
 	large := map[string]string{"a": strings.Repeat("a", 900_000)}
 	for i := range 10 { // a segment of the log has room for two of these objects
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		// The create may fail: after the failure of etcd, no request is answered.
+		// The create may fail, because the server answers no request after etcd has failed.
 		_, _ = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
 		cancel()
 	}

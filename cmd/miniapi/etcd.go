@@ -10,7 +10,7 @@ import (
 )
 
 // newEtcdCommand returns the command that runs etcd's own main function, for projects that start an etcd for their
-// kube-apiserver. The function parses the flags and ends the process by itself.
+// kube-apiserver. The main function parses the flags and ends the process by itself.
 func newEtcdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "etcd [flags]",
@@ -22,8 +22,9 @@ func newEtcdCommand() *cobra.Command {
 	}
 }
 
-// ownPace are flags of etcd that set the pace (the interval of heartbeats and the timeout of elections), or that give
-// the member peers, which need etcd's default pace. If one of the flags is set, electAtOnce changes nothing.
+// ownPace are the flags of etcd with which electAtOnce changes nothing. Some of them set the pace: the interval of
+// heartbeats and the timeout of elections. The others give the member peers, and a member with peers needs etcd's
+// default pace.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",

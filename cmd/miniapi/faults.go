@@ -76,7 +76,7 @@ func (o *faultsOptions) client() (rest.Interface, error) {
 // do sends a request to the server, and returns the faults in the response.
 func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults.State, error) {
 	answer := request.Do(ctx)
-	err := answer.Error() // Error has the server's message, and the error of Raw doesn't
+	err := answer.Error() // Error has the server's message, and the error of Raw lacks the message
 	if apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == "NotFound" && !isFault(err) {
 		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", o.kubeconfig.Name())
 	}
@@ -91,7 +91,8 @@ func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults
 	return list.Faults, json.Unmarshal(body, &list)
 }
 
-// isFault tells whether an error is about one fault. Otherwise the server doesn't have the path of faults.
+// isFault tells whether a not-found error names a missing fault. Any other not-found error means that the server
+// doesn't have the path of faults.
 func isFault(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "faults"
@@ -142,7 +143,7 @@ func (o *faultsOptions) add(ctx context.Context, args []string, out io.Writer) e
 	return nil
 }
 
-// faults returns the faults of arguments and files.
+// faults returns the faults that the arguments and the files of -f describe.
 func (o *faultsOptions) faults(args []string) ([]faults.Fault, error) {
 	if len(args)+len(o.files) == 0 {
 		return nil, errors.New("name a fault, as in verbs=update,resources=pods,conflict, or a file by -f")

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// "miniapi faults" lists, adds and removes the faults of a running server. The requests of --apply meet no faults.
+// "miniapi faults" lists, adds and removes the faults of a running server. The server injects no fault into the
+// requests of --apply.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	manifest := file(t, "manifest.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied, namespace: default}\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Both commands have every flag of kube-apiserver.
+// "miniapi kube-apiserver" and "miniapi serve" have every flag of kube-apiserver.
 func TestKubeAPIServerFlags(t *testing.T) {
 	t.Parallel()
 

@@ -28,8 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// quotaExtension starts an extension. The response of its handler has the version of the upgrade. For the version "no",
-// the response is a failure.
+// quotaExtension starts an extension. The message in the response of its handler has the Kubernetes version of the
+// upgrade. For the version "no", the response is a failure.
 func quotaExtension(t *testing.T) *httptest.Server {
 	t.Helper()
 	c := catalog.New()
@@ -124,10 +124,10 @@ func TestHooks(t *testing.T) {
 		code         int
 		out, err     string
 	}{
-		{"failure", "a script sees that the hook failed", append(call, "--field=toKubernetesVersion=no"), 1, "failed: handler", "there is no such version"},
-		{"other namespace", "the selector doesn't match it", append(call, "--namespace=kube-system"), 0, "no extension has a handler for this object", ""},
-		{"no file", "there is nothing to call it for", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
-		{"no hook", "there is nothing to call", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
+		{"failure", "the exit code shows a script that the hook failed", append(call, "--field=toKubernetesVersion=no"), 1, "failed: handler", "there is no such version"},
+		{"other namespace", "the selector of the extension doesn't match the namespace", append(call, "--namespace=kube-system"), 0, "no extension has a handler for this object", ""},
+		{"no file", "the hook needs an object", []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig}, 2, "", "-f FILE"},
+		{"no hook", "the command needs a hook", []string{"hooks", "call", kubeconfig}, 2, "", "takes the name of one hook"},
 		{"unknown hook", "the name is wrong", []string{"hooks", "call", "BeforeLunch", kubeconfig, "-f", file}, 2, "", `no hook "BeforeLunch"`},
 		{"unknown field", "the name is wrong", append(call, "--field=version=1"), 2, "", "doesn't take the fields cluster, version"},
 		{"field without value", "the form is wrong", append(call, "--field=version"), 2, "", "name=value"},

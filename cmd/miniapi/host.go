@@ -39,7 +39,8 @@ func newHostCommand() *cobra.Command {
 // endTimeout limits the time for which the process continues after the end of the test process.
 const endTimeout = 10 * time.Second
 
-// ending is standard input. After its end, the process ends within endTimeout.
+// ending reads standard input. After the end of the input, it ends the process after endTimeout, unless the process has
+// ended before.
 type ending struct{ *os.File }
 
 // Read implements io.Reader.

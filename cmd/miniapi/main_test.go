@@ -26,7 +26,7 @@ import (
 // asProgram is an environment variable. If it is set, the test's binary runs as miniapi.
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
-// deadline limits every wait of the tests. No wait takes nearly as long.
+// deadline limits every wait of the tests. A wait of a test that passes takes much less time.
 const deadline = time.Minute
 
 // programs is a folder with links to this binary, one for each name of the program.
@@ -207,7 +207,7 @@ func TestNoFolderForKubeconfigStartsNothing(t *testing.T) {
 }
 
 // Only the owner can read the kubeconfig, because it has the admin's key. If the file exists with another mode, the
-// mode is changed.
+// program changes the mode.
 func TestKubeconfigIsForItsOwner(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -231,8 +231,8 @@ func TestFailedApplyWritesNoKubeconfig(t *testing.T) {
 	t.Parallel()
 	refused := file(t, "refused.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
 	for _, test := range []struct{ name, reason, before string }{
-		{"none", "the server isn't there", ""},
-		{"another", "whose it is may still need it", "current-context: theirs\n"},
+		{"none", "no server has written a kubeconfig", ""},
+		{"another", "another server may need its kubeconfig", "current-context: theirs\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

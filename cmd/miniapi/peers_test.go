@@ -85,7 +85,7 @@ func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	return groups, nil
 }
 
-// awaitGroups waits until discovery has the groups of have and none of lack.
+// awaitGroups waits until discovery has all groups of have, and no group of lack.
 func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 	t.Helper()
 	p.await(t, func() error {
@@ -100,7 +100,8 @@ func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 }
 
 // If a server lacks the resource of a request, another server of the same etcd answers, with the permissions of the
-// client. Discovery has the resources of all servers, unless the Accept header asks for those of one server.
+// client. Discovery has the resources of all servers. With the Accept header AcceptV2NoPeer, it has the resources of
+// one server.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, []string{"--runtime-config=apps/v1=false"}, []string{"--runtime-config=batch/v1=false"})
@@ -174,7 +175,8 @@ func TestPeersOfDefinitions(t *testing.T) {
 	}
 }
 
-// While a server runs, etcd has its address for its peers. A server without flags about peers stores no address.
+// A running server stores in etcd the address at which its peers connect to it. A server without flags about peers
+// stores no address.
 func TestPeerIdentity(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, []string{"--peer-advertise-ip=192.0.2.1", "--peer-advertise-port=6443"})

@@ -80,7 +80,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	})
 }
 
-// recording writes files, and the names of the files and warnings to the outputs of the command.
+// recording writes the files of reviews. It also writes the names of the files to out, and warnings to errOut.
 type recording struct {
 	writer      *reviews.Writer
 	out, errOut io.Writer

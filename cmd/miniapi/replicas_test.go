@@ -34,7 +34,7 @@ func replicas(t *testing.T, args ...string) (here, there *rest.Config) {
 	return here, there
 }
 
-// comesTrue repeats try until it returns no error, because a server may see a write of the other one later.
+// comesTrue repeats try until try returns no error, because a server may see the other server's write late.
 func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	last := errors.New("not tried")
@@ -220,7 +220,7 @@ func TestReplicasDontGetInEachOthersWay(t *testing.T) {
 	for i := range services.Items {
 		addresses.Insert(services.Items[i].Spec.ClusterIP)
 	}
-	// One more service is the Service kubernetes.
+	// The namespace also has the Service kubernetes.
 	if want := all + 1; len(services.Items) != want || len(addresses) != want {
 		t.Errorf("want %d services with an address each, got %d with %d addresses", want, len(services.Items), len(addresses))
 	}

@@ -78,7 +78,7 @@ func TestRestartKeepsClients(t *testing.T) {
 		keys         string // the folder with the keys
 		kept, tokens bool
 	}{
-		{"data folder", "the keys are in it", func(_ *testing.T, dir string) []string {
+		{"data folder", "the data folder has the keys", func(_ *testing.T, dir string) []string {
 			return []string{"--data-dir=" + dir}
 		}, "pki", true, true},
 		{"folder of certificates", "the account of the token is gone with the data", func(_ *testing.T, dir string) []string {
@@ -87,10 +87,10 @@ func TestRestartKeepsClients(t *testing.T) {
 		{"folder of certificates and an etcd", "the account is in etcd", func(t *testing.T, dir string) []string {
 			return []string{"--cert-dir=" + dir, "--etcd-servers=" + externalEtcd(t)}
 		}, ".", true, true},
-		{"folder of certificates and of data", "the more special flag counts", func(t *testing.T, dir string) []string {
+		{"folder of certificates and of data", "--cert-dir takes precedence over --data-dir", func(t *testing.T, dir string) []string {
 			return []string{"--cert-dir=" + dir, "--data-dir=" + filepath.Join(t.TempDir(), "data")}
 		}, ".", true, true},
-		{"no folder", "nothing is kept", func(*testing.T, string) []string { return nil }, "", false, false},
+		{"no folder", "the server keeps nothing", func(*testing.T, string) []string { return nil }, "", false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,8 +172,8 @@ func TestStandInKeepsNoAuthority(t *testing.T) {
 	}
 }
 
-// A damaged key file prevents the start. The error names the file, and says which credentials end if the file is
-// removed.
+// A damaged key file prevents the start, and the error names the file. The error about a key also names the credentials
+// that become invalid if the user removes the key.
 func TestDamagedKeys(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -181,9 +181,9 @@ func TestDamagedKeys(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	p.exit(t)
 	for _, test := range []struct{ file, want, reason string }{
-		{"ca.key", "kubeconfigs and certificates", "a user who removes the key should know"},
-		{"sa.key", "tokens", "a user who removes the key should know"},
-		{"apiserver.crt", "the same key", "it can be issued again"},
+		{"ca.key", "kubeconfigs and certificates", "the user should know the effect before removing the key"},
+		{"sa.key", "tokens", "the user should know the effect before removing the key"},
+		{"apiserver.crt", "the same key", "the authority can issue the certificate again"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()

@@ -151,7 +151,7 @@ func patches() map[string]types.PatchType {
 	}
 }
 
-// asked returns the request that the flags describe. in is standard input.
+// asked returns the request that the flags describe. The argument in is standard input.
 func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) {
 	request = review.Request{
 		Operation: admissionv1.Operation(strings.ToUpper(o.operation)), Collection: o.collection,
@@ -253,8 +253,8 @@ func loadObjects(flag, name string, in io.Reader) ([]*unstructured.Unstructured,
 	return objectsOf(flag, name, content)
 }
 
-// objectsOf returns the objects of a file. They may be of kinds that are never stored, such as a SubjectAccessReview or
-// PodExecOptions.
+// objectsOf returns the objects of a file. The file may have objects of kinds that are never stored, such as
+// SubjectAccessReview or PodExecOptions.
 func objectsOf(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
 	var objects []*unstructured.Unstructured
@@ -296,7 +296,7 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	// Without other controllers, the object before the request stays as the files have it.
 	selection := controllers.Selection{"serviceaccount-controller", "clusterrole-aggregation-controller"}
 	if len(objects) > 0 {
-		selection = append(selection, "resourcequota-controller") // without it, a quota is not in force
+		selection = append(selection, "resourcequota-controller") // without this controller, a quota is not in force
 	}
 	server := disposable{controllers: selection, objects: objects}
 	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
@@ -307,7 +307,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints a body of each exchange. A body in JSON gets the format of the flags, and another is printed unchanged.
+// print prints a body of each exchange. It prints a body in JSON in the format of the flags, and any other body
+// unchanged.
 func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
 	printed := false
 	for _, exchange := range outcome.Exchanges {

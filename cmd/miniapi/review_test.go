@@ -77,12 +77,12 @@ func TestReview(t *testing.T) {
 		// want has values of the review, by their paths.
 		want map[string]any
 	}{
-		{"create", "the object has its defaults, and what plugins add", []string{"-f", pod, "--as=jane", "--as-group=devs"}, map[string]any{
+		{"create", "the object has its defaults, and the fields that plugins add", []string{"-f", pod, "--as=jane", "--as-group=devs"}, map[string]any{
 			"apiVersion": "admission.k8s.io/v1", "request.operation": "CREATE", "request.namespace": "shop", "request.userInfo.username": "jane",
 			"request.userInfo.groups.0": "devs", "request.object.spec.restartPolicy": "Always", "request.object.spec.serviceAccountName": "default",
 			"request.object.metadata.resourceVersion": nil, "request.oldObject": nil, "request.dryRun": false,
 		}},
-		{"v1beta1", "the webhook understands no other", []string{"-f", pod, "--review-version=v1beta1", "--validating", "--dry-run"}, map[string]any{
+		{"v1beta1", "the webhook accepts only v1beta1", []string{"-f", pod, "--review-version=v1beta1", "--validating", "--dry-run"}, map[string]any{
 			"apiVersion": "admission.k8s.io/v1beta1", "request.object.spec.restartPolicy": "Always", "request.dryRun": true,
 		}},
 		{"update", "both objects are there", []string{"-f", more, "--old", deployment, "--operation=UPDATE"}, map[string]any{
@@ -91,7 +91,7 @@ func TestReview(t *testing.T) {
 		{"scale", "the subresource has a kind of its own", []string{"-f", more, "--old", deployment, "--operation=UPDATE", "--subresource=scale"}, map[string]any{
 			"request.subResource": "scale", "request.kind.kind": "Scale", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
 		}},
-		{"delete", "the object is the old one", []string{"-f", pod, "--operation=delete"}, map[string]any{
+		{"delete", "a deletion has only the old object", []string{"-f", pod, "--operation=delete"}, map[string]any{
 			"request.operation": "DELETE", "request.object": nil, "request.oldObject.metadata.name": "web",
 		}},
 		{"connect", "the options of the connection are the object", []string{"-f", pod, "--operation=CONNECT", "--subresource=exec"}, map[string]any{
@@ -127,13 +127,13 @@ func TestReview(t *testing.T) {
 		{"Scale", "the object says whose scale it is", []string{"-f", scale, "--old", deployment, "--review-version=v1beta1"}, map[string]any{
 			"request.operation": "UPDATE", "request.subResource": "scale", "request.object.spec.replicas": 9.0, "request.oldObject.spec.replicas": 3.0, "request.requestResource.resource": "deployments",
 		}},
-		{"binding of a pod", "the kind is also that of a resource", []string{"-f", binding, "--subresource=binding"}, map[string]any{
+		{"binding of a pod", "a resource has the same kind", []string{"-f", binding, "--subresource=binding"}, map[string]any{
 			"request.resource.resource": "pods", "request.subResource": "binding", "request.object.target.name": "node-1",
 		}},
 		{"binding", "the resource of that kind has no subresource", []string{"-f", binding}, map[string]any{
 			"request.resource.resource": "bindings", "request.subResource": nil, "request.object.target.name": "node-1",
 		}},
-		{"token", "the account must be there for validating webhooks", []string{"-f", token, "--old", account, "--validating"}, map[string]any{
+		{"token", "the account must exist for a request to its subresource", []string{"-f", token, "--old", account, "--validating"}, map[string]any{
 			"request.resource.resource": "serviceaccounts", "request.subResource": "token", "request.kind.kind": "TokenRequest", "request.object.spec.audiences.0": "vault",
 		}},
 		{"approval", "the conditions are in the status", []string{"-f", approved, "--old", csr, "--subresource=approval"}, map[string]any{
@@ -160,30 +160,30 @@ func TestReview(t *testing.T) {
 		{"options of a write", "a webhook sees the manager", []string{"-f", pod, "--field-manager=me", "--field-validation=Strict"}, map[string]any{
 			"request.options.kind": "CreateOptions", "request.options.fieldManager": "me", "request.options.fieldValidation": "Strict",
 		}},
-		{"merge patch", "it is an update", []string{"-f", merge, "--old", deployment, "--patch=merge", "--field-manager=me"}, map[string]any{
+		{"merge patch", "a patch is an update", []string{"-f", merge, "--old", deployment, "--patch=merge", "--field-manager=me"}, map[string]any{
 			"request.operation": "UPDATE", "request.object.spec.replicas": 7.0, "request.oldObject.spec.replicas": 3.0, "request.options.kind": "UpdateOptions", "request.options.fieldManager": "me",
 		}},
-		{"JSON patch", "it is an update", []string{"-f", jsonPatch, "--old", deployment, "--patch=json"}, map[string]any{"request.object.spec.replicas": 8.0}},
+		{"JSON patch", "a patch is an update", []string{"-f", jsonPatch, "--old", deployment, "--patch=json"}, map[string]any{"request.object.spec.replicas": 8.0}},
 		{"patch of a scale", "the subresource is patched", []string{"-f", merge, "--old", deployment, "--patch=merge", "--subresource=scale"}, map[string]any{
 			"request.kind.kind": "Scale", "request.object.spec.replicas": 7.0, "request.oldObject.spec.replicas": 3.0,
 		}},
-		{"apply", "it creates what isn't there", []string{"-f", deployment, "--patch=apply"}, map[string]any{
+		{"apply", "an apply request creates a missing object", []string{"-f", deployment, "--patch=apply"}, map[string]any{
 			"request.operation": "CREATE", "request.options.kind": "CreateOptions", "request.options.fieldManager": "miniapi",
 		}},
-		{"apply to an object", "it is an update", []string{"-f", more, "--old", deployment, "--patch=apply", "--force"}, map[string]any{
+		{"apply to an object", "an apply request updates an existing object", []string{"-f", more, "--old", deployment, "--patch=apply", "--force"}, map[string]any{
 			"request.operation": "UPDATE", "request.object.spec.replicas": 5.0, "request.options.kind": "UpdateOptions",
 		}},
 		{"replace", "kubectl replace sends the file", []string{"-f", more, "--old", deployment, "--replace"}, map[string]any{
 			"request.object.metadata.uid": nil, "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0,
 		}},
-		{"generated name", "the request has none", []string{"-f", made}, map[string]any{"request.name": nil, "request.object.metadata.generateName": "made-"}},
+		{"generated name", "the name is generated after admission", []string{"-f", made}, map[string]any{"request.name": nil, "request.object.metadata.generateName": "made-"}},
 		{"update in another version", "the old object is converted", []string{"-f", older, "--old", deployment}, map[string]any{
 			"request.object.apiVersion": "apps/v1beta2", "request.oldObject.apiVersion": "apps/v1beta2", "request.resource.version": "v1beta2",
 		}},
-		{"finalizers", "the object has those of the file alone, without those of plugins", []string{"-f", held, "--operation=DELETE"}, map[string]any{
+		{"finalizers", "the object has the finalizers of the file, and no finalizers of plugins", []string{"-f", held, "--operation=DELETE"}, map[string]any{
 			"request.oldObject.metadata.finalizers.0": "example.com/hold", "request.oldObject.metadata.finalizers.1": nil,
 		}},
-		{"user", "a webhook decides by all that is known of the user", []string{"-f", pod, "--as=jane", "--as-uid=42", "--as-user-extra=team=blue"}, map[string]any{
+		{"user", "a webhook may decide by each field of the user", []string{"-f", pod, "--as=jane", "--as-uid=42", "--as-user-extra=team=blue"}, map[string]any{
 			"request.userInfo.uid": "42", "request.userInfo.extra.team.0": "blue",
 		}},
 	} {
@@ -223,8 +223,8 @@ func TestReviewPreconditions(t *testing.T) {
 	}
 }
 
-// A deletion of a collection has a review for each object of the file, and for no other object of the namespace. With a
-// webhook, each has a response.
+// A deletion of a collection has a review for each object of the file, and for no other object of the namespace. If the
+// webhook's response is wrong, the deletion ends after the first review.
 func TestReviewOfCollection(t *testing.T) {
 	t.Parallel()
 	objects := file(t, "objects.yaml", "%s", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n")
@@ -309,15 +309,15 @@ func TestReviewJudges(t *testing.T) {
 		{"denied", "a denial is a good response", func(r *admissionv1.AdmissionReview) { r.Response.Allowed = false }, 0, `: admission webhook "review.miniapi.dev" denied the request`},
 		{"wrong uid", "the response is for another review", func(r *admissionv1.AdmissionReview) { r.Response.UID = "another" }, 1, `Error: the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": received invalid webhook response: expected response.uid=`},
 		{"wrong version", "the response must have the version of the review", func(r *admissionv1.AdmissionReview) { r.APIVersion = "admission.k8s.io/v1beta1" }, 1, "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview)"},
-		{"bad patch", "the object has no such field", func(r *admissionv1.AdmissionReview) {
+		{"bad patch", "the patch names a missing field", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"remove","path":"/metadata/labels/none"}]`)
 		}, 1, "returned a patch that can't be applied"},
-		{"denial with a message", "the message is the user's", func(r *admissionv1.AdmissionReview) {
+		{"denial with a message", "the webhook writes the message for the user", func(r *admissionv1.AdmissionReview) {
 			r.Response.Allowed, r.Response.Result = false, &metav1.Status{Message: "set the label owner"}
 		}, 0, `denied the request: set the label owner`},
-		{"warnings", "the user sees them", func(r *admissionv1.AdmissionReview) { r.Response.Warnings = []string{"careful", "twice"} }, 0, "Warning: careful\nWarning: twice\nallowed in "},
+		{"warnings", "the user gets the warnings", func(r *admissionv1.AdmissionReview) { r.Response.Warnings = []string{"careful", "twice"} }, 0, "Warning: careful\nWarning: twice\nallowed in "},
 		{"wrong kind", "the response must be an AdmissionReview", func(r *admissionv1.AdmissionReview) { r.Kind = "Review" }, 1, `the server refuses the response: Internal error occurred: failed calling webhook "review.miniapi.dev": failed to call webhook: no kind "Review" is registered`},
-		{"patch without a type", "the server reads no such patch", func(r *admissionv1.AdmissionReview) { r.Response.Patch = []byte(`[]`) }, 1, "webhook returned response.patch but not response.patchType"},
+		{"patch without a type", "the server refuses a patch without a patchType", func(r *admissionv1.AdmissionReview) { r.Response.Patch = []byte(`[]`) }, 1, "webhook returned response.patch but not response.patchType"},
 		{"invalid object", "the patch breaks the object", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"replace","path":"/spec/containers/0/name","value":"A B"}]`)
 		}, 1, `Error: the object isn't valid with the patch: Pod "web" is invalid: spec.containers[0].name`},
@@ -387,11 +387,11 @@ func TestReviewJudgesCalls(t *testing.T) {
 		{"empty", "the body is no review", []string{"--url", plain.URL + "/empty"}, "", "Error: the server refuses the response: "},
 		{"broken", "there is no response", []string{"--url", plain.URL + "/close"}, "", "EOF: the webhook closed the connection without a response"},
 		{"slow", "the server gives up", []string{"--url", plain.URL + "/slow", "--timeout=1s"}, "", "no response within 1s, the webhook's timeoutSeconds"},
-		{"query", "handlers that compare the path with its query must be found", []string{"--url", plain.URL + "/timeout", "--timeout=7s"}, "7s", "404 Not Found"},
-		{"unknown authority", "the error says which flag has it", []string{"--url", secured.URL}, "", "certificate signed by unknown authority: --ca names the file"},
+		{"query", "some handlers compare the path together with its query", []string{"--url", plain.URL + "/timeout", "--timeout=7s"}, "7s", "404 Not Found"},
+		{"unknown authority", "the error names the flag for the authority", []string{"--url", secured.URL}, "", "certificate signed by unknown authority: --ca names the file"},
 		{"another name", "the certificate is for example.com and 127.0.0.1", []string{"--url", "https://localhost" + port, "--ca", ca}, "", "x509: certificate is valid for example.com, *.example.com, not localhost"},
-		{"any certificate", "the flag says so", []string{"--url", secured.URL + "/500", "--insecure-skip-tls-verify"}, "out of order", "got 500"},
-		{"plain HTTP", "the error says what is spoken there", []string{"--url", strings.Replace(plain.URL, "http:", "https:", 1)}, "", "the webhook speaks plain HTTP"},
+		{"any certificate", "the flag turns the check of the certificate off", []string{"--url", secured.URL + "/500", "--insecure-skip-tls-verify"}, "out of order", "got 500"},
+		{"plain HTTP", "the error names the protocol of the webhook", []string{"--url", strings.Replace(plain.URL, "http:", "https:", 1)}, "", "the webhook serves plain HTTP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -429,7 +429,7 @@ func TestReviewFailures(t *testing.T) {
 		{"kind of a subresource", []string{"-f", pod, "--subresource=eviction"}, 2, "-f: pods/eviction takes the kind Eviction, got Pod: --old has the object"},
 		{"kinds", []string{"-f", pod, "--old", deployment}, 2, "-f has a Pod, and --old a Deployment: they must be of one kind"},
 		{"whose scale", []string{"-f", scale}, 2, "-f: a Scale may be of replicationcontrollers/scale, deployments.apps/scale, replicasets.apps/scale or statefulsets.apps/scale: --old must have the object"},
-		{"whose connection", []string{"-f", exec}, 2, "--name: must name the object that is connected to, or --old must have it"},
+		{"whose connection", []string{"-f", exec}, 2, "--name: must name the object of the connection, or --old must have that object"},
 		{"name", []string{"-f", pod, "--name=web:80"}, 2, `--name "web:80": is for a connection, and the operation is CREATE`},
 		{"namespace", []string{"-f", pod, "-n=other"}, 2, `--namespace "other": the object is in namespace "shop"`},
 		{"collection", []string{"-f", pod, "--collection", "--operation=CREATE"}, 2, "--collection: is for a DELETE, and --operation is CREATE"},
@@ -447,7 +447,7 @@ func TestReviewFailures(t *testing.T) {
 		{"version of the webhook", []string{"-f", deployment, "--webhook-version=apps/v9"}, 2, `--webhook-version "apps/v9": deployments.apps is served in apps/v1`},
 		{"old", []string{"-f", pod, "--old", pod, "--operation=CREATE"}, 2, "--old: is for an update"},
 		{"version", []string{"-f", pod, "--review-version=v2"}, 2, `--review-version "v2": must be v1 or v1beta1`},
-		{"URL", []string{"-f", pod, "--url=localhost:9443"}, 2, `--url "localhost:9443": must be a URL as https://`},
+		{"URL", []string{"-f", pod, "--url=localhost:9443"}, 2, `--url "localhost:9443": must be a URL such as https://`},
 		{"unknown kind", []string{"-f", widget}, 2, "the server has no kind Widget in example.com/v1: --apply has the definitions of custom resources"},
 		{"unreachable", []string{"-f", pod, "--url=http://127.0.0.1:1/"}, 1, "connection refused"},
 	} {

@@ -109,8 +109,8 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	})
 }
 
-// beginWith gives the definitions to the server before its start. That takes a third of the time of applying them by
-// requests.
+// beginWith gives the definitions to the server before its start. This takes a third of the time that requests for the
+// same definitions would take.
 func (o *serveOptions) beginWith(definitions []manifests.Object) error {
 	o.Server.Definitions.FieldManager = manifests.FieldManager
 	for _, definition := range definitions {

@@ -79,7 +79,8 @@ func TestStopDuringStart(t *testing.T) {
 		}
 		p.signal(t, syscall.SIGTERM)
 		code, _, stderr := p.exit(t)
-		// At an early point the process has no signal handler yet, and the system ends it with code -1.
+		// At an early point, the process has no signal handler yet, and the operating system ends the process with code
+		// -1.
 		if code != 0 && code != -1 || stderr != "" {
 			t.Errorf("after %s: exit code %d, and on stderr %q", delay, code, stderr)
 		}

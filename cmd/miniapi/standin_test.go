@@ -70,8 +70,8 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// A server whose etcd hangs never becomes ready, but a signal stops it. envtest stops both at the same time after a
-// timeout.
+// A server whose etcd hangs never becomes ready, but a signal stops the server. After a timeout, envtest stops the
+// server and etcd at the same time.
 func TestStandInStopsWithoutEtcd(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +82,7 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 		{"while it is built", "the library connects to etcd", func(t *testing.T, server *process, address string) {
 			server.awaitSocket(t, "http://"+address)
 		}},
-		{"before it is ready", "what every cluster has is created", func(t *testing.T, server *process, address string) {
+		{"before it is ready", "the server creates the objects that every cluster has", func(t *testing.T, server *process, address string) {
 			server.await(t, func() error {
 				conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 				if err == nil {
@@ -114,8 +114,8 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 	}
 }
 
-// checkEndpoints checks the address in the endpoints of the service kubernetes: it is the host's own address, even if
-// the server doesn't listen there.
+// checkEndpoints checks the address in the endpoints of the Service kubernetes. This address is the host's own address,
+// even if the server doesn't listen on it.
 func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 	t.Helper()
 	var want []string

@@ -39,7 +39,7 @@ type traceOptions struct {
 	output     string
 }
 
-// traceOutputs are the values of --output. The empty one prints a timeline.
+// traceOutputs are the values of --output. The value "" prints a timeline.
 var traceOutputs = []string{"", "wide", "json", "yaml"}
 
 // lastRequests is the default of --limit.
@@ -163,8 +163,8 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 	})
 }
 
-// followed requests a stream of recorded requests. It calls begun when the server has begun to send, and each for each
-// event. It returns when the context ends or the server stops.
+// followed requests a stream of recorded requests. It calls the function begun when the server has begun to send, and
+// the function each with each event. It returns when the context ends or the server stops.
 func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Requ
 // ask sends a request to a server, and decodes the answer.
 func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, into any) error {
 	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
 		return explained(server, err)
 	}
 	body, err := answer.Raw()
@@ -205,7 +205,8 @@ func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, 
 	return nil
 }
 
-// explained adds the server's address to an error. If the server has no path for traces, the error says why.
+// explained adds the server's address to an error. If the server has no path for traces, the new error says that the
+// server isn't miniapi, or is an older version.
 func explained(server *kubeconfig.Server, err error) error {
 	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
 		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version", server.Host, server.Name)
@@ -232,9 +233,9 @@ func parseObject(text, namespace string) (tracedObject, error) {
 	return object, nil
 }
 
-// expand replaces a short name of a resource, such as po or deploy, by the full name, which it requests from the
-// server. If the server doesn't know the name, expand leaves it unchanged: the trace may have requests for a resource
-// that isn't served any more.
+// expand replaces a short name of a resource, such as po or deploy, by the full name. It reads the names from the
+// server. If the server has no resource of that name, expand leaves the name unchanged: the trace may have requests for
+// a resource that isn't served any more.
 func (o *tracedObject) expand(client rest.Interface) {
 	plain, subresource, hasSubresource := strings.Cut(o.resource, "/")
 	if plain == "" {

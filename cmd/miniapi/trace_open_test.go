@@ -26,7 +26,7 @@ func openWith(t *testing.T, path, kubeconfig string) (code int, stdout, stderr s
 
 // visitor returns a browser without credentials, which follows no redirections and accepts the server's certificate.
 func visitor() *http.Client {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // as a user accepts it
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // a user accepts the certificate in the browser
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -48,8 +48,8 @@ func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cook
 	return response.StatusCode, response.Cookies()
 }
 
-// "miniapi trace --open" gives the program that opens links a link, which signs a browser in once. A server that records
-// no requests has the page, too. The server's output has no link.
+// "miniapi trace --open" starts the program that opens links, with a link as its argument. The link signs a browser in
+// once. A server that records no requests also serves the page. The server's output doesn't contain the link.
 func TestTraceOpen(t *testing.T) {
 	t.Parallel()
 	server, config := serve(t)
@@ -87,7 +87,7 @@ func TestTraceOpen(t *testing.T) {
 	}
 }
 
-// Where no program can open the link, the command prints the link and says so: the user opens it.
+// If no program can open the link, the command prints the link, and a sentence which says that the user must open it.
 func TestTraceOpenWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)
@@ -110,7 +110,7 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 	}
 }
 
-// There is no link for a user without the permission, of a server that isn't miniapi, and without a server.
+// The command fails for a user without the permission, for a server that isn't miniapi, and without a server.
 func TestTraceOpenRefused(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)

@@ -55,7 +55,7 @@ func TestTrace(t *testing.T) {
 		{"short name of a group", "deploy stands for deployments.apps", []string{"--for=deploy/web"}, "of deployments.apps default/web", "of pods"},
 		{"short name alone", "all objects of a resource", []string{"--for=cm"}, "of configmaps default/settings", "of pods"},
 		{"namespace", "the namespace is a part of the name", []string{"--for=Pod/default/web"}, "of pods default/web", "of configmaps"},
-		{"other namespace", "no object is there", []string{"--for=pods", "-n", "other"}, "", "default"},
+		{"other namespace", "the namespace has no object", []string{"--for=pods", "-n", "other"}, "", "default"},
 		{"user", "no request is alice's", []string{"--user=alice"}, "", "default"},
 		{"limit", "the last request is the Deployment's", []string{"--limit=1"}, "deployments.apps", "configmaps"},
 		{"brief", "plugins that did nothing are left out", []string{"--for=cm"}, "ValidatingWebhookConfiguration/my-webhook/check.example.com not called: webhooks[0].rules[0].operations is", "LimitRanger"},

@@ -53,7 +53,7 @@ func (o *trustOptions) explain(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w: --ca %s has another authority", err, o.ca)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the webhook speaks plain HTTP: --url http://… calls it, but a server calls https alone", err)
+		return fmt.Errorf("%w: the webhook serves plain HTTP: --url http://… calls the webhook, but a server calls only https URLs", err)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the webhook closed the connection without a response", err)
 	}

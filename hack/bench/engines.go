@@ -24,7 +24,7 @@ const (
 	restoredObjects = 100
 )
 
-// engine is a way to run the servers of a test. It has the rows of the table that its measurements are in.
+// engine is a way to run the servers of a test, and has the rows of the table for its measurements.
 type engine struct {
 	name    string
 	options []miniapitest.Option

@@ -77,7 +77,7 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	}}
 	if mutating > 0 {
 		rules := rules[:1:1]
-		// Mutating webhooks for creates only, because a deleted object can't be changed.
+		// The mutating webhooks have rules for creates only, because a webhook can't change a deleted object.
 		rules[0].Operations = rules[0].Operations[:1]
 	}
 	mutatingConfig := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}

@@ -85,7 +85,7 @@ var (
 // table has the figures of miniapi, and the figures of kube-apiserver for comparison.
 type table struct{ miniapi, reference column }
 
-// column has the figures of one of the two.
+// column has the figures of miniapi or of kube-apiserver.
 type column map[*row]float64
 
 func newTable() *table { return &table{column{}, column{}} }

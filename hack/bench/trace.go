@@ -22,8 +22,8 @@ const (
 	traceFlag = "--trace-requests=1000"
 )
 
-// measureTrace measures the processor time of recording all requests. A server that records and one that doesn't work
-// by turns, because the speed of the machine varies.
+// measureTrace measures the processor time that the recording of all requests takes. Two servers get requests by turns,
+// because the speed of the machine varies: one server records, and the other doesn't.
 func measureTrace(ctx context.Context, t *table, binary string) (err error) {
 	hooks := serveHooks()
 	defer hooks.close()

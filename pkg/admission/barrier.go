@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// barrierTimeout bounds the time for which a write waits for the informers. They see a write within a
-	// millisecond, unless a watch is broken or a handler is blocked.
+	// barrierTimeout bounds the time for which a write waits for the informers. An informer sees a write within a
+	// millisecond, unless its watch is broken or a handler is blocked.
 	barrierTimeout = 10 * time.Second
-	// barrierGrace is the time after which a wait also accepts that an informer's store has seen the write. If an
-	// object is created and deleted between two lists of an informer, no handler is ever called with it.
+	// barrierGrace is the time after which a write also stops waiting for an informer whose store has seen the write.
+	// If an object is created and deleted between two lists of an informer, no handler is ever called with the object.
 	barrierGrace = 250 * time.Millisecond
 )
 
-// Barrier makes a write wait until the informers of the same server have seen it. So a webhook, a policy or a
-// namespace is in force when the write of it is answered.
+// Barrier makes a write wait until the informers of the same server have seen it. So a webhook, a policy or a namespace
+// is in force when the server answers the request that writes it.
 //
-// A write waits for the informers of the written resource that came from an [Informers] factory, or that were
-// passed to Observe. A resource without such an informer isn't waited for.
+// A write waits for two groups of informers of the written resource: those from an [Informers] factory, and those that
+// were passed to Observe. If the resource has no such informer, the write doesn't wait.
 type Barrier struct {
 	timeout time.Duration
 	// following is the context in which the informers run. When it ends, all waits end.
@@ -54,8 +54,8 @@ func NewBarrier(following context.Context) *Barrier {
 }
 
 // Wait returns when every handler of every informer of the resource has been called with the write that produced obj,
-// or with a later one. obj carries the resourceVersion of the write, or of the deletion. An informer updates its store
-// before it calls its handlers, so listers know the write too.
+// or with a later write. obj carries the resourceVersion of the write, or of the deletion. An informer updates its
+// store before it calls its handlers, so listers have the write too.
 //
 // Wait returns early when ctx or the server ends. After barrierTimeout it logs an error and returns: the write has
 // succeeded and can't be undone.
@@ -118,8 +118,8 @@ func (b *Barrier) forget(informer *observedInformer) {
 	})
 }
 
-// checkers returns a checker for each informer, done after the informer's first list, and one for each handler,
-// done when the handler has been called with all objects of that list.
+// checkers returns a checker for each informer and for each handler. An informer's checker is done after the informer's
+// first list. A handler's checker is done when the handler has been called with all objects of that list.
 func (b *Barrier) checkers() []cache.DoneChecker {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -296,7 +296,7 @@ type observedHandler struct {
 	// version is the latest resourceVersion with which the handler was called.
 	version uint64
 	// lost are the deleted objects whose deletion has no known resourceVersion: the informer missed the event, and
-	// found the object missing in a new list. They are forgotten with the next event.
+	// found the object missing in a new list. The next event empties lost.
 	lost map[types.UID]struct{}
 }
 
@@ -330,7 +330,7 @@ func (h *observedHandler) OnDelete(obj any) {
 }
 
 // end records the write with which the handler was called. A resync or a list may call the handler with an older
-// resourceVersion; end ignores that, so that no goroutine wakes for nothing.
+// resourceVersion. end ignores older resourceVersions, because an update would wake all waiting goroutines for nothing.
 func (h *observedHandler) end(obj any) {
 	h.busy.Store(false)
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// observing starts an observed informer of the source's config maps. stop stops it.
+// observing starts an observed informer of the source's config maps. The returned function stop ends the informer.
 func observing(t *testing.T, barrier *Barrier, source *source) (informer cache.SharedIndexInformer, stop func()) {
 	t.Helper()
 	informer = barrier.Observe(schema.GroupResource{Resource: "configmaps"}, cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, nil))
@@ -118,7 +118,7 @@ func TestBarrierHandlers(t *testing.T) {
 	})
 }
 
-// This test calls a handler with a series of events. After each, it checks which writes count as observed.
+// This test calls a handler with a series of events. After each event, the test checks which writes count as observed.
 func TestObservedHandler(t *testing.T) {
 	t.Parallel()
 	h := &observedHandler{informer: &observedInformer{}}
@@ -139,7 +139,7 @@ func TestObservedHandler(t *testing.T) {
 		seen, unseen []write
 	}{{
 		name:   "add",
-		reason: "the handler has seen this version and all earlier ones",
+		reason: "the handler has seen this version and all earlier versions",
 		call:   func() { h.OnAdd(configMap("a", 5), false) },
 		seen:   []write{{5, "uid-of-a"}, {4, "uid-of-b"}},
 		unseen: []write{{6, "uid-of-a"}},
@@ -157,30 +157,30 @@ func TestObservedHandler(t *testing.T) {
 		unseen: []write{{7, "uid-of-a"}},
 	}, {
 		name:   "lost",
-		reason: "which version deleted it isn't known, but that it is gone",
+		reason: "the version of the deletion isn't known, but the object is gone",
 		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a", Obj: configMap("a", 99)}) },
 		seen:   []write{{7, "uid-of-a"}},
 		unseen: []write{{7, "uid-of-b"}},
 	}, {
 		name:   "another lost",
-		reason: "both are gone",
+		reason: "both objects are gone",
 		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/b", Obj: configMap("b", 99)}) },
 		seen:   []write{{7, "uid-of-a"}, {7, "uid-of-b"}},
 		unseen: []write{{7, "uid-of-c"}},
 	}, {
 		name:   "lost before it was known",
-		reason: "the informer never had an object of this name",
+		reason: "the event has no object, so the UID of the deleted object is unknown",
 		call:   func() { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/c"}) },
 		unseen: []write{{7, "uid-of-c"}},
 	}, {
 		name:   "delete",
-		reason: "a version is known again, so what was lost may come back",
+		reason: "a version is known again, and the lost object may exist again",
 		call:   func() { h.OnDelete(configMap("c", 8)) },
 		seen:   []write{{8, "uid-of-a"}},
 		unseen: []write{{9, "uid-of-a"}},
 	}, {
 		name:   "no version",
-		reason: "nothing is known of it",
+		reason: "the first event has no resourceVersion, and the second event has no object",
 		call:   func() { h.OnAdd(configMap("a", 0), false); h.OnAdd("no object", false) },
 		seen:   []write{{8, "uid-of-a"}},
 		unseen: []write{{9, "uid-of-a"}},
@@ -246,11 +246,11 @@ func TestStored(t *testing.T) {
 		name, reason, version string
 		busy, want            bool
 	}{
-		{name: "past", reason: "the store knows the write", version: "10", want: true},
-		{name: "at", reason: "the store knows the write", version: "9", want: true},
-		{name: "before", reason: "the store doesn't know the write", version: "8"},
+		{name: "past", reason: "the store has the write", version: "10", want: true},
+		{name: "at", reason: "the store has the write", version: "9", want: true},
+		{name: "before", reason: "the store doesn't have the write", version: "8"},
 		{name: "unknown", reason: "nothing was listed", version: ""},
-		{name: "busy", reason: "a handler may be at work on it", version: "9", busy: true},
+		{name: "busy", reason: "a handler may be handling the write", version: "9", busy: true},
 	} {
 		handlers := observedHandlers{{}, {}}
 		handlers[1].busy.Store(test.busy)

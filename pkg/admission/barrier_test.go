@@ -58,7 +58,7 @@ func TestBarrierWait(t *testing.T) {
 		written:  configMap("a", 2),
 	}, {
 		name:     "overtaken",
-		reason:   "a later write of another object shows that this one was observed",
+		reason:   "a later write of another object shows that this write was observed",
 		act:      func(s *source) { s.Add(configMap("b", 0)); s.Add(configMap("c", 0)) },
 		resource: configMaps,
 		written:  configMap("b", 2),
@@ -75,7 +75,7 @@ func TestBarrierWait(t *testing.T) {
 		unstarted: true,
 	}, {
 		name:     "slow handler",
-		reason:   "the write waits until the handler has returned, since its configuration is in force only then",
+		reason:   "the configuration of the write is in force only when the handler has returned",
 		handle:   func() { time.Sleep(3 * second) }, //nolint:forbidigo // the handler is slow on a fake clock
 		act:      func(s *source) { s.Add(configMap("b", 0)) },
 		resource: configMaps,
@@ -89,7 +89,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast:  barrierTimeout, atMost: barrierTimeout,
 	}, {
 		name:     "request ends",
-		reason:   "the client has gone",
+		reason:   "the client has ended the request",
 		later:    func(_ *source, cancel, _ func()) { cancel() },
 		resource: configMaps,
 		written:  configMap("b", 2),
@@ -103,7 +103,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast:  second, atMost: second,
 	}, {
 		name:     "deletion seen by its absence",
-		reason:   "a new list after a lost watch tells of the deletion without its resourceVersion",
+		reason:   "a new list after a lost watch shows the deletion, but not its resourceVersion",
 		act:      func(s *source) { s.DeleteDropWatch(configMap("a", 0)) },
 		later:    func(s *source, _, _ func()) { s.ResetWatch() },
 		resource: configMaps,
@@ -111,7 +111,7 @@ func TestBarrierWait(t *testing.T) {
 		atLeast:  second, atMost: 5 * second,
 	}, {
 		name:   "came and went between two lists",
-		reason: "no handler ever hears of it, but the store is past it",
+		reason: "no handler is called with the object, but the store has a later version",
 		act: func(s *source) {
 			s.AddDropWatch(configMap("b", 0))
 			s.DeleteDropWatch(configMap("b", 0))

@@ -29,7 +29,7 @@ type Dependencies struct {
 	// Client and DynamicClient are clients of the server itself. They have an administrator's permissions.
 	Client        kubernetes.Interface
 	DynamicClient dynamic.Interface
-	// Informers are requested by New. The server starts them afterwards.
+	// Informers is the factory from which New requests informers. The server starts the informers afterwards.
 	Informers  *Informers
 	Authorizer authorizer.Authorizer
 	// RESTMapper finds the resource of a policy's paramKind.
@@ -74,7 +74,7 @@ var notIntercepted = []schema.GroupResource{
 	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 }
 
-// chain is what the constructors of the plugins get.
+// chain has the values that the constructors of the plugins use.
 type chain struct {
 	Dependencies
 	options   *Options

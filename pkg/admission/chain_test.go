@@ -85,7 +85,7 @@ type fakeServer struct {
 	client    *fake.Clientset
 	barrier   *Barrier
 	informers *Informers
-	// mapper knows no resources until a test adds some.
+	// mapper has no resources until a test adds some.
 	mapper  *meta.DefaultRESTMapper
 	chain   admission.Interface
 	version atomic.Int64

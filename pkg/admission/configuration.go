@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration holds the configurations of the plugins, from the file of --admission-control-config-file. All
-// files are read at once. k8s.io/apiserver would read a file that is named in it later, and end the process if that
-// fails.
+// configuration holds the configurations of the plugins, from the file of --admission-control-config-file.
+// readConfiguration reads this file, and all files that it names, at once. k8s.io/apiserver would read the named files
+// later, and end the process if it can't read one of them.
 type configuration struct {
 	plugins map[string]pluginConfiguration
 }
@@ -86,8 +86,8 @@ func readConfiguration(path string) (*configuration, error) {
 	return c, nil
 }
 
-// renamedConfiguration replaces the kind WebhookAdmission, the name in v1alpha1 of the webhook plugins'
-// configuration, by its current name. The fields are the same. k8s.io/apiserver doesn't know the old name.
+// renamedConfiguration replaces the kind WebhookAdmission by its current name. The version v1alpha1 has this name for
+// the webhook plugins' configuration, with the same fields. k8s.io/apiserver doesn't accept the old name.
 func renamedConfiguration(content []byte) []byte {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(content, &fields); err != nil {

@@ -17,9 +17,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The kubeconfig of the webhook plugins names users by the host and port of a webhook's URL. Port 443 may be left
-// out, and "*" stands for the first labels of the host. A webhook without such a user gets the default credentials.
-// The hosts of the test are those of httptest's certificate, which the server accepts at any address.
+// The kubeconfig of the webhook plugins names users by the host and port of a webhook's URL. Port 443 may be left out,
+// and "*" stands for the first labels of the host. A webhook without such a user gets the default credentials. The test
+// uses the hosts in httptest's certificate, which the server accepts at any address.
 func TestCredentialsByHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,21 +37,21 @@ func TestCredentialsByHost(t *testing.T) {
 		users        []string
 		want         string // the user whose credentials the webhook gets; "*" stands for the default
 	}{
-		{"host", "443 is left out on both sides", "https://www.example.com", []string{"www.example.com"}, "www.example.com"},
+		{"host", "443 is left out in the URL and in the name", "https://www.example.com", []string{"www.example.com"}, "www.example.com"},
 		{"host and path", "the path is no part of the name", "https://www.example.com/validate", []string{"www.example.com"}, "www.example.com"},
-		{"host and 443", "443 is given on both sides", "https://www.example.com:443", []string{"www.example.com:443"}, "www.example.com:443"},
-		{"443 of the url alone", "443 is the same with and without the number", "https://www.example.com:443", []string{"www.example.com"}, "www.example.com"},
-		{"443 of the name alone", "443 is the same with and without the number", "https://www.example.com", []string{"www.example.com:443"}, "www.example.com:443"},
-		{"both names", "the one with the port fits more closely", "https://www.example.com", []string{"www.example.com", "www.example.com:443"}, "www.example.com:443"},
+		{"host and 443", "443 is given in the URL and in the name", "https://www.example.com:443", []string{"www.example.com:443"}, "www.example.com:443"},
+		{"443 of the url alone", "a URL with port 443 is equal to a URL without a port", "https://www.example.com:443", []string{"www.example.com"}, "www.example.com"},
+		{"443 of the name alone", "a name with port 443 is equal to a name without a port", "https://www.example.com", []string{"www.example.com:443"}, "www.example.com:443"},
+		{"both names", "the name with the port is more specific", "https://www.example.com", []string{"www.example.com", "www.example.com:443"}, "www.example.com:443"},
 		{"host and another port", "the port is part of the name", "https://www.example.com:8443", []string{"www.example.com", "www.example.com:8443"}, "www.example.com:8443"},
 		{"another port of the url", "443 alone may be left out", "https://www.example.com:8443", []string{"www.example.com"}, none},
 		{"another port of the name", "443 alone may be left out", "https://www.example.com", []string{"www.example.com:8443"}, none},
 		{"another host", "the host is part of the name", "https://www.example.com", []string{"example.com", "www.example"}, none},
-		{"wildcard", "the first segment is any", "https://www.example.com", []string{"*.com", "*.example.com", "*.org"}, "*.example.com"},
+		{"wildcard", "an asterisk stands for any first segment", "https://www.example.com", []string{"*.com", "*.example.com", "*.org"}, "*.example.com"},
 		{"wildcard of another port", "the port is part of the name", "https://www.example.com:8443", []string{"*.example.com", "*.example.com:8443"}, "*.example.com:8443"},
 		{"wildcard without the port", "443 alone may be left out", "https://www.example.com:8443", []string{"*.example.com"}, none},
 		{"address", "an address is a host, too", "https://127.0.0.1:8443", []string{"127.0.0.1:8443"}, "127.0.0.1:8443"},
-		{"address of version 6", "it is written as in the url", "https://[::1]:8443", []string{"[::1]:8443"}, "[::1]:8443"},
+		{"address of version 6", "the name has the address in the same form as the URL", "https://[::1]:8443", []string{"[::1]:8443"}, "[::1]:8443"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

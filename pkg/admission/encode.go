@@ -10,15 +10,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// protobuf is the interface of the built-in types. They can be encoded as protobuf.
+// protobuf is the interface of built-in types, which can be encoded as protobuf.
 type protobuf interface {
 	runtime.Object
 	Marshal() ([]byte, error)
 	Unmarshal(encoded []byte) error
 }
 
-// encode returns an object in the form in which a recording keeps it. That is protobuf if the type supports it,
-// because protobuf takes a fraction of the time and the memory of JSON.
+// encode returns an object in the form in which a recording keeps it. The form is protobuf if the type supports
+// protobuf, which takes a fraction of the time and the memory of JSON. Otherwise the form is JSON.
 func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding {
 	if object == nil {
 		return trace.Encoding{}
@@ -31,8 +31,8 @@ func encode(object runtime.Object, o admission.ObjectInterfaces) trace.Encoding 
 	return trace.Encoding{Bytes: encodeJSON(object, o.GetObjectTyper())}
 }
 
-// decoder returns a function that converts the protobuf of an object to JSON. The function doesn't refer to the
-// object. It knows only its Go type and its kind, because protobuf doesn't have the kind.
+// decoder returns a function that converts the protobuf of an object to JSON. The function keeps the Go type and the
+// kind of the object, because protobuf doesn't contain the kind. It doesn't keep the object.
 func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.RawMessage {
 	kind, built, typer := object.GetObjectKind().GroupVersionKind(), reflect.TypeOf(object).Elem(), o.GetObjectTyper()
 	return func(encoded []byte) json.RawMessage {
@@ -57,8 +57,8 @@ func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessag
 	return encoded
 }
 
-// withKind adds apiVersion and kind to the JSON of an object that doesn't carry them. They follow from the object's
-// Go type.
+// withKind adds apiVersion and kind to the JSON of an object that doesn't carry them. The typer finds both by the
+// object's Go type.
 func withKind(encoded []byte, object runtime.Object, typer runtime.ObjectTyper) []byte {
 	kinds, _, err := typer.ObjectKinds(object)
 	if err != nil || len(encoded) < len("{}") {

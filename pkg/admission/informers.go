@@ -80,8 +80,8 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// ResourcesChanged must be called when a resource is new or served differently, after the RESTMapper has learned of
-// it. When ResourcesChanged returns, the policies that have parameters of the resource are active.
+// ResourcesChanged must be called when a resource is new or served differently, after the change is in the RESTMapper.
+// When ResourcesChanged returns, the policies that have parameters of the resource are active.
 func (f *Informers) ResourcesChanged() {
 	f.mu.Lock()
 	changed := f.changed
@@ -91,8 +91,8 @@ func (f *Informers) ResourcesChanged() {
 	}
 }
 
-// follow adds a checker to those that WaitForSync waits for, and a function that ResourcesChanged calls. They are
-// for state that is computed from the informers.
+// follow makes WaitForSync also wait for the checker, and makes ResourcesChanged also call the function. It is for
+// state that is computed from the informers.
 func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

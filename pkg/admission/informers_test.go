@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// accessors returns the methods of a type of client-go's package informers that have no parameter and return a type
-// of that package. These methods lead from a factory to its groups, from a group to its versions, and from a
+// accessors returns methods of a type of client-go's package informers: the methods without parameters that return a
+// type of that package. These methods lead from a factory to its groups, from a group to its versions, and from a
 // version to its informers.
 func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]reflect.Value {
 	t.Helper()
@@ -32,8 +32,8 @@ func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]refle
 	return found
 }
 
-// Each informer that client-go's factory has can be had from Informers, and is then observed by the barrier. The
-// test fails if an upgrade of client-go adds a group without an accessor in Informers.
+// Informers has each informer that client-go's factory has, and the barrier observes the informer. The test fails if an
+// upgrade of client-go adds a group without an accessor in Informers.
 func TestInformersAreObserved(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()

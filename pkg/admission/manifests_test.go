@@ -90,7 +90,7 @@ spec: {policyName: policy.static.k8s.io}
 			return err
 		},
 	}, {
-		name: "wrong kind", reason: "each plugin reads its own", content: webhook,
+		name: "wrong kind", reason: "each plugin reads only manifests of its own kinds", content: webhook,
 		err: "MutatingWebhookConfiguration",
 		load: func(_ *testing.T, dir string) error {
 			_, _, err := loaders.LoadMutatingWebhookManifests(dir)

@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 		off:    []string{"AlwaysDeny", "ServiceAccount"},
 	}, {
 		name:   "enable and disable",
-		reason: "both change the defaults",
+		reason: "both flags change the defaults",
 		args:   []string{"--enable-admission-plugins=AlwaysDeny", "--disable-admission-plugins=NamespaceLifecycle,MutatingAdmissionWebhook"},
 		on:     []string{"AlwaysDeny", "ValidatingAdmissionWebhook"},
 		off:    []string{"NamespaceLifecycle", "MutatingAdmissionWebhook"},
@@ -75,7 +75,7 @@ func TestOptions(t *testing.T) {
 		warning: "JobValidation is not part of miniapi",
 	}, {
 		name:   "enabled and disabled",
-		reason: "either may be meant",
+		reason: "the user may have meant either flag",
 		args:   []string{"--enable-admission-plugins=AlwaysDeny", "--disable-admission-plugins=AlwaysDeny"},
 		err:    `plugin "AlwaysDeny" is in both`,
 	}, {
@@ -86,21 +86,21 @@ func TestOptions(t *testing.T) {
 		off:    []string{"NamespaceLifecycle"},
 	}, {
 		name:   "both ways of choosing",
-		reason: "the old flag has no defaults that the new ones could change",
+		reason: "the old flag has no defaults that the new flags could change",
 		args:   []string{"--admission-control=AlwaysAdmit", "--enable-admission-plugins=AlwaysDeny"},
 		err:    "--admission-control excludes",
 	}, {
 		name:   "configuration",
-		reason: "the file and the files in it are read",
+		reason: "the file, and the files that it names, are read",
 		args: []string{"--admission-control-config-file=" + file("good.yaml", header+"plugins:\n- name: PodSecurity\n  path: "+
 			filepath.Base(file("podsecurity.yaml", "kind: PodSecurityConfiguration"))+"\n")},
 	}, {
 		name:   "configuration of a plugin of its own",
-		reason: "two plugins' files were older than the file that names them",
+		reason: "the configuration files of two plugins are older than the AdmissionConfiguration",
 		args:   []string{"--admission-control-config-file=" + file("selectors.yaml", "podNodeSelectorPluginConfig: {}\n")},
 	}, {
 		name:   "no configuration at all",
-		reason: "a file that is neither of the two kinds must be an error",
+		reason: "a file of any other kind must be an error",
 		args:   []string{"--admission-control-config-file=" + file("other.yaml", "other: {}\n")},
 		err:    "is not an admission configuration",
 	}, {
@@ -110,12 +110,12 @@ func TestOptions(t *testing.T) {
 		err:    "--admission-control-config-file: open " + filepath.Join(dir, "missing.yaml"),
 	}, {
 		name:   "malformed configuration",
-		reason: "the file's kind must be known, and its fields",
+		reason: "the file must have a known kind and known fields",
 		args:   []string{"--admission-control-config-file=" + file("bad.yaml", header+"plugin: []\n")},
 		err:    filepath.Join(dir, "bad.yaml") + " is not an admission configuration: strict decoding error: unknown field \"plugin\"",
 	}, {
 		name:   "configuration of a plugin is missing",
-		reason: "k8s.io/apiserver would end the process for this file",
+		reason: "k8s.io/apiserver would end the process because of this file",
 		args:   []string{"--admission-control-config-file=" + file("dangling.yaml", header+"plugins:\n- name: PodSecurity\n  path: nothing.yaml\n")},
 		err:    "plugin PodSecurity: open " + filepath.Join(dir, "nothing.yaml"),
 	}}
@@ -209,14 +209,14 @@ func TestServiceAddresses(t *testing.T) {
 		want                ServiceAddresses
 		err                 string
 	}{
-		{name: "all ports", reason: "without a port, every port leads there", value: "a/b=127.0.0.1:9443", want: ServiceAddresses{{"a", "b", 0}: "127.0.0.1:9443"}},
-		{name: "one port", reason: "services may have several", value: "a/b:443=[::1]:9443", want: ServiceAddresses{{"a", "b", 443}: "[::1]:9443"}},
+		{name: "all ports", reason: "without a port, the address is for every port", value: "a/b=127.0.0.1:9443", want: ServiceAddresses{{"a", "b", 0}: "127.0.0.1:9443"}},
+		{name: "one port", reason: "a service may have several ports", value: "a/b:443=[::1]:9443", want: ServiceAddresses{{"a", "b", 443}: "[::1]:9443"}},
 		{name: "no namespace", reason: "services are namespaced", value: "b=127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
 		{name: "no service", reason: "the address needs the name of a service", value: "127.0.0.1:9443", err: "is not of the form NAMESPACE/NAME"},
 		{name: "empty namespace", reason: "no service has an empty namespace", value: "/b=127.0.0.1:9443", err: "namespace and name of the service are required"},
 		{name: "empty name", reason: "no service has an empty name", value: "a/:443=127.0.0.1:9443", err: "namespace and name of the service are required"},
 		{name: "no host", reason: "the plugin can't guess a missing host", value: "a/b=:9443", err: `address ":9443" needs a host and a port`},
-		{name: "no port number", reason: "connections need one", value: "a/b=localhost:0", err: `address "localhost:0" needs a host and a port`},
+		{name: "no port number", reason: "connections need a port number", value: "a/b=localhost:0", err: `address "localhost:0" needs a host and a port`},
 		{name: "service port 0", reason: "0 is not a port", value: "a/b:0=localhost:1", err: `"0" is not a port between 1 and 65535`},
 		{name: "no port to go to", reason: "the plugin can't guess a missing port", value: "a/b=127.0.0.1", err: "missing port in address"},
 		{name: "port out of range", reason: "ports have 16 bits", value: "a/b:70000=127.0.0.1:1", err: "port of the service"},
@@ -283,17 +283,17 @@ func TestConfiguration(t *testing.T) {
 		want map[string][2]string
 	}{{
 		name:    "files",
-		reason:  "relative to the file, or anywhere",
+		reason:  "a path is absolute, or relative to the file",
 		content: header + "- {name: A, path: one.yaml}\n- {name: B, path: " + filepath.Join(dir, "two.yaml") + "}\n",
 		want:    map[string][2]string{"A": {"one: 1\n", "one.yaml"}, "B": {"two: 2\n", "two.yaml"}},
 	}, {
 		name:    "embedded",
-		reason:  "the file itself has it, which counts before another file",
+		reason:  "a configuration in the file takes precedence over a named file",
 		content: header + "- {name: A, configuration: {a: 1}, path: one.yaml}\n",
 		want:    map[string][2]string{"A": {`{"a":1}`, "c.yaml"}},
 	}, {
 		name:    "twice",
-		reason:  "the first counts",
+		reason:  "of two entries for a plugin, the first entry counts",
 		content: header + "- {name: A, path: one.yaml}\n- {name: A, path: two.yaml}\n",
 		want:    map[string][2]string{"A": {"one: 1\n", "one.yaml"}},
 	}, {
@@ -303,17 +303,17 @@ func TestConfiguration(t *testing.T) {
 		want:    map[string][2]string{},
 	}, {
 		name:    "renamed",
-		reason:  "k8s.io/apiserver knows only the current name",
+		reason:  "k8s.io/apiserver accepts only the current name of the kind",
 		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1alpha1, kind: WebhookAdmission, kubeConfigFile: k}}\n",
 		want:    map[string][2]string{"A": {renamed, "c.yaml"}},
 	}, {
 		name:    "not renamed",
-		reason:  "another kind of that version has its own name",
+		reason:  "only the kind WebhookAdmission has another name in this version",
 		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1alpha1, kind: Other}}\n",
 		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1alpha1","kind":"Other"}`, "c.yaml"}},
 	}, {
 		name:    "not of that version",
-		reason:  "the version has another name for the kind",
+		reason:  "another version has another name for the kind",
 		content: header + "- {name: A, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmission}}\n",
 		want:    map[string][2]string{"A": {`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"WebhookAdmission"}`, "c.yaml"}},
 	}, {
@@ -323,17 +323,17 @@ func TestConfiguration(t *testing.T) {
 		want:    map[string][2]string{"ImagePolicyWebhook": {"imagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of another kind",
-		reason:  "k8s.io/apiserver doesn't check the version",
+		reason:  "k8s.io/apiserver checks neither the version nor the kind",
 		content: "apiVersion: v1\nkind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nkind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a version",
-		reason:  "k8s.io/apiserver doesn't check the kind",
+		reason:  "k8s.io/apiserver doesn't require a kind",
 		content: "apiVersion: v1\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"apiVersion: v1\nimagePolicy: {}\n", "c.yaml"}},
 	}, {
 		name:    "image policy of a kind",
-		reason:  "k8s.io/apiserver doesn't check the version",
+		reason:  "k8s.io/apiserver doesn't require a version",
 		content: "kind: Other\nimagePolicy: {}\n",
 		want:    map[string][2]string{"ImagePolicyWebhook": {"kind: Other\nimagePolicy: {}\n", "c.yaml"}},
 	}, {

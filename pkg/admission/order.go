@@ -60,9 +60,10 @@ type plugin struct {
 	changes
 }
 
-// changes lists the resources whose objects a mutating plugin may change. The recording of requests compares the object
-// before and after the plugin only for these, because a comparison costs more than a plugin. The list is empty for a
-// mutating plugin that changes no object, or that records changes itself, and nil for a plugin that only validates.
+// changes lists the resources whose objects a mutating plugin may change. Only for these resources, the recording of
+// requests compares the object before and after the plugin, because a comparison costs more than a plugin. The list is
+// nil for a plugin that only validates. The list is empty for a mutating plugin that changes no object, or that records
+// changes itself.
 type changes []string
 
 const (

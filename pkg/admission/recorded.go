@@ -20,8 +20,8 @@ type recordedChain struct {
 	explain Explain
 }
 
-// Explain returns the error of a refused request with an explanation added, such as the webhook that refused. If
-// Explain is nil, nothing is added.
+// Explain returns the error of a refused request with an explanation added, such as the webhook that refused the
+// request. If Explain is nil, the error stays unchanged.
 type Explain func(request *trace.Request, refused *trace.Refusal, err error) error
 
 // recordedAttributes are the attributes of a recorded request. Plugins recognize a recorded request by this type,
@@ -92,8 +92,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	return c.explained(scope, err)
 }
 
-// errConnectionEvaluated ends a request that connects, such as pods/exec, when it is only evaluated. A write would
-// be made as a dry run instead.
+// errConnectionEvaluated ends a CONNECT request, such as a request for pods/exec, in an evaluation. An evaluation of a
+// write is a dry run, and a connection has no dry run.
 var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -131,8 +131,9 @@ type recordedPlugin struct {
 // considering are the plugins with webhooks or policies.
 var considering = []string{trace.MutatingPlugin, trace.ValidatingPlugin, trace.MutatingPolicy, trace.ValidatingPolicy}
 
-// newRecordedPlugin returns a recordedPlugin; the caller sets its field Interface later. The given plugin is only
-// asked whether it mutates and validates, which the wrapper for metrics hides.
+// newRecordedPlugin returns a recordedPlugin; the caller sets its field Interface later. The argument plugin only shows
+// whether the plugin mutates and validates. The field Interface doesn't show this, because the wrapper for metrics has
+// both methods.
 func newRecordedPlugin(name string, resources changes, plugin admission.Interface) *recordedPlugin {
 	_, mutates := plugin.(admission.MutationInterface)
 	_, validates := plugin.(admission.ValidationInterface)
@@ -175,14 +176,16 @@ type turn struct {
 	*recordedAttributes
 	plugin *recordedPlugin
 	round  int
-	// step is nil until the plugin has changed or refused something.
+	// step is the record of the call. begin sets it for plugins with webhooks or policies, and for requests that an
+	// OpenTelemetry trace follows. For all others, it is nil until the plugin has changed or refused something.
 	step *trace.Step
 	// objects has the types of the request's object. It is nil if the plugin can't change the object.
 	objects admission.ObjectInterfaces
 }
 
-// begin records that a plugin is called. Only plugins with webhooks or policies get a step and a context at once.
-// The dozens of others usually change nothing, and steps and contexts for them would cost time.
+// begin records that a plugin is called. A plugin with webhooks or policies gets a step and a context at once. The
+// dozens of other plugins usually change nothing, so they get a step at once only if an OpenTelemetry trace follows the
+// request: steps and contexts cost time.
 func (a *recordedAttributes) begin(ctx context.Context, p *recordedPlugin, phase string, round int) (context.Context, turn) {
 	t := turn{recordedAttributes: a, plugin: p, round: round}
 	if !p.considers && a.spans == nil {

@@ -33,8 +33,8 @@ type ServicePort struct {
 	Port            int32
 }
 
-// ServiceAddresses maps ports of services to addresses. They take precedence over the Service objects of the API.
-// It is the value of a flag that may be repeated.
+// ServiceAddresses maps ports of services to addresses. These addresses take precedence over the Service objects of the
+// API. The map is the value of a flag that may be repeated.
 type ServiceAddresses map[ServicePort]string
 
 // String implements pflag.Value.
@@ -160,8 +160,8 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 // selfHostPort is an address that stands for this server. The transport of webhooks recognizes it.
 const selfHostPort = "kubernetes.default.svc:443"
 
-// isSelf reports whether a service is this server. default/kubernetes is. So a webhook that is served as an
-// aggregated API is called through this server.
+// isSelf reports whether a service is this server. Only port 443 of the service default/kubernetes is this server. So a
+// webhook that is served as an aggregated API is called through this server.
 func isSelf(namespace, name string, port int32) bool {
 	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }

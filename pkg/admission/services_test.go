@@ -33,19 +33,19 @@ func TestServiceResolver(t *testing.T) {
 		want, err    string
 	}{{
 		name:      "flag",
-		reason:    "the flag counts, whether there is such a service or not",
+		reason:    "the flag takes precedence, whether the service exists or not",
 		addresses: ServiceAddresses{{"hooks", "hook", 0}: "localhost:1", {"hooks", "hook", 443}: "localhost:2"},
 		port:      443,
 		want:      "https://localhost:2",
 	}, {
 		name:    "slice",
-		reason:  "the slice's port is found by the name of the service's, the address must be ready",
+		reason:  "the port's name in the service selects the port of the slice, and only a ready address counts",
 		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, Ports: ports, Endpoints: []discoveryv1.Endpoint{unready, ready}}},
 		port:    443,
 		want:    "https://127.0.0.1:9443",
 	}, {
 		name:   "endpoints",
-		reason: "no controller mirrors Endpoints here, so they are read too",
+		reason: "no controller mirrors Endpoints to slices, so the resolver reads Endpoints too",
 		objects: []runtime.Object{service, &corev1.Endpoints{ObjectMeta: meta, Subsets: []corev1.EndpointSubset{{
 			Addresses:         []corev1.EndpointAddress{{IP: "::1"}},
 			NotReadyAddresses: []corev1.EndpointAddress{{IP: "127.0.0.3"}},
@@ -55,7 +55,7 @@ func TestServiceResolver(t *testing.T) {
 		want: "https://[::1]:9443",
 	}, {
 		name:   "address family",
-		reason: "the service says which it prefers",
+		reason: "the service names its preferred address family",
 		objects: []runtime.Object{
 			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: service.Spec.Ports, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}}},
 			&discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}},
@@ -66,7 +66,7 @@ func TestServiceResolver(t *testing.T) {
 		want: "https://[::1]:9443",
 	}, {
 		name:   "first address family",
-		reason: "of two, the service prefers the first",
+		reason: "of two address families, the service prefers the first family",
 		objects: []runtime.Object{
 			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: service.Spec.Ports, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}}},
 			&discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}},
@@ -77,7 +77,7 @@ func TestServiceResolver(t *testing.T) {
 		want: "https://127.0.0.1:9443",
 	}, {
 		name:   "other service's slice",
-		reason: "slices are found by their label",
+		reason: "the label of a slice names its service",
 		objects: []runtime.Object{service, &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook", Labels: map[string]string{discoveryv1.LabelServiceName: "other"}}, Ports: ports, Endpoints: []discoveryv1.Endpoint{ready}}},
 		port: 443,
@@ -96,13 +96,13 @@ func TestServiceResolver(t *testing.T) {
 		err:     `no endpoints available for service "hook"`,
 	}, {
 		name:    "no such port",
-		reason:  "the webhook's port is the service's, not the endpoint's",
+		reason:  "the port is a port of the service, and not of an endpoint",
 		objects: []runtime.Object{service},
 		port:    9443,
 		err:     `no service port 9443 found for service "hook"`,
 	}, {
 		name:   "no service",
-		reason: "neither the informer nor the server knows it",
+		reason: "neither the informer nor the server has the service",
 		port:   443,
 		err:    `service "hook" not found`,
 	}}

@@ -19,9 +19,9 @@ import (
 // way.
 const slowStep = 10 * time.Second
 
-// spans adds a pass through the chain to the OpenTelemetry trace of the request. Each round of plugins is a span,
-// each plugin a span below it, and each webhook or policy that the plugin considered an event. Calls of webhooks
-// are spans below the span of their plugin. A nil spans adds nothing.
+// spans adds a pass through the chain to the OpenTelemetry trace of the request. Each round of plugins is a span. Each
+// plugin is a span below the span of its round, and each call of a webhook is a span below the span of its plugin. A
+// webhook or policy that the plugin considered is an event of the plugin's span. A nil spans adds nothing.
 type spans struct {
 	number int // the number of the round whose span is open
 	round  *tracing.Span

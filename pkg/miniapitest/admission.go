@@ -131,9 +131,9 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 	}
 }
 
-// NotCalled fails the test if the webhook was called for the last request for the object, or wasn't called for another
-// reason. If webhook names a configuration, NotCalled checks all its webhooks. docs/insight.md lists the reasons; ""
-// stands for any reason.
+// NotCalled fails the test if the webhook was called for the last request for the object. It also fails the test if the
+// reason why the webhook wasn't called differs from the argument reason. docs/insight.md lists the reasons; "" stands
+// for any reason. If webhook names a configuration, NotCalled checks all its webhooks.
 func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
 	t.Helper()
 	for _, answer := range a.answers(t, webhook, object) {
@@ -230,7 +230,7 @@ func decodeTraced(request *rest.Request, into any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), traceTimeout)
 	defer cancel()
 	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
 		return err
 	}
 	body, err := result.Raw()

@@ -32,7 +32,7 @@ func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest
 		answer := admissionv1.AdmissionReview{TypeMeta: asked.TypeMeta, Response: response.DeepCopy()}
 		answer.Response.UID = asked.Request.UID
 		w.Header().Set("Content-Type", "application/json")
-		// An error means that the caller is gone.
+		// An error means that the client has closed the connection.
 		_ = json.NewEncoder(w).Encode(answer)
 	})
 }

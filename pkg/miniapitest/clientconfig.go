@@ -33,11 +33,11 @@ func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
 	return webhooks, nil
 }
 
-// clientConfig has the fields of a webhook's clientConfig. They are the same in all versions of the API.
+// clientConfig has the fields of a webhook's clientConfig. All versions of the API have the same fields.
 type clientConfig struct {
 	URL     string                                    `json:"url"`
 	Service *admissionregistrationv1.ServiceReference `json:"service"`
-	// Of type any, so that the error for a wrong type can name the field.
+	// CABundle has the type any, so that the error for a value of the wrong type can name the field.
 	CABundle any `json:"caBundle"`
 }
 

@@ -17,13 +17,13 @@ const (
 	folderPrefix   = "miniapitest-"
 	folderLock     = "lock"
 	kubeconfigName = "kubeconfig"
-	// folderOrigin is the name of a file. It has the report that the next test process prints if the server wasn't
-	// stopped.
+	// folderOrigin is the name of a file in the folder. The file has a report, which the next test process prints if
+	// the server wasn't stopped.
 	folderOrigin = "origin"
 )
 
-// folder is the temporary folder with the files of one server. A locked file in it tells other processes that the
-// folder is in use.
+// folder is the temporary folder with the files of one server. A locked file in the folder shows other processes that
+// the folder is in use.
 type folder struct {
 	path string
 	lock *os.File // nil if the system has no file locks
@@ -32,8 +32,8 @@ type folder struct {
 // removeOnce makes a process remove abandoned folders once. A folder is abandoned if its process has ended.
 var removeOnce sync.Once
 
-// folderPath returns the path for a new folder, without making it. So an engine in another process can know the path
-// first, and remove the folder even if this process is killed.
+// folderPath returns the path for a new folder, without making it. So an engine in another process gets the path first,
+// and can remove the folder even if this process is killed.
 func folderPath() (string, error) {
 	unique := make([]byte, 16)
 	_, err := rand.Read(unique)
@@ -60,8 +60,7 @@ func newFolder(path string, origin *origin) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
 	if !filelock.Try(lock) {
-		// The lock file is removed, because other processes take a folder with an unlocked lock file for abandoned, and
-		// remove it.
+		// Without a lock, the lock file must go: other processes remove a folder whose lock file isn't locked.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 		}

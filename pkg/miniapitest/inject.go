@@ -16,8 +16,8 @@ type Fault struct {
 	// Name is the name of the fault. Without a name, the server makes one.
 	Name string `json:"name,omitempty"`
 
-	// These fields select the requests that meet the fault. An empty field selects all requests. In the elements of
-	// lists, * stands for any text.
+	// These fields select the requests to which the fault applies. An empty field selects all requests. In the elements
+	// of lists, * stands for any text.
 	Verbs      []string `json:"verbs,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -26,10 +26,10 @@ type Fault struct {
 	UserAgents []string `json:"userAgents,omitempty"`
 	Paths      []string `json:"paths,omitempty"`
 	Webhooks   []string `json:"webhooks,omitempty"`
-	// Requests are the numbers of the selected requests that the fault applies to, counted from 1: "3", "2-5", "4-",
+	// Requests are the numbers of the selected requests to which the fault applies, counted from 1: "3", "2-5", "4-",
 	// "1,3".
 	Requests string `json:"requests,omitempty"`
-	// Share is the part of these requests that meets the fault, such as 0.1.
+	// Share is the part of these requests to which the fault applies, such as 0.1.
 	Share float64 `json:"share,omitempty"`
 
 	// Latency is a duration ("200ms"), a range ("100ms..300ms"), a mean with its standard deviation ("200ms+-50ms"), or
@@ -107,7 +107,7 @@ func (s *Server) faults(verb string, name ...string) *rest.Request {
 
 func askFaults(request *rest.Request) ([]InjectedFault, error) {
 	result := request.Do(context.Background())
-	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
 		return nil, err
 	}
 	body, err := result.Raw()

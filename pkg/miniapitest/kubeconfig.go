@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// adminContext is a name in the kubeconfig: that of the cluster, and that of the admin's context and user.
+// adminContext is the name of the cluster, of the admin's context and of the admin's user in the kubeconfig.
 const adminContext = "miniapi"
 
 // KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. Its current context is the admin's.

@@ -20,7 +20,7 @@ type Option func(*options) error
 
 type options struct {
 	engine engine.Engine
-	// description has the options that an engine needs. They are data.
+	// description has the options that an engine needs, as data.
 	description engine.Description
 	users       []user
 
@@ -142,12 +142,12 @@ func WithFeatureGates(gates map[string]bool) Option {
 }
 
 // WithLog writes the server's log to a writer, line by line: for example to t.Output(), which "go test -v" shows, to
-// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. There may be entries until
-// the server has stopped. The log includes entries of other servers that log by klog at the same time.
+// GinkgoWriter, or to os.Stderr. Without the option, a failed test shows the end of the log. The server may write lines
+// until it has stopped. The log includes entries of other servers that log by klog at the same time.
 func WithLog(to io.Writer) Option {
 	return func(o *options) error {
 		if isNil(to) {
-			return errors.New("the writer of the log is nil: for none, leave the option out")
+			return errors.New("WithLog: the writer of the log is nil: without a writer, leave the option out")
 		}
 		o.logTo = to
 		return nil
@@ -157,7 +157,8 @@ func WithLog(to io.Writer) Option {
 // WithEmulatedVersion makes the server serve the kinds and API versions of an earlier version of Kubernetes, such as
 // "1.35", with the feature gates that k8s.io/apiserver had then. Fields and validation aren't emulated.
 //
-// A process has one emulated version, so what [WithFeatureGates] says about processes also applies here.
+// A process has one emulated version, so servers with different versions need different processes: see
+// [WithFeatureGates].
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
 		if minor == "" {
@@ -192,7 +193,7 @@ func WithUser(name string, groups ...string) Option {
 func WithDataDir(dir string) Option {
 	return func(o *options) error {
 		if dir == "" {
-			return errors.New("a data folder needs a path: without one, leave the option out")
+			return errors.New("WithDataDir: a data folder needs a path: to keep no data, leave the option out")
 		}
 		if earlier := o.description.DataDir; earlier != "" && earlier != dir {
 			return fmt.Errorf("WithDataDir is given as %q and as %q: a server has one data folder", earlier, dir)
@@ -216,8 +217,8 @@ var ownFlags = map[string]string{
 }
 
 // WithFlags sets flags of "miniapi serve", each as --name=value, or as --name for true. "miniapi serve --help-all"
-// lists them. Relative paths in flags start at the working directory of the test process when it starts its first
-// server. That is usually the folder of the test.
+// lists the flags. Relative paths in flags start at the working directory that the test process has when it starts its
+// first server. This directory is usually the folder of the test.
 func WithFlags(flags ...string) Option {
 	return func(o *options) error {
 		for _, flag := range flags {

@@ -126,7 +126,7 @@ func (h *Hooks) Call(ctx context.Context, call HookCall) (*HookResult, error) {
 		return nil, fmt.Errorf("call of hook %q: %w", call.Hook, err)
 	}
 	answer := h.server.Client().Discovery().RESTClient().Post().AbsPath(callPath).Body(body).Do(ctx)
-	err = answer.Error() // Error has the server's message, and the error of Raw doesn't
+	err = answer.Error() // Error has the server's message, and the error of Raw lacks the message
 	if apierrors.IsNotFound(err) {
 		return nil, errors.New("the server has no runtime hooks: start it with WithRuntimeExtension, or WithFlags(\"--runtime-hooks\")")
 	}

@@ -94,7 +94,7 @@ func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) 
 	return s, nil
 }
 
-// ended adds to an error that the context of the start has ended, if it has.
+// ended returns an error for a failed start. If the context of the start has ended, the error says so.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

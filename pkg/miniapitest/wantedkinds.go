@@ -35,8 +35,8 @@ func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == w.group && slices.Contains(w.kinds, gvk.Kind)
 }
 
-// nearly tells whether an object has only the group or only the kind of a wanted kind. The other one is probably
-// misspelled, so the object must not be skipped.
+// nearly tells whether an object has either the group or the kind of a wanted kind, but not both. The wrong part is
+// probably misspelled, so the object must not be skipped.
 func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
 }

@@ -169,7 +169,7 @@ func (s *webhookServer) close() error {
 	}
 }
 
-// certificate returns a certificate for the name that the client wants: NAME.NAMESPACE.svc, or localhost.
+// certificate returns a certificate for the name that the client requests: NAME.NAMESPACE.svc, or localhost.
 func (s *webhookServer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.HasSuffix(name, ".svc") {
@@ -198,8 +198,8 @@ func (s *webhookServer) handle(path string, handler http.Handler) {
 	s.handlers[path] = handler
 }
 
-// find returns the handler for a path. A slash at the end doesn't matter, because the server leaves it out. Otherwise,
-// it is the handler of the longest path above.
+// find returns the handler for a path. A slash at the end of a handler's path doesn't matter, because the server leaves
+// it out. If no handler has the path, find returns the handler of the nearest path above it.
 func (s *webhookServer) find(path string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case handler == nil:
 		http.Error(w, "no webhook is served at "+r.URL.Path, http.StatusNotFound)
 	case reached:
-		// The request asks whether the server can reach the webhook, and isn't for the handler.
+		// The request only tests whether the server can reach the webhook, so the handler doesn't get it.
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		call(s.recording.handler(handler), s.log, w, r)

@@ -9,7 +9,7 @@ type Fault struct {
 	// Effect is what the fault does besides its latency, such as "conflict" or "status 503". It may be empty.
 	Effect  string   `json:"effect,omitempty"`
 	Latency Duration `json:"latency,omitempty"`
-	// Number counts the requests or calls that the fault selects, from 1. This is the number of the present one.
+	// Number is the position of this request or call among those that the fault selects, counted from 1.
 	Number uint64 `json:"number"`
 }
 
@@ -27,8 +27,8 @@ func (f Fault) String() string {
 	return text
 }
 
-// Injected records a fault that was injected into the request itself. name is the name of the object. It is kept if
-// the request has no name yet: the path of a create request doesn't name the object.
+// Injected records a fault that was injected into the request itself. The argument name is the name of the object. The
+// record gets it only if the request has no name yet: the path of a create request doesn't name the object.
 func (r *Recording) Injected(fault Fault, name string) {
 	r.Update(func(request *Request) {
 		request.Faults = append(request.Faults, fault)
@@ -38,8 +38,8 @@ func (r *Recording) Injected(fault Fault, name string) {
 	})
 }
 
-// faultLine returns the line of a timeline that shows a fault. of is the kind of message that was faulted: request
-// or call.
+// faultLine returns the line of a timeline that shows a fault. The argument of is "request" or "call": the kind of
+// message into which the fault was injected.
 func faultLine(f Fault, of string) string {
 	return fmt.Sprintf("%s, at %s %d of those that it selects", f, of, f.Number)
 }

@@ -12,9 +12,9 @@ type Limits struct {
 	// Requests is the number of requests that are kept. With 0, requests are recorded only while a caller of Follow
 	// receives them.
 	Requests int
-	// Bytes bounds, approximately, the size of the kept requests. If they are larger, the oldest are dropped.
-	// Requests that haven't ended may take as many bytes again; beyond that, their objects and reviews aren't
-	// recorded.
+	// Bytes bounds, approximately, the size of the kept requests. Above this size, the recorder drops the oldest
+	// requests. Requests that haven't ended may take as many bytes again. Above that size, the recorder doesn't record
+	// their objects and reviews.
 	Bytes int64
 	// Secrets keeps secret values, such as the data of Secrets. By default they are replaced by a placeholder.
 	Secrets bool
@@ -85,7 +85,7 @@ func (r *Recorder) Observe(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
 }
 
-// add keeps a request, and drops the oldest ones beyond the limits.
+// add keeps a request, and drops the oldest requests beyond the limits.
 func (r *Recorder) add(request *Request) {
 	bytes := request.size()
 	if bytes > r.limits.Bytes {
@@ -145,10 +145,10 @@ func whole(requests []*Request) []*Request {
 	return requests
 }
 
-// Follow calls begin, and then each with every request that ends from then on, in the order of their ids. It
-// returns when ctx ends, or when begin or each returns an error, which Follow returns. While Follow runs, the
-// recorder is on. If requests end faster than each handles them, the oldest are dropped; missed is the number that
-// were dropped before the call of each.
+// Follow calls begin once, and then each with the requests that have ended since, in the order of their ids. It returns
+// when ctx ends, or with the error that begin or each returns. While Follow runs, the recorder is on. If requests end
+// faster than each handles them, the recorder drops the oldest requests. The argument missed is the number of requests
+// that were dropped since the last call of each.
 func (r *Recorder) Follow(ctx context.Context, filter Filter, begin func() error, each func(requests []*Request, missed int64) error) error {
 	r.mu.Lock()
 	r.followers++

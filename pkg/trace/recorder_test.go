@@ -200,10 +200,10 @@ func TestFilter(t *testing.T) {
 	}{
 		{"plural", "a group and a subresource may be left out", Filter{Resource: "deployments"}, true},
 		{"group", "the subresource may be left out", Filter{Resource: "deployments.apps"}, true},
-		{"all of the resource", "it is the resource", Filter{Resource: "deployments.apps/scale"}, true},
+		{"all of the resource", "the request is for this resource", Filter{Resource: "deployments.apps/scale"}, true},
 		{"another subresource", "a subresource that is named counts", Filter{Resource: "deployments/status"}, false},
 		{"another group", "a group that is named counts", Filter{Resource: "deployments.extensions"}, false},
-		{"object", "it is the object of the request", Filter{Namespace: "default", Name: "web"}, true},
+		{"object", "the request is for this object", Filter{Namespace: "default", Name: "web"}, true},
 		{"one of the objects", "a request may have several objects", Filter{Name: "other"}, true},
 		{"another namespace", "names are unique in a namespace alone", Filter{Namespace: "kube-system", Name: "web"}, false},
 		{"another user", "a request has one user", Filter{User: "bob"}, false},

@@ -110,7 +110,7 @@ func (r *Recording) Hides(kind Kind) bool {
 	return r != nil && !r.recorder.limits.Secrets && hasSecrets(kind)
 }
 
-// hides reports whether the request has met secrets.
+// hides reports whether the request has had an object of a kind with secrets, and secrets must not be recorded.
 func (r *Recording) hides() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -138,7 +138,7 @@ func (r *redaction) path(content any, path []string) any {
 	return content
 }
 
-// redactValues replaces a value. Of a map, it replaces the values and keeps the keys.
+// redactValues replaces a value. If the value is a map, it replaces the map's values and keeps the keys.
 func redactValues(content any) any {
 	switch content := content.(type) {
 	case nil:
@@ -251,8 +251,8 @@ func (r *redaction) patch(kind Kind, patch []byte) json.RawMessage {
 	return encoded(r.scrub(operations))
 }
 
-// target replaces what a secret field contributes to a value. path is the path of the value. It may lead to the field,
-// to a part of the field, or to a parent of the field.
+// target replaces the part of a value that belongs to a secret field. path is the path of the value. It may lead to the
+// field, to a part of the field, or to a parent of the field.
 func (r *redaction) target(path, field []string, value any) any {
 	for len(path) > 0 && len(field) > 0 && path[0] == field[0] {
 		path, field = path[1:], field[1:]

@@ -23,17 +23,17 @@ func TestSecretsAreRedacted(t *testing.T) {
 		redacted     bool
 	}{
 		{"data", "keys are no secrets", object, secret, `{"metadata":{"name":"kept"},"data":{"kept":"` + secretValue + `"}}`, true},
-		{"stringData", "it is data in plain text", object, secret, `{"stringData":{"kept":"` + secretValue + `"}}`, true},
+		{"stringData", "stringData has the secret in plain text", object, secret, `{"stringData":{"kept":"` + secretValue + `"}}`, true},
 		{"kubectl's copy", "the annotation has the data too", object, secret, `{"metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + secretValue + `"}}}`, true},
 		{"a token to review", "a token is a password", object, Kind{Group: "authentication.k8s.io", Version: "v1beta1", Kind: "TokenReview"}, `{"kept":1,"spec":{"token":"` + secretValue + `"}}`, true},
-		{"a ConfigMap", "its data is no secret", object, Kind{Version: "v1", Kind: "ConfigMap"}, `{"data":{"kept":"` + secretValue + `"}}`, false},
+		{"a ConfigMap", "the data of a ConfigMap is no secret", object, Kind{Version: "v1", Kind: "ConfigMap"}, `{"data":{"kept":"` + secretValue + `"}}`, false},
 		{"the review of an update", "both objects have secrets", review, secret, `{"request":{"uid":"kept","object":{"data":{"a":"` + secretValue + `"}},"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
-		{"the review of a deletion", "there is no object", review, secret, `{"request":{"uid":"kept","object":null,"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
+		{"the review of a deletion", "the review has no new object", review, secret, `{"request":{"uid":"kept","object":null,"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},
 		{"a response", "the patch is encoded", answered, secret, patch(`[{"op":"add","path":"/data/x","value":"` + secretValue + `"}]`), true},
 		{"a patch of a value", "the path leads into the data", jsonPatch, secret, `[{"op":"add","path":"/data/kept","value":"` + secretValue + `"}]`, true},
 		{"a patch of all data", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"/data","value":{"kept":"` + secretValue + `"}}]`, true},
 		{"a patch of the object", "the value has the data", jsonPatch, secret, `[{"op":"replace","path":"","value":{"kept":1,"data":{"a":"` + secretValue + `"}}}]`, true},
-		{"a patch of the annotation", "its path has an escaped slash", jsonPatch, secret, `[{"op":"add","path":"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration","value":"` + secretValue + `"},{"op":"remove","path":"/kept"}]`, true},
+		{"a patch of the annotation", "the path of the annotation has an escaped slash", jsonPatch, secret, `[{"op":"add","path":"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration","value":"` + secretValue + `"},{"op":"remove","path":"/kept"}]`, true},
 		{"a patch of labels", "labels are no secrets", jsonPatch, secret, `[{"op":"add","path":"/metadata/labels/kept","value":"` + secretValue + `"}]`, false},
 	}
 	for _, test := range tests {

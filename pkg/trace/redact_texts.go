@@ -1,7 +1,7 @@
 package trace
 
-// A message about an object with secrets may quote a part of a secret, or a secret in another form. So all messages of the
-// requests that met such an object are replaced. Codes, reasons, fields and names stay.
+// A message about an object with secrets may quote a part of a secret, or a secret in another form. So all messages of
+// a request with such an object are replaced. Codes, reasons, fields and names stay.
 
 // texts replaces the messages of a request.
 func (r *redaction) texts(request *Request) {

@@ -165,7 +165,8 @@ type Refusal struct {
 	Plugin string `json:"plugin"`
 	Phase  string `json:"phase"`
 	Round  int    `json:"round"`
-	// Webhook or Policy is what refused the request. Both are nil if the plugin itself refused.
+	// Webhook or Policy names the webhook or policy that refused the request. Both are nil if the plugin itself refused
+	// the request.
 	Webhook *Reference `json:"webhook,omitempty"`
 	Policy  *Reference `json:"policy,omitempty"`
 	Error   Error      `json:"error"`

@@ -36,8 +36,8 @@ func (s *Scope) Steps(phase string) *Steps {
 	return steps
 }
 
-// Add adds a Step of a plugin. The step begins where the last one ended. If the request has ended, Add returns the
-// step without adding it.
+// Add adds a Step of a plugin. The step begins at the end of the previous step. If the request has ended, Add returns
+// the step without adding it.
 func (s *Steps) Add(plugin string, round int) *Step {
 	step := &Step{Plugin: plugin, Phase: s.phase, Round: round, Start: s.now}
 	s.scope.Update(func(*Request) {

@@ -14,7 +14,7 @@ type Verdict struct {
 	// Want is the value of that field. Got is the value of the request that was compared with it.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
-	// By names the plugin, webhook or policy that caused the verdict, if another one caused it.
+	// By names the cause of the verdict, if another plugin, webhook or policy is the cause.
 	By string `json:"by,omitempty"`
 	// Detail is the message of an error.
 	Detail string `json:"detail,omitempty"`
@@ -66,7 +66,7 @@ const (
 	// ParamsMissing: a binding selects no parameter object, and its parameterNotFoundAction is Allow.
 	ParamsMissing Reason = "ParamsMissing"
 	NoBinding     Reason = "NoBinding"
-	// ParamsRequired: a binding has no parameters, and its parameterNotFoundAction is Deny.
+	// ParamsRequired: a binding selects no parameter object, and its parameterNotFoundAction is Deny.
 	ParamsRequired Reason = "ParamsRequired"
 	// PolicyFailed: a policy or a binding couldn't be compiled or compared with the request. The failurePolicy
 	// decides about the request.
@@ -85,7 +85,7 @@ const (
 	ExpressionIgnored Reason = "ExpressionIgnored"
 	// ExpressionReported: an expression failed, and the binding only warns or audits.
 	ExpressionReported Reason = "ExpressionReported"
-	// NoDeletion: mutating policies aren't asked about deletions.
+	// NoDeletion: mutating policies aren't evaluated for deletions.
 	NoDeletion Reason = "NoDeletion"
 )
 
@@ -107,7 +107,7 @@ const (
 	RefusedEarlier Reason = "RefusedEarlier"
 	Invalid        Reason = "Invalid"
 	TimedOut       Reason = "TimedOut"
-	// Faulted: a fault was injected into the request, and answered it before admission.
+	// Faulted: a fault was injected into the request, and the server answered with the fault before admission.
 	Faulted Reason = "Faulted"
 )
 

@@ -49,11 +49,11 @@ type Configured struct {
 	PluginOn bool
 }
 
-// Why says for each webhook of a configuration whether it was called for a request, and why. If target names a
-// single webhook, in its Part, there is one answer.
+// Why says for each webhook of a configuration whether it was called for a request, and why. If target names a single
+// webhook, in its Part, there is one answer.
 //
-// For a policy, there is an answer for each binding, or one answer for the policy if its bindings don't matter. The
-// target's Part names a binding then.
+// For a policy, there is an answer for each binding, or one answer for the policy if its bindings don't matter. If
+// target names a single binding, in its Part, there is one answer.
 func Why(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
 	if target.isPolicy() {
 		return whyPolicy(target, configured, request, evaluated)
@@ -90,7 +90,7 @@ func NotRecordedFor(target Reference, detail string) Answer {
 	return Answer{Webhook: target, Verdict: verdict, Sentence: fmt.Sprintf("%s: %s.", target, verdict.Clause())}
 }
 
-// webhooksOf returns the names of the webhooks of a configuration that the request has a record of.
+// webhooksOf returns the names of those webhooks of a configuration for which the request has a record.
 func (r *Request) webhooksOf(target Reference) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -178,8 +178,8 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	return Verdict{Reason: TimedOut, Detail: r.errorText()}
 }
 
-// Reads reports whether the request is a read. Admission never sees reads; a recorded read is one into which a
-// fault was injected.
+// Reads reports whether the request is a read, or isn't for a resource. Such requests don't reach admission, so the
+// recorder keeps one only if a fault was injected into it.
 func (r *Request) Reads() bool {
 	switch r.Verb {
 	case "get", "list", "watch":

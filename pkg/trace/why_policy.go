@@ -31,8 +31,9 @@ func whyPolicy(target Reference, configured Configured, request *Request, evalua
 	return answers
 }
 
-// metPolicy returns the record of a policy in the last pass, of the first round in which a binding was evaluated, or
-// else of the first round. again is the record of a later round, or nil.
+// metPolicy returns two records of a policy from the last pass. met is the record of the first round in which a binding
+// was evaluated. If no round evaluated a binding, met is the record of the first round. again is the record of a later
+// round, or nil.
 func (r *Request) metPolicy(target Reference) (met, again *Policy) {
 	if len(r.Admissions) == 0 {
 		return nil, nil
@@ -59,10 +60,10 @@ func (p *Policy) evaluated() bool {
 	})
 }
 
-// outcomes are the outcomes of an evaluation, by weight.
+// outcomes are the outcomes of an evaluation. An outcome outweighs all outcomes before it in the list.
 var outcomes = []string{"", Allowed, FailedOpen, Reported, Failed, Denied}
 
-// decisive returns the evaluation with the weightiest outcome, or nil for a binding without evaluations.
+// decisive returns the evaluation whose outcome outweighs the others, or nil for a binding without evaluations.
 func (b *Binding) decisive() *Evaluation {
 	var decisive *Evaluation
 	for _, e := range b.Evaluations {
@@ -95,7 +96,8 @@ func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool
 	return a
 }
 
-// skipped returns the reason why a binding wasn't evaluated, or nil if it was.
+// skipped returns the reason why the match conditions ruled a binding out, or why the second round didn't evaluate it.
+// It returns nil if the binding was evaluated.
 func (p *Policy) skipped(binding string) *Verdict {
 	for _, b := range p.Bindings {
 		if e := b.decisive(); b.Name == binding && e != nil && e.Verdict.Reason != Matched {
@@ -122,7 +124,8 @@ func effectOf(p *Policy, e *Evaluation) string {
 	return "it changed the object" + with
 }
 
-// decidedBy returns the verdict about an evaluation that didn't plainly allow the request: it names the expression.
+// decidedBy returns the verdict about an evaluation with any outcome but Allowed. The verdict names the expression that
+// decided.
 func (b *Binding) decidedBy(e *Evaluation) Verdict {
 	x := e.culprit()
 	verdict := Verdict{Field: x.Field, Want: x.Expression, Got: e.variables(), Detail: x.Message}

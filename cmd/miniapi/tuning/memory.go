@@ -8,13 +8,13 @@ import (
 
 const (
 	// reserveSize is the size of an unused allocation that makes the heap larger. Go collects garbage when the heap has
-	// doubled. Without the reserve, a server with few objects collects after every few requests: that is a sixth of the
-	// processor time with 32 clients, and a quarter of that of a start.
+	// doubled. Without the reserve, a server with few objects collects after every few requests. These collections take
+	// a sixth of the processor time with 32 clients, and a quarter of the processor time of a start.
 	reserveSize = 32 << 20
-	// averageStack is the average stack size of the goroutines of a ready server, which holdStacks brings about. Go
-	// gives a new goroutine a stack of the average size, rounded up to a power of two. Without held stacks, the average
-	// is small, because goroutines of an idle server use almost none. Then each goroutine of a request must grow its
-	// stack three times, which takes a tenth of a small request.
+	// averageStack is the average stack size of the goroutines of a ready server. holdStacks brings the average to this
+	// size. Go gives a new goroutine a stack of the average size, rounded up to a power of two. Without held stacks,
+	// the average is small, because the goroutines of an idle server use almost no stack. Each goroutine of a request
+	// would then grow its stack three times, which takes a tenth of the time of a small request.
 	averageStack = 20 << 10
 )
 
@@ -31,7 +31,7 @@ type memory struct {
 func newMemory(environ func(string) string) *memory {
 	m := &memory{released: make(chan struct{})}
 	if environ("GOGC") == "" {
-		m.reserve.Grow(reserveSize) // Grow doesn't clear the memory; make would, and so make the memory resident
+		m.reserve.Grow(reserveSize) // unlike the function make, Grow doesn't clear the memory, so the memory isn't resident
 	}
 	return m
 }

@@ -48,8 +48,8 @@ func (p *processors) regulate() {
 	}
 }
 
-// look limits the process to one processor. If there were simultaneous requests, it looks again after lull. After the
-// limit is set, only crowd makes look run again.
+// look limits the process to one processor. If there were simultaneous requests, it sets no limit, and runs again after
+// lull. After look has set the limit, only crowd makes look run again.
 func (p *processors) look() {
 	if p.crowded.Swap(false) || p.requests.Load() > 1 || p.watches.Load() > fewWatches {
 		time.AfterFunc(lull, p.look)

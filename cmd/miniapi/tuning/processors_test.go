@@ -61,11 +61,11 @@ func TestProcessors(t *testing.T) {
 		want         string
 	}{
 		{"one", "a request goes from goroutine to goroutine", "get", 1, patience / 2, "one"},
-		{"two", "each has work for a processor", "get", 2, 0, "all"},
+		{"two", "each of the two requests needs a processor", "get", 2, 0, "all"},
 		{"two that last", "the requests are still served", "get", 2, 10 * lull, "all"},
 		{"one that lasts", "a deletion of a collection has workers", "deletecollection", 1, 10 * lull, "all"},
 		{"few watches", "watches wait most of the time", "watch", fewWatches, 10 * lull, "one"},
-		{"many watches", "each event goes to all of them", "watch", fewWatches + 1, 10 * lull, "all"},
+		{"many watches", "each event goes to all watches", "watch", fewWatches + 1, 10 * lull, "all"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

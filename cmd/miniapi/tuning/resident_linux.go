@@ -50,7 +50,7 @@ func residentMemory() uint64 {
 	return resident * uint64(os.Getpagesize())
 }
 
-// reads reports whether the mapping is a read-only mapping of the file, whose pages are all unchanged.
+// reads reports whether the mapping is a read-only mapping of the file, and all its pages are unchanged.
 func (m mapping) reads(file string) bool {
 	return m.file == file && !strings.Contains(m.permissions, "w") && !m.anonymous
 }

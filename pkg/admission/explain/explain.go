@@ -124,7 +124,8 @@ func (m Matching) Rules() (Match, []trace.Verdict) {
 	return Match{}, []trace.Verdict{fewest[0].verdict(m.rule(closest), m.rules[closest], m.Attributes)}
 }
 
-// matchedBy returns how the first rule that matches does so, in k8s.io/apiserver's order, or nil if none matches.
+// matchedBy returns the match of the first matching rule, in k8s.io/apiserver's order. It returns nil if no rule
+// matches.
 func (m Matching) matchedBy(all []rule, path func(int) string) *Match {
 	for i, rule := range all {
 		if matchesRule(rule, m.Attributes) {
@@ -169,7 +170,7 @@ func (m Matching) exclusion() *trace.Verdict {
 
 func (m Matching) rule(i int) string { return fmt.Sprintf("%s.%s[%d]", m.Path, m.rulesField, i) }
 
-// inResource has the attributes of a request, but for an equivalent resource.
+// inResource has the attributes of a request, with an equivalent resource in place of the request's resource.
 type inResource struct {
 	admission.Attributes
 	resource schema.GroupVersionResource
@@ -185,7 +186,7 @@ func matchesRule(r rule, a admission.Attributes) bool {
 	return matcher.Matches() && (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, a.GetName()))
 }
 
-// part is one field of a rule, or a part of one.
+// part is one field of a rule, or a part of the field.
 type part struct {
 	reason trace.Reason
 	// field is the name of the field in the rule.
@@ -348,8 +349,8 @@ func (m Matching) object() (map[string]string, func(key string) string) {
 	return nil, func(string) string { return "the request has no object with labels" }
 }
 
-// changedBy returns the part of the chain that changed the object so that it stopped to match the objectSelector.
-// It returns "" if the object never matched.
+// changedBy returns the part of the chain that changed the object so that it no longer matches the objectSelector. It
+// returns "" if the object never matched.
 func (m Matching) changedBy() string {
 	selector, err := m.GetParsedObjectSelector()
 	if err != nil || m.Earlier == nil {

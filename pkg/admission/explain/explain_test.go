@@ -23,8 +23,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// An explanation says that constraints match exactly if k8s.io/apiserver says so. The test compares random
-// constraints of policies with random requests.
+// The explanation and k8s.io/apiserver agree whether constraints match. The test compares random constraints of
+// policies with random requests.
 func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

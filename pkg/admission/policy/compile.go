@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// newCompiler returns a CEL compiler that knows the policy's variables, and the declarations that the policy's
+// newCompiler returns a CEL compiler with the policy's variables, and with the declarations that the policy's
 // expressions may use.
 func newCompiler(paramKind *admissionregistrationv1.ParamKind, variables []admissionregistrationv1.Variable) (*cel.CompositedCompiler, cel.OptionalVariableDeclarations, error) {
 	declarations := cel.OptionalVariableDeclarations{HasParams: paramKind != nil, HasAuthorizer: true}

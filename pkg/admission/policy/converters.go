@@ -22,8 +22,8 @@ import (
 )
 
 // converters provides type converters, which merge apply configurations into objects of a kind. k8s.io/apiserver's
-// implementation asks the server for its schemas every few seconds. This one makes the converters of custom
-// resources from their CustomResourceDefinitions, so it knows a definition as soon as it is written.
+// implementation reads the server's schemas every few seconds. The implementation in this file makes the converters of
+// custom resources from their CustomResourceDefinitions, so it uses a definition as soon as the definition is written.
 type converters struct {
 	// builtin converts the types that are known at build time. If it is nil, no type is known at build time.
 	builtin managedfields.TypeConverter
@@ -39,8 +39,8 @@ type converters struct {
 }
 
 // definedConverter is the converter of one CustomResourceDefinition. uid and resourceVersion tell whether the
-// definition has changed. The generation can't: a definition that is restored from a snapshot has its old
-// generation again.
+// definition has changed. The generation doesn't tell this, because a definition that is restored from a snapshot has
+// its old generation again.
 type definedConverter struct {
 	uid             types.UID
 	resourceVersion string

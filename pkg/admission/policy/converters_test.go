@@ -94,8 +94,8 @@ func TestConverters(t *testing.T) {
 	}{
 		{name: "undefined", reason: "no definition has the kind"},
 		{name: "defined", reason: "a new definition has a converter at once", change: func() { served[path] = document{1, &reads} }, found: true, reads: 1},
-		{name: "again", reason: "the schema is the same", found: true, reads: 1},
-		{name: "changed", reason: "the schema is another", change: func() { served[path] = document{2, &reads} }, found: true, reads: 2},
+		{name: "again", reason: "the schema hasn't changed", found: true, reads: 1},
+		{name: "changed", reason: "the schema has changed", change: func() { served[path] = document{2, &reads} }, found: true, reads: 2},
 	}
 	for _, step := range steps {
 		if step.change != nil {

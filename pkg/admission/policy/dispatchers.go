@@ -67,8 +67,8 @@ type validatingDispatcher struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
-// Dispatch implements generic.Dispatcher. For a recorded request, it makes a dispatcher whose matcher records which
-// policies and bindings match. That is cheap, because a dispatcher has no state.
+// Dispatch implements generic.Dispatcher. For a recorded request, it makes a new dispatcher whose matcher records which
+// policies and bindings match. A new dispatcher for each request is cheap, because a dispatcher has no state.
 func (d *validatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []validating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)
@@ -124,10 +124,10 @@ type mutatingDispatcher struct {
 
 // Dispatch implements generic.Dispatcher.
 //
-// k8s.io/apiserver's dispatcher first compares all policies and bindings with the request, by a matcher that can't
-// be replaced, and then evaluates those that match. During an evaluation, it doesn't tell which binding the
-// evaluation is for. So Dispatch makes the comparisons itself beforehand. Then it passes a hook of its own for each
-// binding that matches: the hook's matcher knows the binding.
+// k8s.io/apiserver's dispatcher first compares all policies and bindings with the request, by a matcher that can't be
+// replaced. Then it evaluates the policies that match. The evaluation of a policy doesn't show for which binding it is
+// made. So Dispatch makes the comparisons itself beforehand, and passes one hook for each binding that matches. The
+// matcher of such a hook holds the binding.
 func (d *mutatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []mutating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)

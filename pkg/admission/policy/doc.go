@@ -3,7 +3,7 @@
 // a second. The source of this package computes the active policies in the handlers of the informers. So a policy
 // is in force as soon as the handlers have been called with it.
 //
-// Matching, evaluation, audit annotations and static manifests are k8s.io/apiserver's.
+// k8s.io/apiserver's plugins do everything else: matching, evaluation, audit annotations and static manifests.
 //
 // Use the package in a chain whose barrier makes writes wait for those handlers. Other chains can use
 // k8s.io/apiserver's own plugins.

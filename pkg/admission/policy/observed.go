@@ -20,8 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The types of this file wrap the compiled expressions of a policy. They pass every call on. If the context has a
-// consideration, they tell it the values of the expressions.
+// The types of this file wrap the compiled expressions of a policy, and pass every call on to them. If the context has
+// a consideration, the wrapper records the values of the expressions in the consideration.
 
 // observedConditions wraps expressions of one role, such as the match conditions of a policy.
 type observedConditions struct {
@@ -123,8 +123,8 @@ func (o *observedProgram) ContextEval(ctx context.Context, input any) (ref.Val, 
 	return value, details, err
 }
 
-// observedValidator wraps the validator of a validating policy. It evaluates the policy for one binding and one
-// parameter object.
+// observedValidator wraps the validator of a validating policy. Each call of the validator evaluates the policy for one
+// binding and one parameter object.
 type observedValidator struct{ validating.Validator }
 
 // Validate implements validating.Validator.

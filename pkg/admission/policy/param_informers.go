@@ -44,7 +44,7 @@ type paramInformer struct {
 	informer informers.GenericInformer
 	resource schema.GroupVersionResource
 	scope    meta.RESTScope
-	// The definition of the kind at the start of the informer; nil if it had none.
+	// definition is the definition of the kind at the start of the informer. It is nil if the kind had no definition.
 	definition *apiextensionsv1.CustomResourceDefinition
 	stop       context.CancelFunc
 }
@@ -93,12 +93,11 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	return started.informer, started.scope, nil
 }
 
-// renew stops the informers of kinds whose CustomResourceDefinition has changed, and reports whether there were
-// any.
+// renew stops the informers of kinds whose CustomResourceDefinition has changed, and reports whether there were any.
 //
-// A changed definition can have another name, scope or schema, so it needs a new informer. The old one would return
-// objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. An
-// informer of a kind that isn't served any more is stopped, but keeps its objects.
+// A changed definition can have another name, scope or schema, so it needs a new informer. The old informer would
+// return objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. If a
+// kind isn't served any more, its informer is stopped but keeps its objects.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)

@@ -39,9 +39,10 @@ type Environment struct {
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
 	// nil, the plugin fetches the schemas from the server.
 	TypeConverter managedfields.TypeConverter
-	// Definition returns the CustomResourceDefinition of a kind, or nil if there is none. The plugins use its
-	// schema to check expressions and to merge apply configurations. They renew parameter objects when it changes.
-	// If Definition itself is nil, the plugins fetch schemas from the server.
+	// Definition returns the CustomResourceDefinition of a kind, or nil if there is none. The plugins use the schema of
+	// the definition to check expressions and to merge apply configurations. When the definition changes, the plugins
+	// read the parameter objects of its kind again. If Definition itself is nil, the plugins fetch schemas from the
+	// server.
 	Definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 }
 

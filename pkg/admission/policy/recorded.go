@@ -35,8 +35,8 @@ type consideration struct {
 	candidates map[string]*candidate
 	kind       string
 
-	// policy, binding and evaluation are what k8s.io/apiserver works on at the moment. They are nil before the
-	// first.
+	// policy is the policy on which k8s.io/apiserver works at the moment. binding and evaluation are its binding and
+	// its evaluation at the moment. Each of the three is nil until k8s.io/apiserver reports the first one.
 	policy     *candidate
 	binding    *bound
 	evaluation *evaluation
@@ -144,7 +144,7 @@ func (c *consideration) binds(binding generic.BindingAccessor, actions []admissi
 	return b
 }
 
-// verdict says why constraints match or don't. k8s.io/apiserver has decided that before.
+// verdict explains k8s.io/apiserver's decision whether constraints match. matches is that decision.
 func (c *consideration) verdict(resources *admissionregistrationv1.MatchResources, path string, matches bool) trace.Verdict {
 	m := explain.Matching{Constraints: explain.Resources(resources), Path: path, Attributes: c.attributes, Interfaces: c.interfaces}
 	if matches {
@@ -264,8 +264,8 @@ func (c *consideration) fail(message string) {
 	}
 }
 
-// outcomes are the possible outcomes of an evaluation. If its validations have several, the one furthest down the
-// list counts.
+// outcomes are the possible outcomes of an evaluation. If the validations of an evaluation have several outcomes, the
+// outcome nearest to the end of the list counts.
 var outcomes = []string{"", trace.Allowed, trace.FailedOpen, trace.Reported, trace.Failed, trace.Denied}
 
 // decided records the decisions of a validating policy after an evaluation.
@@ -347,7 +347,8 @@ func (c *consideration) object(attributes *admission.VersionedAttributes) json.R
 	return c.scope.Object(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, encoded)
 }
 
-// finishEvaluation completes the record of the current evaluation, when the next one begins or the request ends.
+// finishEvaluation completes the record of the current evaluation. It is called when the next evaluation begins, and
+// when the request ends.
 func (c *consideration) finishEvaluation() {
 	e := c.evaluation
 	c.evaluation = nil

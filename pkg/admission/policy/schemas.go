@@ -23,13 +23,14 @@ var builtinSchemas = sync.OnceValue(func() *resolver.DefinitionsSchemaResolver {
 	return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, builtin.Table().Scheme())
 })
 
-// newSchemas resolves schemas for the type check of policies. Types that are known at build time come first, then
-// custom resources by their definitions (unless definition is nil). For other types, it asks the server.
+// newSchemas resolves schemas for the type check of policies. It looks for a schema in this order: types that are known
+// at build time, the definitions of custom resources (unless definition is nil), and the OpenAPI documents of the
+// server.
 func newSchemas(definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition, server discovery.DiscoveryInterface) resolver.SchemaResolver {
 	return builtinSchemas().Combine(&definedSchemas{definition, &resolver.ClientDiscoveryResolver{Discovery: server}})
 }
 
-// definedSchemas resolves the schemas of custom resources from their CustomResourceDefinitions. To ask the server
+// definedSchemas resolves the schemas of custom resources from their CustomResourceDefinitions. A request to the server
 // would be slower: the server publishes a schema some milliseconds later, and builds the OpenAPI documents of all
 // versions for the first request.
 type definedSchemas struct {

@@ -34,8 +34,8 @@ type kind[P, B object, E generic.Evaluator] struct {
 	compile         func(P) E
 }
 
-// source implements generic.Source: it provides the active policies with their bindings. It computes them in the
-// handlers of two informers, of policies and of bindings.
+// source implements generic.Source: it provides the active policies with their bindings. It computes these policies in
+// the handlers of two informers: the informer of policies and the informer of bindings.
 type source[P, B object, E generic.Evaluator] struct {
 	kind     kind[P, B, E]
 	policies cache.SharedIndexInformer

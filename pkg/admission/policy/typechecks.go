@@ -25,10 +25,10 @@ import (
 const typeCheckManager = "validatingadmissionpolicy-status"
 
 // typeChecks checks the expressions of each ValidatingAdmissionPolicy against the types that the policy matches
-// (KEP-3488). It writes the errors to status.typeChecking. They don't keep the policy from being in force.
+// (KEP-3488). It writes the errors to status.typeChecking. A policy with such errors is in force too.
 //
-// If there is no error, a status that is empty stays empty. That is the same as with a kube-apiserver that runs
-// without kube-controller-manager.
+// If there is no error, an empty status stays empty, as with a kube-apiserver that runs without
+// kube-controller-manager.
 type typeChecks struct {
 	client   kubernetes.Interface
 	mapper   meta.RESTMapper

@@ -23,18 +23,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there is a webhook to call.
-// To make it takes a tenth of a server's start, for the CEL environments of match conditions, and most servers have
-// no webhooks.
+// plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there is a webhook to call. Most
+// servers have no webhooks, and k8s.io/apiserver's plugin takes a tenth of a server's start, because it makes the CEL
+// environments of match conditions.
 //
-// If the plugin has a configuration, k8s.io/apiserver's plugin is made at the start: the configuration may name
-// static manifests with webhooks.
+// If the plugin has a configuration, k8s.io/apiserver's plugin is made at the start: the configuration may name static
+// manifests with webhooks.
 type plugin struct {
 	*admission.Handler
 	newAPIServerPlugin func(sourceFactory) (apiserverPlugin, error)
 	configured         bool
-	// settings are the calls of the initializers, in their order. They are repeated on k8s.io/apiserver's plugin
-	// when it is made.
+	// settings are the calls of the initializers, in their order. They are repeated on k8s.io/apiserver's plugin when
+	// that plugin is made.
 	settings []func(apiserverPlugin)
 	// initialized makes k8s.io/apiserver's plugin at its first call, and returns it.
 	initialized func() (apiserverPlugin, error)
@@ -43,8 +43,8 @@ type plugin struct {
 	informers informers.SharedInformerFactory
 	excluded  sets.Set[schema.GroupResource]
 	excludes  bool
-	// source provides the webhooks. It is nil if the plugin has a configuration: then k8s.io/apiserver's plugin has
-	// its own source.
+	// source provides the webhooks. It is nil if the plugin has a configuration, because k8s.io/apiserver's plugin then
+	// uses its own source.
 	source generic.Source
 	// explainer says why a webhook matches a request or doesn't, for recorded requests.
 	explainer *explainer
@@ -74,7 +74,8 @@ var _ wants = &plugin{}
 
 type sourceFactory = func(informers.SharedInformerFactory, sets.Set[schema.GroupResource]) generic.Source
 
-// newPlugin returns a plugin. newSource makes the source of webhooks, and newAPIServerPlugin k8s.io/apiserver's plugin.
+// newPlugin returns a plugin. The argument newSource makes the source of webhooks. The argument newAPIServerPlugin
+// makes k8s.io/apiserver's plugin.
 func newPlugin(config io.Reader, newSource sourceFactory, newAPIServerPlugin func(io.Reader, sourceFactory, *explainer) (apiserverPlugin, error)) (*plugin, error) {
 	explainer := &explainer{conditions: conditions{compiler: newCompiler}}
 	p := &plugin{

@@ -37,7 +37,8 @@ func (c candidate) matching(path string) matching {
 	return matching{c, explain.Matching{Constraints: explain.Webhook(c.hook), Path: path, Attributes: c.attributes, Interfaces: c.interfaces}}
 }
 
-// explain returns the verdict about a webhook. Its rules and selectors decide first, and then its match conditions.
+// explain returns the verdict about a webhook. The webhook's rules and selectors decide first, and then its match
+// conditions.
 func (e *explainer) explain(ctx context.Context, m matching) trace.Verdict {
 	verdict, matched := e.Explain(m.Matching)
 	if matched == nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// An explanation says that a webhook matches exactly if k8s.io/apiserver says so. The test compares random
-// webhooks, with all parts of rules, selectors and conditions, with random requests.
+// The explanation and k8s.io/apiserver agree whether a webhook matches. The test compares random webhooks, with all
+// parts of rules, selectors and conditions, with random requests.
 func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 	t.Parallel()
 	library, explainer := explained(t)

@@ -25,7 +25,7 @@ type Interceptor func(ctx context.Context, target Target) *Interception
 type Interception struct {
 	// Fault is the fault that the recording of the request shows.
 	Fault trace.Fault
-	// Transport returns the transport for this call. It gets the transport that the call would use.
+	// Transport returns the transport for this call. Its argument is the transport that the call would use otherwise.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
 

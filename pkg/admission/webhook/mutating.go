@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// mutatingDispatcher calls the mutating webhooks that match a request, one after the other. Each gets the object
-// with the changes of those before it.
+// mutatingDispatcher calls the mutating webhooks that match a request, one after the other. Each webhook gets the
+// object with the changes of the earlier webhooks.
 type mutatingDispatcher struct {
 	caller
 	plugin *mutating.Plugin

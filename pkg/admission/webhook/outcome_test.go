@@ -39,13 +39,13 @@ func TestOutcomes(t *testing.T) {
 		code         int
 		log          string
 	}{
-		{"allowed", "nothing to tell", nil, &fail, "", false, 200, ""},
+		{"allowed", "a response that allows the request needs no log entry", nil, &fail, "", false, 200, ""},
 		{"unreachable", "the policy is Fail", unreachable, &fail, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since the call of a webhook failed"},
-		{"unreachable, without a policy", "none counts as Fail", unreachable, nil, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since"},
-		{"unreachable and ignored", "the answer doesn't tell, so the log does", unreachable, &ignore, "Internal error occurred: failed calling webhook", true, 503, "a failed call of a webhook is ignored"},
-		{"canceled", "that isn't the webhook's fault", canceled, &fail, "context canceled", false, 503, "the request ended before its webhook answered"},
-		{"refused", "failurePolicy doesn't matter", refused, &ignore, `admission webhook "hook.example.com" denied the request: no`, false, 400, "a webhook has refused a request"},
-		{"dry run", "neither the webhook's verdict nor a failed call", webhookerrors.NewDryRunUnsupportedErr("hook.example.com"), &ignore, "does not support dry run", false, 0, "a request is refused since"},
+		{"unreachable, without a policy", "without a failurePolicy, Fail is in force", unreachable, nil, "Internal error occurred: failed calling webhook", false, 503, "a request is refused since"},
+		{"unreachable and ignored", "the response doesn't show the failed call, so the log shows it", unreachable, &ignore, "Internal error occurred: failed calling webhook", true, 503, "a failed call of a webhook is ignored"},
+		{"canceled", "the client ended the request, and the webhook didn't fail", canceled, &fail, "context canceled", false, 503, "the request ended before its webhook answered"},
+		{"refused", "a response of the webhook decides, whatever the failurePolicy", refused, &ignore, `admission webhook "hook.example.com" denied the request: no`, false, 400, "a webhook has refused a request"},
+		{"dry run", "the webhook isn't called, so there is neither a response nor a failed call", webhookerrors.NewDryRunUnsupportedErr("hook.example.com"), &ignore, "does not support dry run", false, 0, "a request is refused since"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -58,8 +58,9 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 // evaluating reports whether the request is a dry run of trace.Recorder.Evaluate: webhooks must not be called.
 func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
 
-// judge records whether a webhook matches, and why. k8s.io/apiserver has decided that: invocation is nil if the
-// webhook doesn't match, and refused is the error if the comparison refuses the request.
+// judge records whether a webhook matches, and why. The arguments invocation and refused are k8s.io/apiserver's
+// decision: invocation is nil if the webhook doesn't match, and refused is the error if the comparison refuses the
+// request.
 func (c *consideration) judge(ctx context.Context, i int, considered candidate, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
 	if c == nil {
 		return
@@ -109,8 +110,8 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.Path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
 }
 
-// evaluated returns the verdict about a webhook that matches in a dry run of trace.Recorder.Evaluate. If the user
-// asks about a request with dryRun, a webhook with side effects isn't called.
+// evaluated returns the verdict about a webhook that matches in a dry run of trace.Recorder.Evaluate. If the evaluated
+// request itself has dryRun, it wouldn't call a webhook with side effects.
 func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
 	dryRun := false
 	c.scope.Update(func(r *trace.Request) { dryRun = r.DryRun })

@@ -13,13 +13,12 @@ import (
 // reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with
 // the reinvocationPolicy IfNeeded, if the object has changed since their call.
 type reinvocation struct {
-	// chain is the state of the whole chain. It runs all mutating plugins a second time if a plugin asks for that.
-	// It also stores the reinvocation between the two rounds.
+	// chain is the state of the whole chain. It runs all mutating plugins a second time if a plugin requests a second
+	// round. It also stores the reinvocation between the two rounds.
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the webhooks with the policy IfNeeded that have been called and have seen the object's current
-	// state.
+	// invoked are the webhooks with the policy IfNeeded that have been called with the object's current state.
 	invoked sets.Set[string]
 	// due are the webhooks that are called in round 1.
 	due sets.Set[string]

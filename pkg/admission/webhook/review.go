@@ -76,7 +76,7 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 
 // envelope returns the envelope of a review. uid is the uid of the given review.
 func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
-	// This unique text stands for the object. The envelope is cut where it is found.
+	// This unique text stands for the object. The envelope is cut at the text.
 	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}
 	var version schema.GroupVersion
 	switch review := request.(type) {

@@ -58,7 +58,7 @@ func (s *source[C]) HasSynced() bool { return s.synced() }
 
 // Webhooks implements generic.Source.
 func (s *source[C]) Webhooks() []webhook.WebhookAccessor {
-	webhooks, _ := s.webhooks.Get() // no error: collect returns none
+	webhooks, _ := s.webhooks.Get() // collect returns no error
 	return webhooks
 }
 

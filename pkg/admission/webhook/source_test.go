@@ -33,7 +33,7 @@ func TestSourceOfAConfigurationThatChanges(t *testing.T) {
 			_, err := c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, named("after"), metav1.UpdateOptions{})
 			return err
 		}},
-		{"made anew", "another object has its name", func(ctx context.Context, c client) error {
+		{"made anew", "another object has the configuration's name", func(ctx context.Context, c client) error {
 			configurations := c.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 			if err := configurations.Delete(ctx, "c", metav1.DeleteOptions{}); err != nil {
 				return err

@@ -16,7 +16,7 @@ type step struct {
 	configuration string
 	// mutating is true if a response may contain a patch.
 	mutating bool
-	// tracker returns the latency of the request to which the time of calls is added.
+	// tracker returns the request's latency tracker to which the dispatcher adds the time of calls.
 	tracker func(*request.LatencyTrackers) request.DurationTracker
 }
 

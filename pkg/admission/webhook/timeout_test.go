@@ -70,15 +70,15 @@ func TestWaits(t *testing.T) {
 		// mutated and validated are the durations of the request.
 		mutated, validated time.Duration
 	}{
-		{"shortest", "a second is the least", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},
+		{"shortest", "the smallest timeout is a second", seconds(1), fail, time.Minute, waits(1), waits(1), time.Second, time.Second},
 		{"default of v1", "10 s are stored", seconds(10), fail, time.Minute, waits(10), waits(10), 10 * time.Second, 10 * time.Second},
 		{"default of v1beta1", "30 s are stored", seconds(30), fail, time.Minute, waits(30), waits(30), 30 * time.Second, 30 * time.Second},
 		{"no timeout", "the request's own time is left", []*int32{nil}, fail, 34 * time.Second, waits(34), waits(34), 34 * time.Second, 34 * time.Second},
 		{"short request", "no webhook has more time than the request", seconds(30), fail, 3 * time.Second, waits(3), waits(3), 3 * time.Second, 3 * time.Second},
-		{"several that fail", "the first failure ends the mutating phase; validating webhooks are all waited for", seconds(2, 5), fail, time.Minute,
+		{"several that fail", "the first failure ends the mutating phase, and the validating phase waits for all webhooks", seconds(2, 5), fail, time.Minute,
 			waits(2), waits(2, 5), 2 * time.Second, 5 * time.Second},
-		{"several that are ignored", "each has a time of its own", seconds(2, 5), ignore, time.Minute, waits(2, 5), waits(2, 5), 7 * time.Second, 5 * time.Second},
-		{"several and a short request", "the second has what the first has left of the request", seconds(2, 5), ignore, 5500 * time.Millisecond,
+		{"several that are ignored", "each call has its own timeout", seconds(2, 5), ignore, time.Minute, waits(2, 5), waits(2, 5), 7 * time.Second, 5 * time.Second},
+		{"several and a short request", "the second call has the rest of the request's time", seconds(2, 5), ignore, 5500 * time.Millisecond,
 			waits(2, 3.5), waits(2, 5), 5500 * time.Millisecond, 5 * time.Second},
 	} {
 		var hooks []admissionregistrationv1.MutatingWebhook

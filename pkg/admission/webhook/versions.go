@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// versions converts the object of a request to the versions that webhooks want, once for each version.
+// versions converts the object of a request to the versions that webhooks accept, once for each version.
 type versions struct {
 	attributes admission.Attributes
 	objects    admission.ObjectInterfaces
@@ -26,8 +26,8 @@ func (v versions) VersionedAttribute(kind schema.GroupVersionKind) (*admission.V
 	return converted, err
 }
 
-// versionedObject is the object of a request while mutating webhooks change it. It is in the version that the last
-// webhook wanted.
+// versionedObject is the object of a request while mutating webhooks change it. It has the version of the last
+// conversion.
 type versionedObject struct {
 	original admission.Attributes
 	objects  admission.ObjectInterfaces

@@ -203,7 +203,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 			return nil, err
 		}
 		if len(hooks) == 0 {
-			return nil, fmt.Errorf("no webhook configuration in %q", o.configurations)
+			return nil, fmt.Errorf("configuration: no webhook configuration in %q", o.configurations)
 		}
 	}
 	server := miniapitest.Start(t, o.server...)

@@ -55,7 +55,7 @@ type Place struct {
 // Caller is an admission plugin that calls the webhooks of a configuration.
 type Caller struct {
 	Plugin string
-	// Configuration names the configuration and its source. An error shows it.
+	// Configuration names the configuration and its source, for errors.
 	Configuration string
 }
 

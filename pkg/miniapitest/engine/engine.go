@@ -23,7 +23,7 @@ type Events struct {
 	// before Start returns.
 	Warn func(warning string)
 	// Audit is called with each audit event, an Event of audit.k8s.io/v1 in JSON. The event's request waits until Audit
-	// returns. Audit is called only if the description asks for audit events.
+	// returns. Audit is called only if Description.Audit is true.
 	Audit func(event []byte)
 	// Configured is called during the start, before the server calls a webhook. Its argument issues the certificates of
 	// the fixture's webhooks.

@@ -126,8 +126,8 @@ func together(objects []Object) int {
 	return len(objects)
 }
 
-// concurrency is the number of definitions that are applied at the same time. Half of the
-// time of applying a definition is waiting, so the number is larger than that of most machines' processors.
+// concurrency is the number of definitions that are applied at the same time. Half of the time of applying a definition
+// is waiting, so the number is larger than the number of processors of most machines.
 const concurrency = 8
 
 func (a *application) applyTogether(ctx context.Context, objects []Object) error {
@@ -185,7 +185,8 @@ func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, e
 	return mapping, err
 }
 
-// metadataAlone asks for the metadata of an applied object: the server needn't encode the rest, nor the client decode it.
+// metadataAlone is an Accept header that selects only the metadata of an applied object. The server then doesn't encode
+// the rest, and the client doesn't decode it.
 const metadataAlone = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 // apply applies an object. The argument dryRun is empty, or has the value of the query parameter dryRun.
@@ -206,7 +207,8 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	request := at(a.client.Patch(types.ApplyYAMLPatchType), mapping.Resource).NamespaceIfScoped(namespace, namespaced).Name(object.GetName()).
 		Param("fieldManager", FieldManager).Param("force", "true").SetHeader("Accept", metadataAlone).Body(content.JSON)
 	if IsDefinition(gvk) {
-		// To look for duplicate fields, of which a map has none, the server would parse the definition once more.
+		// A map has no duplicate fields. With another value, the server would parse the definition once more to look
+		// for them.
 		request.Param("fieldValidation", metav1.FieldValidationIgnore)
 	}
 	for _, value := range dryRun {
@@ -218,7 +220,7 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	return a.checkEstablished(ctx, object.GetName())
 }
 
-// at makes a request one for a resource.
+// at returns a request whose path is the path of the resource.
 func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Request {
 	if resource.Group == "" {
 		return request.AbsPath("api", resource.Version).Resource(resource.Resource)

@@ -38,8 +38,7 @@ type document struct {
 	encoded *engine.Content
 }
 
-// of returns the documents of a file. At a document that can't be decoded, it returns an error and the documents
-// before.
+// of returns the documents of a file. If a document can't be decoded, it returns an error and all documents before it.
 func (d *Documents) of(source string, data []byte) ([]document, error) {
 	if d == nil {
 		return decodeDocuments(source, data)

@@ -20,8 +20,8 @@ func TestDocuments(t *testing.T) {
 		kept          bool
 	}{
 		{"same", "nothing has changed", definition, definition, true},
-		{"changed", "the file is what counts", definition, changed, false},
-		{"mixed", "other objects may be changed", mixed, mixed, false},
+		{"changed", "a changed file is decoded again", definition, changed, false},
+		{"mixed", "the cache has only files whose objects are all definitions", mixed, mixed, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ func TestReaderHas(t *testing.T) {
 		want         bool
 	}{
 		{"same", "nothing has changed", []byte("a: b"), []byte("a: b"), true},
-		{"same size", "the size alone says nothing", []byte("a: c"), []byte("a: b"), false},
+		{"same size", "files of the same size may have different contents", []byte("a: c"), []byte("a: b"), false},
 		{"longer", "more was written", []byte("a: bc"), []byte("a: b"), false},
 		{"shorter", "less was written", []byte("a:"), []byte("a: b"), false},
 		{"empty", "a file may be empty", nil, []byte{}, true},

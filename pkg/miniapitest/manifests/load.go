@@ -54,8 +54,8 @@ const instead = `name the files of objects instead, or give what "kustomize buil
 // Load reads all objects of the paths from the file system of the machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
-// Load reads the objects of paths. A path is a file, a glob, or a folder, of which it reads the .yaml, .yml and .json
-// files in the order of their names, except for kustomization.yaml. An error names the file and the document.
+// Load reads the objects of paths. A path is a file, a glob or a folder. Of a folder, Load reads the .yaml, .yml and
+// .json files in the order of their names, except for kustomization.yaml. An error names the file and the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
@@ -109,7 +109,8 @@ func (r Reader) decodeAll(files []string) []decoded {
 	return all
 }
 
-// read returns the content of a file. The content that Documents have is returned again if the file still has it.
+// read returns the content of a file. If the file still has the content that Documents cache, read returns the cached
+// content, so that the memory is shared.
 func (r Reader) read(file string) ([]byte, error) {
 	known := r.Documents.data(file)
 	if known != nil && r.has(file, known) {
@@ -121,7 +122,7 @@ func (r Reader) read(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// compared is how much of a file is compared at a time, in bytes.
+// compared is the size of the parts in which a file is compared, in bytes.
 const compared = 32 << 10
 
 // has tells whether a file has a content. It doesn't keep the file in memory.
@@ -204,7 +205,8 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	return files, nil
 }
 
-// from adds the working directory to the error about a relative path: a missing file is usually in another directory.
+// from adds the working directory to the error about a relative path, because a missing file usually exists relative to
+// another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
 		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)

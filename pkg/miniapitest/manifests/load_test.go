@@ -71,33 +71,33 @@ func TestLoad(t *testing.T) {
 		err          string
 	}{
 		{name: "file", reason: "documents keep their order", paths: []string{"b.yaml"}, want: []string{"b", "b2"}},
-		{name: "folder", reason: "in the order of names, lists item by item, without a kustomization", paths: []string{"below"}, want: []string{"c"}},
+		{name: "folder", reason: "files are read in the order of their names, lists item by item, and a kustomization is skipped", paths: []string{"below"}, want: []string{"c"}},
 		{name: "folder with slashes", reason: "completion in a shell adds slashes to a folder", paths: []string{"./below/"}, want: []string{"c"}},
-		{name: "glob", reason: "a pattern is what no file is called", paths: []string{"*.y*ml"}, want: []string{"a", "b", "b2"}},
-		{name: "in order", reason: "the order of paths is the caller's", paths: []string{"below/c.json", "a.yml"}, want: []string{"c", "a"}},
-		{name: "wanted", reason: "a caller that wants certain kinds gets no error for other content", paths: []string{"odd", "below"}, wanted: configMaps, want: []string{"d"}},
-		{name: "wanted among no objects", reason: "a caller that wants certain kinds gets no error for content that isn't a map", paths: []string{"changes"}, wanted: configMaps, want: []string{"f"}},
+		{name: "glob", reason: "a path that names no file is a pattern", paths: []string{"*.y*ml"}, want: []string{"a", "b", "b2"}},
+		{name: "in order", reason: "the caller decides the order of paths", paths: []string{"below/c.json", "a.yml"}, want: []string{"c", "a"}},
+		{name: "wanted", reason: "a caller that selects kinds gets no error for other content", paths: []string{"odd", "below"}, wanted: configMaps, want: []string{"d"}},
+		{name: "wanted among no objects", reason: "a caller that selects kinds gets no error for content that isn't a map", paths: []string{"changes"}, wanted: configMaps, want: []string{"f"}},
 		{name: "wanted among lists", reason: "a field named items doesn't have to be a list of objects", paths: []string{"items"}, wanted: configMaps, want: []string{"g"}},
-		{name: "wanted among patches", reason: "a folder has both", paths: []string{"patches"}, wanted: configMaps, want: []string{"h"}},
+		{name: "wanted among patches", reason: "a folder may have both objects and patches", paths: []string{"patches"}, wanted: configMaps, want: []string{"h"}},
 		{name: "wanted among patches of a glob", reason: "a glob, like a folder, skips files that aren't manifests", paths: []string{"patches/*.yaml"}, wanted: configMaps, want: []string{"h"}},
 		{name: "patch by name", reason: "a file that is named must not be skipped", paths: []string{"patches/h.yaml"}, wanted: configMaps,
 			err: "h.yaml, document 2: ConfigMap patch: data must be set; if this is kustomize's patch of one, name the files of objects instead"},
-		{name: "patch among all", reason: "all is wanted, whole", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
-		{name: "not read", reason: "a file that can't be parsed may have the wanted objects", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
-		{name: "name that is a boolean", reason: "YAML 1.1 has more of them than one thinks of", paths: []string{"names/bool.yaml"}, err: "bool.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads true"},
-		{name: "name that is a number", reason: "the digits looked like a name", paths: []string{"names/number.yaml"}, err: "number.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads 7"},
-		{name: "no name", reason: "nothing is applied without", paths: []string{"names/none.yaml"}, err: "none.yaml, document 1: ConfigMap: metadata.name must be set"},
-		{name: "no metadata", reason: "a list has no name", paths: []string{"names/list.yaml"}, err: "list.yaml, document 1: ConfigMap: metadata must be a map"},
-		{name: "generated name", reason: "kubectl create takes it", paths: []string{"names/generated.yaml"}, err: "generated.yaml, document 1: ConfigMap: metadata.name must be set: server-side apply needs a name"},
-		{name: "review", reason: "a name would be of no use", paths: []string{"reviews/nameless.yaml"}, err: "nameless.yaml, document 1: SubjectAccessReview: the kind is answered and not stored"},
-		{name: "review with a name", reason: "and is of none", paths: []string{"reviews/named.yaml"}, err: "named.yaml, document 1: TokenReview: the kind is answered and not stored"},
+		{name: "patch among all", reason: "without a selection of kinds, a patch is an error", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
+		{name: "not read", reason: "a file that can't be parsed may have objects of the selected kinds", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
+		{name: "name that is a boolean", reason: "YAML 1.1 reads more words as booleans than most authors expect", paths: []string{"names/bool.yaml"}, err: "bool.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads true"},
+		{name: "name that is a number", reason: "the author took the digits for a name", paths: []string{"names/number.yaml"}, err: "number.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads 7"},
+		{name: "no name", reason: "an object without a name can't be applied", paths: []string{"names/none.yaml"}, err: "none.yaml, document 1: ConfigMap: metadata.name must be set"},
+		{name: "no metadata", reason: "a list as metadata has no name", paths: []string{"names/list.yaml"}, err: "list.yaml, document 1: ConfigMap: metadata must be a map"},
+		{name: "generated name", reason: "kubectl create accepts an object with generateName alone", paths: []string{"names/generated.yaml"}, err: "generated.yaml, document 1: ConfigMap: metadata.name must be set: server-side apply needs a name"},
+		{name: "review", reason: "a review is never stored, with or without a name", paths: []string{"reviews/nameless.yaml"}, err: "nameless.yaml, document 1: SubjectAccessReview: the kind is answered and not stored"},
+		{name: "review with a name", reason: "a review is never stored, so its name has no use", paths: []string{"reviews/named.yaml"}, err: "named.yaml, document 1: TokenReview: the kind is answered and not stored"},
 		{name: "no object", reason: "a document that isn't an object must be an error", paths: []string{"odd"}, err: "d.yaml, document 1: apiVersion and kind must be set"},
 		{name: "no map", reason: "a document that isn't a map must be an error", paths: []string{"changes"}, err: "e.json, document 1: the document must be an object, with apiVersion and kind; if this is a file of kustomize's, name the files of objects instead"},
 		{name: "no map in a list", reason: "an item that isn't a map must be an error", paths: []string{"items"}, err: "g.yaml, document 1: the document must be an object"},
 		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
-		{name: "no match", reason: "a pattern is expected to match", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
-		{name: "no path", reason: "an empty path is often that of a variable that isn't set", paths: []string{""}, err: "a path is empty: name a file, a glob or a folder"},
-		{name: "no file", reason: "an empty name is often that of a variable that isn't set", paths: []string{"none.yaml"}, err: "none.yaml"},
+		{name: "no match", reason: "a user expects that a pattern matches a file", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
+		{name: "no path", reason: "an empty path often comes from a variable that isn't set", paths: []string{""}, err: "a path is empty: name a file, a glob or a folder"},
+		{name: "no file", reason: "a missing name often comes from a variable that isn't set", paths: []string{"none.yaml"}, err: "none.yaml"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,10 +142,10 @@ func TestPathsOfFileSystems(t *testing.T) {
 		path, reason string
 		says         bool
 	}{
-		{"/config/crd", "an embed.FS says no more than that it isn't there", true},
-		{"../config/crd", "go:embed takes nothing from above, either", true},
-		{"/config/*.yaml", "so it is with a glob", true},
-		{"config/none", "the path is one, and nothing is there", false},
+		{"/config/crd", "the error of an embed.FS says only that the file doesn't exist", true},
+		{"../config/crd", "go:embed has no files of parent folders", true},
+		{"/config/*.yaml", "a glob with a slash at the beginning matches nothing", true},
+		{"config/none", "the path is valid, and no file has it", false},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,7 @@ func (a Applier) Tell(object Object, warnings []string) {
 }
 
 // warnAtEnd applies the objects with kept warnings again, as a dry run, and reports the warnings that are still true.
-// This calls no webhooks, because webhooks aren't called for webhook configurations.
+// The dry run calls no webhooks, because an API server calls no webhooks for webhook configurations.
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string

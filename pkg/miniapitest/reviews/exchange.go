@@ -11,10 +11,10 @@ import (
 
 // Exchange is a request to a webhook, and its response.
 type Exchange struct {
-	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recorder only knew
-	// the path.
+	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recorder has no
+	// name, but only the path.
 	Webhook string `json:"webhook,omitempty"`
-	// Path is the path of the webhook's URL, or "" if the recorder didn't know it.
+	// Path is the path of the webhook's URL, or "" if the recorder has no path.
 	Path string `json:"path,omitempty"`
 	// Request is the AdmissionReview that was sent to the webhook.
 	Request json.RawMessage `json:"request"`

@@ -32,7 +32,7 @@ type Writer struct {
 // NewWriter returns a writer for a folder. It makes the folder if needed.
 func NewWriter(dir string) (*Writer, error) {
 	if dir == "" {
-		return nil, errors.New("the folder for reviews has no name")
+		return nil, errors.New("the path of the folder for reviews is empty")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for reviews: %w", err)

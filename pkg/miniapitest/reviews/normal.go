@@ -15,10 +15,10 @@ import (
 const (
 	// normalTime replaces the times that a server sets.
 	normalTime = "2000-01-01T00:00:00Z"
-	// normalUID replaces UUIDs. Its number counts them in the order in which they appear.
+	// normalUID replaces UUIDs. Its number counts the UUIDs in the order in which they appear.
 	normalUID = "00000000-0000-4000-8000-%012d"
-	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers count them in the
-	// order in which they appear.
+	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers count the addresses
+	// and the ports in the order in which they appear.
 	normalIPv4, normalIPv6, normalPort = "10.0.0.%d", "fd00::%x", "3%04d"
 	// normalVersion replaces a resource version by its number in the order of appearance.
 	normalVersion = "%d"
@@ -28,10 +28,10 @@ const (
 
 // Normalise returns the exchange as it is kept in a file. Two recordings of the same requests are the same:
 //   - UUIDs, resource versions, cluster IPs with their IPAddresses, and node ports are numbered in the order in which
-//     they are met;
-//   - times in metadata, and times of conditions and starts in status, are the same moment;
+//     they appear;
+//   - times in metadata, and times of conditions and starts in status, are replaced by a fixed time;
 //   - metadata.managedFields and the id of the user's credential are left out;
-//   - the random end of names that a server makes is the same;
+//   - the random end of names that a server generates is replaced by a fixed text;
 //   - the patch is decoded, and fields of the response that are null are left out.
 func (e Exchange) Normalise() (Exchange, error) {
 	request, response, err := e.trees()
@@ -137,7 +137,8 @@ func (n *normaliser) collectNames(value any) {
 	}
 }
 
-// value returns the replacement of a value. The value has the key, in an object that is the value of the key parent.
+// value returns the replacement of a value. The argument key is the key of the value in its object, and parent is the
+// key of that object.
 func (n *normaliser) value(value any, key, parent string) any {
 	switch v := value.(type) {
 	case map[string]any:

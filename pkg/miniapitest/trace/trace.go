@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Request is a request that reached admission or met a fault.
+// Request is a request that reached admission, or into which a fault was injected.
 type Request struct {
 	// ID is the number of the request, in the order in which requests ended, counted from 1.
 	ID int64 `json:"id"`
@@ -150,7 +150,8 @@ type Refusal struct {
 	Plugin string `json:"plugin"`
 	Phase  string `json:"phase"`
 	Round  int    `json:"round"`
-	// Webhook or Policy is set if it refused the request. Both are nil if the plugin itself did.
+	// Webhook or Policy names the webhook or policy that refused the request. Both are nil if the plugin itself refused
+	// the request.
 	Webhook *Reference `json:"webhook"`
 	Policy  *Reference `json:"policy"`
 	Error   Error      `json:"error"`
@@ -196,7 +197,7 @@ type Verdict struct {
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
-	// As is the resource by which a rule matched, if it isn't that of the request; nil otherwise.
+	// As is the resource by which a rule matched, if that resource isn't the request's own; nil otherwise.
 	As *Resource `json:"as"`
 }
 
@@ -243,7 +244,7 @@ type Times struct {
 	TLS     Duration `json:"tls"`
 	// Wait is the time from the written request to the first byte of the response.
 	Wait Duration `json:"wait"`
-	// Decode is the time from that byte until the response is decoded.
+	// Decode is the time from the first byte of the response until the response is decoded.
 	Decode Duration `json:"decode"`
 }
 
@@ -277,7 +278,7 @@ type Evaluation struct {
 	// Error is the error of a mutation that failed.
 	Error       string        `json:"error"`
 	Expressions []*Expression `json:"expressions"`
-	// Before and After are the object around mutations that changed it.
+	// Before and After are the object before and after the mutations. Both are empty if the mutations didn't change it.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 }

@@ -38,7 +38,7 @@ type Found struct {
 	transport http.RoundTripper
 }
 
-// Find reads the mutating and the validating configuration of a name. At least one must exist.
+// Find reads the mutating and the validating configuration with the name. At least one of them must exist.
 func Find(ctx context.Context, config *rest.Config, name string) (*Found, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -64,7 +64,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name", name, config.Host)
 	}
 	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
-	// A user may lack permission to read namespaces; without labels, the cases use namespaces without labels.
+	// The user may lack the permission to list namespaces. The cases then use namespaces without labels.
 	if err == nil {
 		for i := range namespaces.Items {
 			objects = append(objects, &namespaces.Items[i])
@@ -134,8 +134,8 @@ func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webh
 	return webhook.Endpoint{URL: u.String(), Transport: f.transport}, nil
 }
 
-// remedies has the answers by which an API server says that it can't pass a call on: the code, a part of the message, and
-// the change that helps. The first one that matches counts.
+// remedies has the answers of an API server that can't call a service: the code, a part of the message, and the change
+// that helps. The first entry that matches an answer counts.
 var remedies = []struct {
 	code         int
 	part, remedy string
@@ -148,8 +148,8 @@ var remedies = []struct {
 	{http.StatusServiceUnavailable, "", "a pod must accept connections on the targetPort of the service"},
 }
 
-// Reach calls each service of the webhooks once, and returns an error for each one that the API server can't call. A run
-// of the cases would report the same cause once for each case.
+// Reach calls each service of the webhooks once, and returns an error for each service that the API server can't call.
+// Without Reach, a run would report the same cause once for each case.
 func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
 	var errs []error
 	tried := map[string]bool{}

@@ -29,7 +29,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// Catalog returns the hooks that the commands know. They are the hooks of Cluster API.
+// Catalog returns the hooks of Cluster API, which the commands can call.
 func Catalog() (*catalog.Catalog, error) {
 	c := catalog.New()
 	return c, clusterapi.AddToCatalog(c)
@@ -73,8 +73,8 @@ func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionCon
 	return configs, nil
 }
 
-// CallByServer requests a call of a hook from the server, which makes the call. The result served is false if the
-// server has no path for that: it isn't miniapi, or has no runtime hooks.
+// CallByServer requests that the server call a hook. The result served is false if the server has no path for such
+// requests, because it isn't miniapi or has no runtime hooks.
 func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_ *client.Result, served bool, err error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -85,7 +85,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 		return nil, false, err
 	}
 	answer := typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body).Do(ctx)
-	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw doesn't
+	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
 		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}
 	data, err := answer.Raw()
@@ -96,9 +96,9 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	return result, true, json.Unmarshal(data, result)
 }
 
-// NewClient returns a client that calls handlers of extensions from this process. It knows the handlers in the statuses
-// of the ExtensionConfigs. The address of a service is taken from the argument addresses, or else from the service's
-// endpoints, which this machine must be able to reach. The caller must call stop at the end.
+// NewClient returns a client that calls handlers of extensions from this process. The client calls the handlers in the
+// statuses of the ExtensionConfigs. It takes the address of a service from the argument addresses, or else from the
+// service's endpoints, which this machine must be able to reach. The caller must call stop at the end.
 func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses admission.ServiceAddresses) (_ *client.Client, stop func(), err error) {
 	c, err := Catalog()
 	if err != nil {

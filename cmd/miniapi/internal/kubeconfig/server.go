@@ -35,5 +35,5 @@ func (s *Source) Server() (*Server, error) {
 
 // Asking adds the address of the server and the path of the kubeconfig to an error.
 func (s *Server) Asking(err error) error {
-	return fmt.Errorf("asking %s of kubeconfig %s: %w", s.Host, s.Name, err)
+	return fmt.Errorf("request to %s of kubeconfig %s: %w", s.Host, s.Name, err)
 }

@@ -24,7 +24,7 @@ var kubeAPIs = map[string][]string{
 // kubeResources are resources that only kube-apiserver serves, in versions that miniapi serves too.
 var kubeResources = []string{"resourcepoolstatusrequests"}
 
-// DropAPIs removes the versions and resources from --runtime-config that only kube-apiserver can serve, and adds them
+// DropAPIs removes from --runtime-config the versions and resources that only kube-apiserver can serve, and adds them
 // to the list of settings without an effect.
 func (g *Given) DropAPIs(config flag.ConfigurationMap) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	// Adds metrics to the process, so no library may import the package.
+	// This import adds metrics to the process, so no library may import the package.
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"

@@ -65,12 +65,12 @@ func TestSimilarFlags(t *testing.T) {
 		{"letter missing", "one letter differs", "--webhok-service=a/b=c:1", "unknown flag: --webhok-service: did you mean --webhook-service?"},
 		{"hyphen missing", "one letter differs", "--datadir=x", "unknown flag: --datadir: did you mean --data-dir?"},
 		{"underscore", "kube-apiserver's flags once had underscores", "--secure_port=0", "unknown flag: --secure_port: did you mean --secure-port?"},
-		{"one hyphen", "flags of Go's own package have one", "-data-dir=x", "unknown shorthand flag: 'd' in -data-dir=x: did you mean --data-dir?"},
+		{"one hyphen", "flags of Go's own package have one hyphen", "-data-dir=x", "unknown shorthand flag: 'd' in -data-dir=x: did you mean --data-dir?"},
 		{"last word", "kubectl has a flag of that name", "--kubeconfig=x", "unknown flag: --kubeconfig: did you mean --write-kubeconfig?"},
-		{"several", "either flag may be meant", "--plugins=x", "unknown flag: --plugins: did you mean --disable-admission-plugins or --enable-admission-plugins?"},
+		{"several", "the user may have meant either flag", "--plugins=x", "unknown flag: --plugins: did you mean --disable-admission-plugins or --enable-admission-plugins?"},
 		{"too many", "a long list doesn't help", "--audit=x", "unknown flag: --audit: see test --help"},
 		{"none", "nothing is near", "--colour=x", "unknown flag: --colour: see test --help"},
-		{"short", "everything short is near a flag of one letter", "--no", "unknown flag: --no: see test --help"},
+		{"short", "every short name is similar to a flag of one letter", "--no", "unknown flag: --no: see test --help"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func TestExcludeReviewsGate(t *testing.T) {
 		want         bool
 	}{
 		{"unset", "webhooks get the same reviews as before the gate", nil, false},
-		{"set", "the command line asks for it", []string{"--feature-gates=ExcludeAdmissionWebhookVirtualResources=true"}, true},
+		{"set", "the command line sets the gate", []string{"--feature-gates=ExcludeAdmissionWebhookVirtualResources=true"}, true},
 		{"set for the component", "the component's name is kube", []string{"--feature-gates=kube:ExcludeAdmissionWebhookVirtualResources=true"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// errSignal is the cause of the end of a context of UntilSignal.
+// errSignal is the cause that a context of UntilSignal has after a signal.
 var errSignal = errors.New("stopped by a signal")
 
 // UntilSignal returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
@@ -32,7 +32,7 @@ func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// unlessSignalled returns nil instead of err if a signal has ended ctx: the user wanted the stop.
+// unlessSignalled returns nil instead of err if a signal has ended ctx, because the user has stopped the server.
 func unlessSignalled(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSignal) {
 		return nil

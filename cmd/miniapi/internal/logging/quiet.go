@@ -42,8 +42,9 @@ var clientErrors = [][]byte{
 // notStatus is the beginning of entries about errors that the library sends to clients unchanged, with code 500.
 var notStatus = []byte("apiserver received an error that is not an metav1.Status: ")
 
-// requestErrors are the Go types of the errors of notStatus that a request causes: a patch that doesn't apply, an
-// invalid resource version, a closed connection. Errors of the storage and of conversions have other types.
+// requestErrors are the Go types of errors that a client's request causes: a patch that doesn't apply, an invalid
+// resource version, a closed connection. Entries that begin with notStatus name the type of their error. Errors of the
+// storage and of conversions have other types.
 var requestErrors = [][]byte{
 	[]byte("&errors.errorString{"),
 	[]byte("&strconv.NumError{"),

@@ -101,7 +101,7 @@ func (m *maker) locate() error {
 	created := m.Operation == admissionv1.Create && m.subresource == ""
 	if m.name == "" && named.GetGenerateName() == "" && (!created || !m.nameless()) {
 		if m.connects() {
-			return unfit("--name: must name the object that is connected to, or --old must have it")
+			return unfit("--name: must name the object of the connection, or --old must have that object")
 		}
 		return unfit("the %s must have metadata.name", named.GetKind())
 	}
@@ -154,7 +154,7 @@ func (m *maker) prepare(ctx context.Context) error {
 	return nil
 }
 
-// store creates the object in the state before the request, and returns the object's name.
+// store creates the object in its state before the request, and returns the object's name.
 func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (string, error) {
 	before, created := given.DeepCopy(), &unstructured.Unstructured{}
 	before.SetResourceVersion("")
@@ -203,7 +203,8 @@ func (m *maker) missing(err error) string {
 	return ""
 }
 
-// concerns tells whether a review is for the request. Reviews for requests of the server's controllers aren't.
+// concerns tells whether a review belongs to the request. The server's controllers also make requests, and their
+// reviews don't belong to it.
 func (m *maker) concerns(request *admissionv1.AdmissionRequest) bool {
 	if request.UserInfo.Username != m.username {
 		return false
@@ -211,7 +212,8 @@ func (m *maker) concerns(request *admissionv1.AdmissionRequest) bool {
 	return !m.Collection || slices.ContainsFunc(m.Objects, func(o *unstructured.Unstructured) bool { return o.GetName() == nameOf(request) })
 }
 
-// nameOf returns the name of the object of a review. In the deletion of a collection, only the object has the name.
+// nameOf returns the name of the object of a review. The review of the deletion of a collection has no name, so nameOf
+// reads the name from the object.
 func nameOf(request *admissionv1.AdmissionRequest) string {
 	if request.Name != "" {
 		return request.Name

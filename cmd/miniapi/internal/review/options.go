@@ -65,7 +65,7 @@ func (o Options) check(m *maker) error {
 	}
 	switch {
 	case o.Replace && m.Patch != nil:
-		return unfit("--replace: a patch has no such metadata")
+		return unfit("--replace: is for an update without --patch: a patch has no metadata of the server")
 	case o.Force && !m.applies():
 		return unfit("--force: is for --patch apply")
 	case o.Preconditions && m.Collection:

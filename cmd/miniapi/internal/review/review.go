@@ -1,7 +1,7 @@
-// Package review makes one request to a server that calls a webhook, returns the AdmissionReview of that call, and
-// tells whether the server accepts the webhook's response. The command "miniapi review" runs a server for that purpose,
-// because the package creates everything that the request needs. Don't use the package with a server that has other
-// users.
+// Package review makes one request to a server, and the server calls a webhook. The package returns the AdmissionReview
+// of that call, and tells whether the server accepts the webhook's response. The package creates everything that the
+// request needs, so the command "miniapi review" runs a server of its own. Don't use the package with a server that has
+// other users.
 package review
 
 import (
@@ -28,14 +28,15 @@ type Request struct {
 	// request belongs to a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the parent
 	// resource.
 	Old *unstructured.Unstructured
-	// Collection deletes the objects by one request, which has a review for each of them.
+	// Collection deletes the objects by one request. The server sends a review for each object.
 	Collection bool
 	// Patch, if it isn't nil, makes an update by this patch.
 	Patch *Patch
 	// Subresource is the subresource of the request, or "". It can be empty for objects that only one subresource takes, such
 	// as an Eviction.
 	Subresource string
-	// Name is the name in the path of a connection, which may have a scheme and a port. By default, it is the object's name.
+	// Name is the name in the path of a CONNECT request, such as the name of a service with a scheme and a port. By
+	// default, it is the object's name.
 	Name string
 	// Namespace is the namespace of objects that have none.
 	Namespace string
@@ -66,7 +67,7 @@ type Webhook struct {
 	Answer func(ctx context.Context, query string, review []byte) (code int, body []byte, err error)
 }
 
-// InputError is the error of flags that don't fit the server or each other. It names the flag.
+// InputError is the error of flags that don't fit the server or each other. The error names the flag.
 type InputError struct{ Err error }
 
 func (e InputError) Error() string { return e.Err.Error() }
@@ -74,7 +75,8 @@ func (e InputError) Unwrap() error { return e.Err }
 
 func unfit(format string, args ...any) error { return InputError{fmt.Errorf(format, args...)} }
 
-// Check returns an error if no server can be sent the request. Do also checks the request against its server.
+// Check returns an error if the fields of the request don't fit each other. Do also checks the request against its
+// server.
 func (r Request) Check() error {
 	if r.Operation != "" && !oneOf(string(r.Operation), operations()) {
 		return unfit("--operation %q: must be CREATE, UPDATE, DELETE or CONNECT", r.Operation)
@@ -140,7 +142,7 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 	}
 	if len(outcome.Exchanges) == 0 {
 		if outcome.Err == nil {
-			outcome.Err = errors.New("the server calls no webhook for it")
+			outcome.Err = errors.New("the server calls no webhook for the request")
 		}
 		return nil, fmt.Errorf("no review was sent: %w%s", outcome.Err, m.missing(outcome.Err))
 	}

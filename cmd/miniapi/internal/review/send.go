@@ -151,7 +151,7 @@ func (m *maker) send(ctx context.Context, c call, into *unstructured.Unstructure
 		request.SetHeader("Content-Type", c.content).Body(c.encoded)
 	}
 	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // Error has the server's message, unlike the error of Raw
+	if err := result.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
 		return err
 	}
 	answer, err := result.Raw()

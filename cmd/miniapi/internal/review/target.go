@@ -220,7 +220,7 @@ func (r *Request) decide(t target) error {
 	case r.Collection && !slices.Contains(t.verbs, "deletecollection"):
 		return unfit("--collection: %s can't be deleted as a collection", t)
 	case r.Operation == admissionv1.Create && t.subresource == "" && r.Old != nil:
-		return unfit("--old: is for an update: nothing is there before an object is created")
+		return unfit("--old: is for an update: a created object has no earlier state")
 	case r.Patch != nil && r.Old == nil && r.Operation != admissionv1.Create:
 		return unfit("--operation %s: needs --old with the object that is patched", r.Operation)
 	case r.Patch != nil && r.Old != nil && r.Operation != admissionv1.Update:

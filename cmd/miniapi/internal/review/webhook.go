@@ -45,8 +45,8 @@ type exchanges struct {
 	open  int
 }
 
-// listen starts the webhook on a free port, with a certificate of an authority that it makes. The webhook allows reviews
-// that don't concern the request, and doesn't keep them.
+// listen starts the webhook on a free port, and makes an authority for the webhook's certificate. The webhook allows
+// reviews that don't concern the request, and doesn't keep them.
 func listen(webhook Webhook, concerns func(*admissionv1.AdmissionRequest) bool) (*listening, error) {
 	authority, err := pki.NewAuthority("review")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package withenvtest_test runs the test that the benchmark edits with envtest.
+// Package withenvtest_test uses envtest to run the test that the benchmark edits.
 package withenvtest_test
 
 import (

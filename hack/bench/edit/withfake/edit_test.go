@@ -1,4 +1,4 @@
-// Package withfake_test runs the test that the benchmark edits with client-go's fake clientset.
+// Package withfake_test uses client-go's fake clientset to run the test that the benchmark edits.
 package withfake_test
 
 import (

@@ -1,4 +1,5 @@
-// Package withfixture_test runs the test that the benchmark edits with the fixture.
+// Package withfixture_test uses the fixture, package miniapitest, to run the test that the
+// benchmark edits.
 package withfixture_test
 
 import (

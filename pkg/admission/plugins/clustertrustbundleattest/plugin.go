@@ -41,8 +41,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if !ok {
 			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
 		}
-		// Validation refuses this change too. Its error names the other signer, which the user may not be allowed
-		// to know.
+		// Validation refuses this change too, but the error of validation names the other signer. The user may have no
+		// permission to read that name.
 		if old.Spec.SignerName != bundle.Spec.SignerName {
 			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
 		}

@@ -33,7 +33,7 @@ func TestPlugin(t *testing.T) {
 		{name: "own domain", reason: "all signers of a domain may be meant", allowed: "a.example/*", request: plugintest.Create(bundle("a.example/x"))},
 		{name: "another's signer", reason: "pods would trust the certificates as the signer's", allowed: "b.example/*", request: plugintest.Create(bundle("a.example/x")), refusal: refused},
 		{name: "update", reason: "a bundle can be replaced, too", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("a.example/x")), refusal: refused},
-		{name: "taken over", reason: "the old signer's word is not asked for", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("b.example/x")), refusal: "changing signerName is forbidden"},
+		{name: "taken over", reason: "the plugin doesn't check the permission for the old signer", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("b.example/x")), refusal: "changing signerName is forbidden"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,9 +1,9 @@
-// Package defaulttolerationseconds has the plugin DefaultTolerationSeconds: a pod stays for some time on a node
-// that is not ready or unreachable, five minutes by default. The plugin adds the tolerations for that to pods that
-// have none.
+// Package defaulttolerationseconds has the plugin DefaultTolerationSeconds: a pod stays for some time on a node that is
+// not ready or unreachable, five minutes by default. The plugin adds a toleration of each of these two states to a pod
+// that has none.
 //
-// A pod that must leave at once, or never, needs a toleration of its own. Two flags of the server change the time
-// for all pods. The plugin PodTolerationRestriction adds tolerations of other taints.
+// A pod that must leave at once, or never, needs a toleration of its own. Two flags of the server change the time for
+// all pods. The plugin PodTolerationRestriction adds tolerations of other taints.
 package defaulttolerationseconds
 
 import (
@@ -61,7 +61,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// mentioned reports whether a toleration is for the taint, with the effect NoExecute or any effect.
+// mentioned reports whether a toleration is for the taint with the key, and for the effect NoExecute or for all
+// effects.
 func mentioned(tolerations []corev1.Toleration, key string) bool {
 	for _, t := range tolerations {
 		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

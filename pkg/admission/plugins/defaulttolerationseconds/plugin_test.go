@@ -21,7 +21,7 @@ func TestPlugin(t *testing.T) {
 		given, want  []corev1.Toleration
 		subresource  string
 	}{
-		{name: "none", reason: "both are added, in this order", want: []corev1.Toleration{notReady, unreachable}},
+		{name: "none", reason: "the plugin adds both tolerations, in this order", want: []corev1.Toleration{notReady, unreachable}},
 		{name: "own", reason: "tolerations that the user sets stay unchanged", given: []corev1.Toleration{own}, want: []corev1.Toleration{own, unreachable}},
 		{name: "all", reason: "a toleration without a key covers both taints", given: []corev1.Toleration{all}, want: []corev1.Toleration{all}},
 		{name: "other effect", reason: "scheduling is not eviction", given: []corev1.Toleration{other}, want: []corev1.Toleration{other, notReady, unreachable}},

@@ -41,8 +41,8 @@ type Limit struct {
 	Type  string `json:"type"`
 	QPS   int32  `json:"qps"`
 	Burst int32  `json:"burst"`
-	// CacheSize is the number of buckets that are kept. The least recently used ones are dropped. 0 stands for
-	// 4096.
+	// CacheSize is the number of buckets that are kept. Beyond this number, the plugin drops the least recently used
+	// bucket. 0 stands for 4096.
 	CacheSize int32 `json:"cacheSize,omitempty"`
 }
 

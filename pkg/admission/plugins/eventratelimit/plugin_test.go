@@ -35,7 +35,7 @@ func TestPlugin(t *testing.T) {
 		{name: "first", reason: "the bucket is full", object: event("a")},
 		{name: "second", reason: "the bucket of the namespace is empty", object: event("a"), refusal: "limit reached on type Namespace for key a"},
 		{name: "other namespace", reason: "each namespace has its own bucket", object: event("b")},
-		{name: "third namespace", reason: "refused ones count for the server, too", object: event("c"), refusal: "limit reached on type Server for key "},
+		{name: "third namespace", reason: "a refused Event also takes a token of the server's bucket", object: event("c"), refusal: "limit reached on type Server for key "},
 		{name: "other kind", reason: "only events are limited", object: &corev1.ConfigMap{}},
 		{name: "later", reason: "buckets fill up", object: event("a"), after: time.Second},
 	}
@@ -63,7 +63,7 @@ func TestKeys(t *testing.T) {
 		name, reason, limit, refusal string
 		request                      plugintest.Request
 	}{
-		{name: "same user", reason: "each user has one bucket", limit: "User", refusal: byUser, request: changed(func(e *corev1.Event) { e.Namespace = "b" })},
+		{name: "same user", reason: "a user has one bucket for all namespaces", limit: "User", refusal: byUser, request: changed(func(e *corev1.Event) { e.Namespace = "b" })},
 		{name: "other user", reason: "each user has a bucket", limit: "User", request: changed(func(*corev1.Event) {}).By(&user.DefaultInfo{Name: "bob"})},
 		{name: "dry run", reason: "nothing is written", limit: "User", request: plugintest.Request{Operation: admission.Create, Object: &first, DryRun: true}},
 		{name: "same object", reason: "the message of an event is not part of the key", limit: "SourceAndObject", refusal: byObject, request: changed(func(e *corev1.Event) { e.Reason = "x" })},
@@ -96,7 +96,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "no rate", reason: "a bucket must fill up", content: header + "limits: [{type: Server, burst: 1}]\n", err: "limits[0].qps: Invalid value: 0: must be positive"},
 		{name: "no burst", reason: "an empty bucket lets nothing through", content: header + "limits: [{type: Server, qps: 1}]\n", err: "limits[0].burst: Invalid value: 0: must be positive"},
 		{name: "no cache", reason: "buckets must be kept", content: header + "limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]\n", err: "limits[0].cacheSize: Invalid value: -1: must not be negative"},
-		{name: "other kind", reason: "the file is another plugin's", content: "kind: Configuration\n", err: "no kind"},
+		{name: "other kind", reason: "the file is the configuration of another plugin", content: "kind: Configuration\n", err: "no kind"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

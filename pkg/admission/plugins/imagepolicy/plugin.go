@@ -1,8 +1,8 @@
-// Package imagepolicy has the plugin ImagePolicyWebhook: it asks a backend whether the images of a pod may run. The
-// question is an ImageReview (imagepolicy.k8s.io/v1alpha1).
+// Package imagepolicy has the plugin ImagePolicyWebhook: it sends the images of a pod to a backend, and the backend
+// decides whether the pod may run. The plugin's request is an ImageReview (imagepolicy.k8s.io/v1alpha1).
 //
-// The plugin is off by default, and needs a configuration. It is for backends that implement ImageReview.
-// Otherwise, use a validating webhook, which sees the whole pod and is configured through the API.
+// The plugin is off by default, and needs a configuration. It is for backends that implement ImageReview. Otherwise,
+// use a validating webhook: it gets the whole pod, and is configured through the API.
 package imagepolicy
 
 import (
@@ -108,8 +108,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, fmt.Errorf("image policy webhook backend denied one or more images: %s", answer.Reason))
 }
 
-// imagesOf returns the images of a request: of the ephemeral containers if the request is for that subresource, and
-// of the whole pod otherwise.
+// imagesOf returns the images that a request sets. For the subresource ephemeralcontainers, these are the images of the
+// ephemeral containers. For the pod itself, these are the images of its containers and init containers.
 func imagesOf(pod *corev1.Pod, subresource string) []imagepolicyv1alpha1.ImageReviewContainerSpec {
 	var images []imagepolicyv1alpha1.ImageReviewContainerSpec
 	add := func(image string) {
@@ -142,7 +142,7 @@ func annotationsOf(pod *corev1.Pod) map[string]string {
 	return annotations
 }
 
-// ask returns the backend's answer, or a cached one.
+// ask returns the backend's answer, or a cached answer.
 func (p *Plugin) ask(ctx context.Context, spec imagepolicyv1alpha1.ImageReviewSpec) (imagepolicyv1alpha1.ImageReviewStatus, error) {
 	key, err := json.Marshal(spec)
 	if err != nil {

@@ -94,17 +94,17 @@ func TestPlugin(t *testing.T) {
 		refusal              string
 		asked                string // the images, and then the annotations, of the request to the backend
 	}{
-		{"allowed", "all of its images are", "", plugintest.Create(podOf("a", "b")), "", "a b"},
-		{"refused", "one of them isn't", "", plugintest.Create(podOf("a", "refused")), "image policy webhook backend denied one or more images: it is old", "a refused"},
+		{"allowed", "the backend allows all images of the pod", "", plugintest.Create(podOf("a", "b")), "", "a b"},
+		{"refused", "the backend refuses one image of the pod", "", plugintest.Create(podOf("a", "refused")), "image policy webhook backend denied one or more images: it is old", "a refused"},
 		{"refused silently", "a reason is optional", "", plugintest.Create(podOf("refused silently")), "one or more images rejected by webhook backend", "refused silently"},
-		{"init container", "it runs, too", "", plugintest.Create(withInit), "it is old", "a refused"},
-		{"annotations", "those for image policies are the backend's business", "", plugintest.Create(annotatedPod), "", "a mine.image-policy.k8s.io/ticket=1"},
-		{"update", "an image may be another", "", plugintest.Update(podOf("a"), podOf("refused")), "it is old", "refused"},
-		{"ephemeral containers", "they are what the subresource adds", "", plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
-		{"status", "no image changes by it", "", plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
-		{"other kind", "it has no images", "", plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
-		{"broken", "the backend didn't allow it", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
-		{"broken, and open", "the configuration says so", "  defaultAllow: true\n", plugintest.Create(podOf("broken")), "", "broken"},
+		{"init container", "an init container runs an image, too", "", plugintest.Create(withInit), "it is old", "a refused"},
+		{"annotations", "the backend gets the annotations for image policies", "", plugintest.Create(annotatedPod), "", "a mine.image-policy.k8s.io/ticket=1"},
+		{"update", "an update may change an image", "", plugintest.Update(podOf("a"), podOf("refused")), "it is old", "refused"},
+		{"ephemeral containers", "the subresource adds ephemeral containers", "", plugintest.Update(podOf("refused"), debugged).Of("ephemeralcontainers"), "", "debugger"},
+		{"status", "an update of the status changes no image", "", plugintest.Update(podOf("refused"), podOf("refused")).Of("status"), "", ""},
+		{"other kind", "a ConfigMap has no images", "", plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}), "", ""},
+		{"broken", "the backend failed, and failures don't allow pods by default", "", plugintest.Create(podOf("broken")), "an error on the server", "broken"},
+		{"broken, and open", "the configuration allows pods when the backend fails", "  defaultAllow: true\n", plugintest.Create(podOf("broken")), "", "broken"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,11 +149,11 @@ func TestAnswersAreRemembered(t *testing.T) {
 		name, reason, config, image string
 		want                        int
 	}{
-		{"allowed", "for five minutes", "", "a", 1},
-		{"denied", "for five minutes", "", "refused", 1},
-		{"allowed, never remembered", "-1 says so", "  allowTTL: -1\n", "a", 2},
-		{"denied, never remembered", "-1 says so", "  denyTTL: -1\n", "refused", 2},
-		{"denied, with the other's -1", "it is for what is allowed", "  allowTTL: -1\n", "refused", 1},
+		{"allowed", "the backend's answer is cached for five minutes", "", "a", 1},
+		{"denied", "the backend's answer is cached for five minutes", "", "refused", 1},
+		{"allowed, never remembered", "-1 turns the cache of allowed images off", "  allowTTL: -1\n", "a", 2},
+		{"denied, never remembered", "-1 turns the cache of refused images off", "  denyTTL: -1\n", "refused", 2},
+		{"denied, with the other's -1", "allowTTL is only for allowed images", "  allowTTL: -1\n", "refused", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -173,11 +173,11 @@ func TestConfiguration(t *testing.T) {
 	for _, test := range []struct{ name, reason, config, want string }{
 		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: must name the kubeconfig"},
 		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
-		{"numbers", "all that is wrong is said at once", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
+		{"numbers", "the error lists all wrong numbers", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
 			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s\n" +
 				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s\n" +
 				"imagePolicy.retryBackoff: -1: must be between 1 and 300000, in units of 1ms"},
-		{"overflow", "it isn't taken for less", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
+		{"overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
 	} {
 		if _, err := New(strings.NewReader(test.config)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q: %s", test.name, err, test.want, test.reason)
@@ -211,8 +211,8 @@ func TestAuditAnnotations(t *testing.T) {
 		want                map[string]string
 	}{
 		{"the backend's", "the backend's annotation is kept", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
-		{"failed open", "the backend failed", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
-		{"none", "there is nothing to note", "a", map[string]string{}},
+		{"failed open", "the pod is allowed because the backend failed", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
+		{"none", "without an annotation of the backend, there is no audit annotation", "a", map[string]string{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

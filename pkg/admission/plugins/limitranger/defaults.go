@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// annotation is the annotation of a pod that tells users which defaults the plugin set.
+// annotation is the annotation of a pod that lists the defaults that the plugin has set.
 const annotation = "kubernetes.io/limit-ranger"
 
 // setDefaults sets the requests and limits that the pod's containers don't set themselves.

@@ -124,7 +124,7 @@ func TestConstraints(t *testing.T) {
 		limit                 corev1.LimitRangeItem
 		request               plugintest.Request
 	}{
-		{name: "within", reason: "both bounds hold", limit: corev1.LimitRangeItem{Type: container, Min: list("cpu", "100m"), Max: list("cpu", "200m")}, request: plugintest.Create(podOf(small))},
+		{name: "within", reason: "the pod is within both bounds", limit: corev1.LimitRangeItem{Type: container, Min: list("cpu", "100m"), Max: list("cpu", "200m")}, request: plugintest.Create(podOf(small))},
 		{name: "too little", reason: "the request counts", limit: corev1.LimitRangeItem{Type: container, Min: list("cpu", "150m")}, request: plugintest.Create(podOf(small)), refusal: "minimum cpu usage per Container is 150m, but request is 100m"},
 		{name: "nothing", reason: "a container needs a request for a resource with a minimum", limit: corev1.LimitRangeItem{Type: container, Min: list("memory", "1Mi")}, request: plugintest.Create(podOf(small)), refusal: "minimum memory usage per Container is 1Mi.  No request is specified"},
 		{name: "too much", reason: "the limit counts", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "150m")}, request: plugintest.Create(podOf(small)), refusal: "maximum cpu usage per Container is 150m, but limit is 200m"},
@@ -142,7 +142,7 @@ func TestConstraints(t *testing.T) {
 		{name: "ratio just allowed", reason: "the bound is allowed", limit: corev1.LimitRangeItem{Type: container, MaxLimitRequestRatio: list("cpu", "2")}, request: plugintest.Create(podOf(small))},
 		{name: "ratio to nothing", reason: "a request of zero has no ratio", limit: corev1.LimitRangeItem{Type: container, MaxLimitRequestRatio: list("cpu", "2")}, request: plugintest.Create(podOf(corev1.ResourceRequirements{Limits: list("cpu", "1")})), refusal: "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0"},
 		{name: "ratio of nothing", reason: "no limit is far above every request", limit: corev1.LimitRangeItem{Type: container, MaxLimitRequestRatio: list("cpu", "2")}, request: plugintest.Create(podOf(corev1.ResourceRequirements{Requests: list("cpu", "1")})), refusal: "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0"},
-		{name: "limits of claims", reason: "a pod is none", limit: corev1.LimitRangeItem{Type: claim, Max: list("cpu", "1m"), Min: list("cpu", "1")}, request: plugintest.Create(podOf(small))},
+		{name: "limits of claims", reason: "a pod isn't a claim", limit: corev1.LimitRangeItem{Type: claim, Max: list("cpu", "1m"), Min: list("cpu", "1")}, request: plugintest.Create(podOf(small))},
 		{name: "update", reason: "containers of a pod don't change", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Update(podOf(small), podOf(small))},
 		{name: "resize", reason: "a resize changes the resources of a pod's containers", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Update(podOf(small), podOf(small)).Of("resize"), refusal: "maximum cpu usage"},
 		{name: "claim", reason: "claims only request", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Create(claimOf("6Gi")), refusal: "maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 6Gi"},
@@ -151,8 +151,8 @@ func TestConstraints(t *testing.T) {
 		{name: "claim of nothing", reason: "a claim needs a request for a resource with a maximum", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}), refusal: "maximum storage usage per PersistentVolumeClaim is 5Gi.  No request is specified"},
 		{name: "grown claim", reason: "claims can ask for more", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Update(claimOf("5Gi"), claimOf("6Gi")), refusal: "maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 6Gi"},
 		{name: "claim's status", reason: "an update of the status requests nothing", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Update(claimOf("6Gi"), claimOf("6Gi")).Of("status")},
-		{name: "limits of containers", reason: "a claim is none", limit: corev1.LimitRangeItem{Type: container, Max: list("storage", "5Gi")}, request: plugintest.Create(claimOf("6Gi"))},
-		{name: "other kind", reason: "nothing bounds it", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})},
+		{name: "limits of containers", reason: "a claim isn't a container", limit: corev1.LimitRangeItem{Type: container, Max: list("storage", "5Gi")}, request: plugintest.Create(claimOf("6Gi"))},
+		{name: "other kind", reason: "a ConfigMap has no requests and limits", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})},
 		{name: "leaving claim", reason: "the finalizers of a deleted claim must be removable", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Update(leaving, leaving)},
 	}
 	for _, test := range tests {

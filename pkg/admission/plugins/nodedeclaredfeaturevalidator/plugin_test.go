@@ -33,15 +33,15 @@ func TestPlugin(t *testing.T) {
 		name, reason, refusal string
 		request               plugintest.Request
 	}{
-		{name: "declared", reason: "the node can do it", request: grow("able")},
-		{name: "not declared", reason: "the node can't", request: grow("old"),
+		{name: "declared", reason: "the node declares the feature", request: grow("able")},
+		{name: "not declared", reason: "the node doesn't declare the feature", request: grow("old"),
 			refusal: `pods "p" is forbidden: pod update requires features ` + feature + ` which are not available on node "old"`},
-		{name: "pod", reason: "an update of the pod itself can't require the feature either", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")), refusal: feature},
-		{name: "no such node", reason: "nothing is known of it", request: grow("gone"), refusal: `node "gone" not found`},
-		{name: "nothing required", reason: "every node can do it", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "1Gi")).Of("resize")},
-		{name: "not bound", reason: "the scheduler will see to it", request: grow("")},
-		{name: "unchanged", reason: "nothing is asked for", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 1, "2Gi")).Of("resize")},
-		{name: "status", reason: "other subresources change nothing", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")).Of("status")},
+		{name: "pod", reason: "an update of the pod itself must not require the feature either", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")), refusal: feature},
+		{name: "no such node", reason: "the features of a missing node are unknown", request: grow("gone"), refusal: `node "gone" not found`},
+		{name: "nothing required", reason: "the change requires no feature", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "1Gi")).Of("resize")},
+		{name: "not bound", reason: "the scheduler chooses a node with the feature", request: grow("")},
+		{name: "unchanged", reason: "the generation shows that the spec hasn't changed", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 1, "2Gi")).Of("resize")},
+		{name: "status", reason: "other subresources don't change the spec", request: plugintest.Update(on("old", 1, "1Gi"), on("old", 2, "2Gi")).Of("status")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

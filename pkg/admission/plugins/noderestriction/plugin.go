@@ -78,7 +78,7 @@ var rules = map[schema.GroupResource]rule{
 // rule checks a request of a kubelet for the objects of one resource.
 type rule func(p *Plugin, ctx context.Context, node string, a admission.Attributes) error
 
-// byRequest makes a rule of a function that needs only the request.
+// byRequest makes a rule from a function that needs only the request.
 func byRequest(check func(node string, a admission.Attributes) error) rule {
 	return func(_ *Plugin, _ context.Context, node string, a admission.Attributes) error { return check(node, a) }
 }

@@ -161,94 +161,94 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{
 		{name: "other user", reason: "only kubelets are restricted", by: &user.DefaultInfo{Name: "alice"}, request: plugintest.Create(podOn("other"))},
-		{name: "other group", reason: "the name alone makes no kubelet", by: &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:authenticated"}}, request: plugintest.Create(podOn("other"))},
+		{name: "other group", reason: "without the group, the user isn't a kubelet", by: &user.DefaultInfo{Name: "system:node:n", Groups: []string{"system:authenticated"}}, request: plugintest.Create(podOn("other"))},
 		{name: "kubelet without a node", reason: "the user name has no node", by: nameless, request: plugintest.Create(&corev1.ConfigMap{}), refusal: `could not determine node from user "n"`},
-		{name: "other resource", reason: "the authorizer is enough", request: plugintest.Create(&corev1.ConfigMap{})},
+		{name: "other resource", reason: "the authorizer alone decides about this resource", request: plugintest.Create(&corev1.ConfigMap{})},
 
 		{name: "mirror pod", reason: "a node can create mirror pods of its static pods", request: plugintest.Create(podOn("n", mirror))},
 		{name: "ordinary pod", reason: "nodes don't start pods", request: plugintest.Create(podOn("n")), refusal: `pod does not have "kubernetes.io/config.mirror" annotation, node "n" can only create mirror pods`},
 		{name: "pod of another node", reason: "a node can't create pods of other nodes", request: plugintest.Create(podOn("other", mirror)), refusal: `node "n" can only create pods with spec.nodeName set to itself`},
-		{name: "pod with a secret", reason: "the node would learn it", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
+		{name: "pod with a secret", reason: "the node could read the secret", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
 			p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
 		})), refusal: `node "n" can not create pods that reference secrets`},
-		{name: "pod with an account", reason: "the node would get its tokens", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ServiceAccountName = "a" })),
+		{name: "pod with an account", reason: "the node could get tokens of the account", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ServiceAccountName = "a" })),
 			refusal: `node "n" can not create pods that reference a service account`},
-		{name: "pod with a config map", reason: "the node would learn it", request: with(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
+		{name: "pod with a config map", reason: "the node could read the config map", request: with(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
 			refusal: `node "n" can not create pods that reference configmaps`},
-		{name: "pod with a trust bundle", reason: "the node would learn it", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		{name: "pod with a trust bundle", reason: "the node could read the trust bundle", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{}}, {ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}}}}),
 			refusal: `node "n" can not create pods that reference clustertrustbundles`},
-		{name: "pod with a volume claim", reason: "the node would get the volume", request: with(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
+		{name: "pod with a volume claim", reason: "the node could get the volume", request: with(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
 			refusal: `node "n" can not create pods that reference persistentvolumeclaims`},
-		{name: "pod with a device claim", reason: "the node would get the device", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{}} })),
+		{name: "pod with a device claim", reason: "the node could get the device", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{}} })),
 			refusal: `node "n" can not create pods that reference resourceclaims`},
 		{name: "pod with projected fields", reason: "the sources contain only data of the pod itself", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{DownwardAPI: &corev1.DownwardAPIProjection{}}}}})},
 		{name: "no owner", reason: "the pod would outlive the node", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.OwnerReferences = nil })), refusal: foreignOwner},
-		{name: "two owners", reason: "the other would keep it", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
+		{name: "two owners", reason: "the pod would outlive the node because of the second owner", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) {
 			p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0])
 		})), refusal: `node "n" can only create pods with a single owner reference set to itself`},
 		{name: "owner of another version", reason: "the owner has another version than the node", request: owner(func(o *metav1.OwnerReference) { o.APIVersion = "v2" }), refusal: foreignOwner},
 		{name: "owner of another kind", reason: "the owner has another kind than the node", request: owner(func(o *metav1.OwnerReference) { o.Kind = "Pod" }), refusal: foreignOwner},
 		{name: "another owner", reason: "the owner is another node", request: owner(func(o *metav1.OwnerReference) { o.Name = "other" }), refusal: foreignOwner},
 		{name: "owner that may be a controller", reason: "the owner reference of a mirror pod must have controller set to true", request: owner(func(o *metav1.OwnerReference) { o.Controller = nil }), refusal: uncontrolled},
-		{name: "owner that is no controller", reason: "another could adopt the pod", request: owner(func(o *metav1.OwnerReference) { o.Controller = new(false) }), refusal: uncontrolled},
+		{name: "owner that is no controller", reason: "another controller could adopt the pod", request: owner(func(o *metav1.OwnerReference) { o.Controller = new(false) }), refusal: uncontrolled},
 		{name: "owner that waits", reason: "a pod doesn't hold up the deletion of its node", request: owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(true) }),
 			refusal: `node "n" must not set blockOwnerDeletion on an owner reference`},
 		{name: "owner that doesn't wait", reason: "blockOwnerDeletion can be false as well as missing", request: owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = new(false) })},
-		{name: "owner is gone", reason: "as the API says it", by: &user.DefaultInfo{Name: "system:node:m", Groups: []string{"system:nodes"}},
+		{name: "owner is gone", reason: "the error is the API's error for a missing node", by: &user.DefaultInfo{Name: "system:node:m", Groups: []string{"system:nodes"}},
 			request: plugintest.Create(podOn("m", mirror, func(p *corev1.Pod) { p.OwnerReferences[0].Name = "m" })), refusal: `nodes "m" not found`},
-		{name: "change a pod", reason: "mirrors are replaced", request: plugintest.Update(podOn("n", mirror), podOn("n", mirror)),
+		{name: "change a pod", reason: "a node replaces its mirror pods and doesn't update them", request: plugintest.Update(podOn("n", mirror), podOn("n", mirror)),
 			refusal: `unexpected operation "UPDATE", node "n" can only create and delete mirror pods`},
-		{name: "owner's uid", reason: "the node may have been replaced", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "x" })), refusal: "node n UID mismatch: expected x got uid-of-n"},
+		{name: "owner's uid", reason: "an earlier node has had the name", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "x" })), refusal: "node n UID mismatch: expected x got uid-of-n"},
 		{name: "delete", reason: "a node ends its pods", request: plugintest.Delete(podOn("n"))},
 		{name: "delete elsewhere", reason: "a node can't delete pods of other nodes", request: plugintest.Delete(podOn("other")), refusal: "can only delete pods with spec.nodeName set to itself"},
-		{name: "status", reason: "a node says how its pods are", request: plugintest.Update(podOn("n"), podOn("n")).Of("status")},
-		{name: "status elsewhere", reason: "not those of others", request: plugintest.Update(podOn("other"), podOn("n")).Of("status"),
+		{name: "status", reason: "a node reports the status of its pods", request: plugintest.Update(podOn("n"), podOn("n")).Of("status")},
+		{name: "status elsewhere", reason: "a node must not report the status of other nodes' pods", request: plugintest.Update(podOn("other"), podOn("n")).Of("status"),
 			refusal: `node "n" can only update pod status for pods with spec.nodeName set to itself`},
 		{name: "claims by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "secret"}}
 		})).Of("status"), refusal: `node "n" cannot update resource claim statues`},
-		{name: "labels by status", reason: "labels are no status", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })).Of("status"), refusal: `node "n" cannot update labels through pod status`},
+		{name: "labels by status", reason: "labels don't belong to the status", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} })).Of("status"), refusal: `node "n" cannot update labels through pod status`},
 		{name: "claim by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
 			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "secret"}
 		})).Of("status"), refusal: `node "n" cannot update extended resource claim status`},
 		{name: "binding", reason: "nodes don't choose their pods", request: plugintest.Create(podOn("n")).Of("binding"), refusal: `unexpected pod subresource "binding", only 'status' and 'eviction' are allowed`},
 
-		{name: "own node", reason: "with the labels that kubelets know", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/hostname": "n", "example.com/x": "y"}))},
-		{name: "restricted label", reason: "administrators keep workloads apart by it", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/x": "y", "a.node-restriction.kubernetes.io/x": ""})),
+		{name: "own node", reason: "kubelets set these labels of their own node", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/hostname": "n", "example.com/x": "y"}))},
+		{name: "restricted label", reason: "administrators use the label to keep workloads apart", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/x": "y", "a.node-restriction.kubernetes.io/x": ""})),
 			refusal: `node "n" is not allowed to set the following labels: a.node-restriction.kubernetes.io/x, kubernetes.io/x`},
 		{name: "restricted label of another value", reason: "a change of the value changes a restricted label", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", map[string]string{"unknown.k8s.io/x": "z"})),
 			refusal: "is not allowed to modify labels: unknown.k8s.io/x"},
-		{name: "restricted label kept", reason: "an administrator has set it", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}))},
+		{name: "restricted label kept", reason: "an administrator has set the label", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}))},
 		{name: "labels of no domain", reason: "labels without a reserved domain are free for users", request: plugintest.Create(nodeWith("n", map[string]string{"k8s.io": "", "kubernetes.io": ""}))},
-		{name: "own node goes", reason: "whether it may is the authorizer's to say", request: plugintest.Delete(nodeWith("n", nil))},
+		{name: "own node goes", reason: "the authorizer decides whether a kubelet may delete its node", request: plugintest.Delete(nodeWith("n", nil))},
 		{name: "other node goes", reason: "a node can't delete another node", request: plugintest.Delete(nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
-		{name: "configured", reason: "a node doesn't choose what configures it", request: plugintest.Create(configured("c")), refusal: `node "n" is not allowed to create pods with a non-nil configSource`},
+		{name: "configured", reason: "a node must not choose its own configuration", request: plugintest.Create(configured("c")), refusal: `node "n" is not allowed to create pods with a non-nil configSource`},
 		{name: "configured otherwise", reason: "an update can't set the source of the configuration either", request: plugintest.Update(configured("c"), configured("d")), refusal: `node "n" is not allowed to update configSource to a new non-nil configSource`},
-		{name: "still configured", reason: "an administrator has set it", request: plugintest.Update(configured("c"), configured("c"))},
-		{name: "configured no more", reason: "a node may do without", request: plugintest.Update(configured("c"), nodeWith("n", nil))},
+		{name: "still configured", reason: "an administrator has set the configuration", request: plugintest.Update(configured("c"), configured("c"))},
+		{name: "configured no more", reason: "a node may remove its configuration", request: plugintest.Update(configured("c"), nodeWith("n", nil))},
 		{name: "label taken off", reason: "the removal of a label changes a restricted label", request: plugintest.Update(nodeWith("n", map[string]string{"unknown.k8s.io/x": "y"}), nodeWith("n", nil)), refusal: "is not allowed to modify labels: unknown.k8s.io/x"},
-		{name: "taints", reason: "a node can't invite pods", request: plugintest.Update(nodeWith("n", nil, corev1.Taint{Key: "a"}), nodeWith("n", nil)), refusal: `node "n" is not allowed to modify taints`},
-		{name: "owner", reason: "the garbage collector deletes what has an owner that isn't there (CVE-2025-5187)", request: plugintest.Update(nodeWith("n", nil), ownedNode), refusal: `node "n" is not allowed to modify ownerReferences`},
-		{name: "same owner", reason: "an administrator may have set it", request: plugintest.Update(ownedNode, ownedNode)},
+		{name: "taints", reason: "a node must not remove its taints", request: plugintest.Update(nodeWith("n", nil, corev1.Taint{Key: "a"}), nodeWith("n", nil)), refusal: `node "n" is not allowed to modify taints`},
+		{name: "owner", reason: "the garbage collector deletes an object whose owner doesn't exist (CVE-2025-5187)", request: plugintest.Update(nodeWith("n", nil), ownedNode), refusal: `node "n" is not allowed to modify ownerReferences`},
+		{name: "same owner", reason: "an administrator may have set the owner", request: plugintest.Update(ownedNode, ownedNode)},
 		{name: "other node", reason: "a node can't update another node", request: plugintest.Update(nodeWith("other", nil), nodeWith("other", nil)), refusal: `node "n" is not allowed to modify node "other"`},
 
 		{name: "claim grown", reason: "the node has grown the volume", request: plugintest.Update(claim(nil, "1Gi"), grown).Of("status")},
-		{name: "claim relabelled", reason: "nothing else is the node's business", request: plugintest.Update(claim(nil, "1Gi"), claim(map[string]string{"a": "b"}, "1Gi")).Of("status"), refusal: `node "n" is not allowed to update fields other than status.quantity and status.conditions: ` + "@@ -1,4 +1,7 @@\n {\n+ \"labels\": {\n+  \"a\": \"b\"\n+ },\n"},
+		{name: "claim relabelled", reason: "a node may write no other field of a claim", request: plugintest.Update(claim(nil, "1Gi"), claim(map[string]string{"a": "b"}, "1Gi")).Of("status"), refusal: `node "n" is not allowed to update fields other than status.quantity and status.conditions: ` + "@@ -1,4 +1,7 @@\n {\n+ \"labels\": {\n+  \"a\": \"b\"\n+ },\n"},
 		{name: "claim", reason: "a node can only update the status of a claim", request: plugintest.Update(claim(nil, "1Gi"), claim(nil, "1Gi")), refusal: "may only update PVC status"},
 		{name: "claim's status at its creation", reason: "a new claim has no status to report", request: plugintest.Create(claim(nil, "1Gi")).Of("status"), refusal: `unexpected operation "CREATE"`},
 
-		{name: "own lease", reason: "the node lives", request: plugintest.Create(lease("kube-node-lease", "n"))},
-		{name: "own lease ends", reason: "the name is the request's", request: plugintest.Delete(lease("kube-node-lease", "n"))},
-		{name: "lease elsewhere", reason: "leases elsewhere elect leaders", request: plugintest.Create(lease("kube-system", "n")), refusal: `can only access leases in the "kube-node-lease" system namespace`},
-		{name: "other's lease", reason: "the other may be dead", request: plugintest.Update(lease("kube-node-lease", "other"), lease("kube-node-lease", "other")), refusal: "can only access node lease with the same name as the requesting node"},
+		{name: "own lease", reason: "a node renews its lease", request: plugintest.Create(lease("kube-node-lease", "n"))},
+		{name: "own lease ends", reason: "the path of the request has the name of the lease", request: plugintest.Delete(lease("kube-node-lease", "n"))},
+		{name: "lease elsewhere", reason: "leases in other namespaces are for the election of leaders", request: plugintest.Create(lease("kube-system", "n")), refusal: `can only access leases in the "kube-node-lease" system namespace`},
+		{name: "other's lease", reason: "the other node may have failed", request: plugintest.Update(lease("kube-node-lease", "other"), lease("kube-node-lease", "other")), refusal: "can only access node lease with the same name as the requesting node"},
 		{name: "own CSINode", reason: "a node reports its own drivers", request: plugintest.Create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}})},
 		{name: "CSINode", reason: "a node can't report the drivers of another node", request: plugintest.Create(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "other"}}), refusal: "can only access CSINode with the same name as the requesting node"},
 		{name: "slice", reason: "a node reports its own devices", request: plugintest.Create(slice("n"))},
-		{name: "slice of no node", reason: "all nodes would have them", request: plugintest.Create(&resourcev1.ResourceSlice{}), refusal: "can only create ResourceSlice with the same NodeName as the requesting node"},
-		{name: "slice changed", reason: "the authorizer knows whose it is", request: plugintest.Update(slice("other"), slice("other"))},
-		{name: "other's slice", reason: "not another's", request: plugintest.Delete(slice("other")), refusal: "can only delete ResourceSlice with the same NodeName as the requesting node"},
+		{name: "slice of no node", reason: "the devices would belong to all nodes", request: plugintest.Create(&resourcev1.ResourceSlice{}), refusal: "can only create ResourceSlice with the same NodeName as the requesting node"},
+		{name: "slice changed", reason: "the authorizer has checked the node of the stored slice", request: plugintest.Update(slice("other"), slice("other"))},
+		{name: "other's slice", reason: "a node must not delete the slice of another node", request: plugintest.Delete(slice("other")), refusal: "can only delete ResourceSlice with the same NodeName as the requesting node"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -290,11 +290,11 @@ func TestSigningRequests(t *testing.T) {
 		name, reason, refusal string
 		request               plugintest.Request
 	}{
-		{name: "own", reason: "certificates end", request: plugintest.Create(signing(client, "system:node:n"))},
-		{name: "another node's", reason: "a node speaks for itself", request: plugintest.Create(signing(client, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
-		{name: "another node's server", reason: "a node serves for itself", request: plugintest.Create(signing(serving, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
+		{name: "own", reason: "a node renews its certificate", request: plugintest.Create(signing(client, "system:node:n"))},
+		{name: "another node's", reason: "a node must not request a certificate for another node", request: plugintest.Create(signing(client, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
+		{name: "another node's server", reason: "a node requests a serving certificate for itself", request: plugintest.Create(signing(serving, "system:node:other")), refusal: "can only create a node CSR with CN=system:node:n"},
 		{name: "other signer", reason: "certificates of another signer don't authenticate clients of this server", request: plugintest.Create(signing("example.com/signer", "x"))},
-		{name: "malformed", reason: "whose it is can't be read", request: plugintest.Create(malformed), refusal: "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"},
+		{name: "malformed", reason: "the plugin can't read the subject of the certificate", request: plugintest.Create(malformed), refusal: "unable to parse csr: PEM block type must be CERTIFICATE REQUEST"},
 		{name: "update", reason: "an update can't change the requested identity", request: plugintest.Update(signing(client, "system:node:other"), signing(client, "system:node:other"))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -311,12 +311,12 @@ func TestPodCertificates(t *testing.T) {
 		name, reason, refusal string
 		change                func(*certificatesv1beta1.PodCertificateRequestSpec)
 	}{
-		{name: "own pod", reason: "a volume of the pod needs it", change: func(*certificatesv1beta1.PodCertificateRequestSpec) {}},
-		{name: "other node", reason: "a node speaks for itself", refusal: `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "n"`,
+		{name: "own pod", reason: "a volume of the pod needs the certificate", change: func(*certificatesv1beta1.PodCertificateRequestSpec) {}},
+		{name: "other node", reason: "a node must not request a certificate in the name of another node", refusal: `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeName = "other" }},
 		{name: "replaced node", reason: "the request is from an earlier node of the same name", refusal: `contains nodeUID ("old") that differs from the node's ("uid-of-n")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeUID = "old" }},
-		{name: "pod elsewhere", reason: "certificates are for its own pods", refusal: `pod "p-other" is not running on node "n"`,
+		{name: "pod elsewhere", reason: "certificates are only for pods on the node", refusal: `pod "p-other" is not running on node "n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 				s.PodName, s.PodUID = "p-other", "uid-other"
 			}},
@@ -324,13 +324,13 @@ func TestPodCertificates(t *testing.T) {
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 				s.PodName, s.PodUID = "p-mirror", "uid-mirror"
 			}},
-		{name: "no pod", reason: "as the API says it", refusal: `pods "gone" not found`,
+		{name: "no pod", reason: "the error is the API's error for a missing pod", refusal: `pods "gone" not found`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodName = "gone" }},
-		{name: "replaced pod", reason: "another pod of this name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
+		{name: "replaced pod", reason: "another pod has had the name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodUID = "old" }},
 		{name: "other account", reason: "a certificate has the pod's own account", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountName = "admin" }},
-		{name: "replaced account", reason: "another account of this name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
+		{name: "replaced account", reason: "another account has had the name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountUID = "old" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -362,22 +362,22 @@ func TestSubresources(t *testing.T) {
 	}{
 		{name: "evict", reason: "a node makes room", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-n"}}},
 		{name: "evict elsewhere", reason: "on itself", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-other"}}, refusal: "node n can only evict pods with spec.nodeName set to itself"},
-		{name: "evict a missing pod", reason: "as the API says it", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, refusal: `pods "gone" not found`, missing: true},
+		{name: "evict a missing pod", reason: "the error is the API's error for a missing pod", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, refusal: `pods "gone" not found`, missing: true},
 		{name: "evict without a pod", reason: "neither the path nor the object names a pod", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{}, refusal: "could not determine pod from request data"},
-		{name: "token", reason: "a volume of the pod needs it", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected")},
+		{name: "token", reason: "a volume of the pod needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected")},
 		{name: "driver's token", reason: "the driver of a claimed volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "driver")},
 		{name: "inline driver's token", reason: "the driver of an inline volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "inline")},
 		{name: "ephemeral driver's token", reason: "the driver of an ephemeral volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "scratch")},
 		{name: "server's audience", reason: "no volume has a token for the server", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n"), refusal: `audience "" not found in pod spec volume, system:node:n is not authorized`},
 		{name: "audience unknown to the authorizer", reason: "the error has the answer of the authorizer", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "unknown"),
 			refusal: `audience "unknown" not found in pod spec volume, error authorizing system:node:n to request tokens for this audience: unknown`},
-		{name: "account itself", reason: "nodes don't need a token for it", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
-		{name: "allowed audience", reason: "image pulls need tokens that no volume tells of", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
-		{name: "other audience", reason: "a node isn't its pods", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},
-		{name: "authorized in spite of an error", reason: "another rule allows it", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "half-known")},
-		{name: "driver in the place of a plugin", reason: "volumes of old are its own now", resource: "serviceaccounts", subresource: "token", object: token("old-claimed", "uid-old-claimed", "file.csi.azure.com")},
+		{name: "account itself", reason: "the plugin checks only requests for tokens", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
+		{name: "allowed audience", reason: "pulling images needs tokens that no volume names", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
+		{name: "other audience", reason: "no volume of the pod has the audience", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},
+		{name: "authorized in spite of an error", reason: "another rule of the authorizer allows the audience", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "half-known")},
+		{name: "driver in the place of a plugin", reason: "a CSI driver has replaced the in-tree plugin of the volume", resource: "serviceaccounts", subresource: "token", object: token("old-claimed", "uid-old-claimed", "file.csi.azure.com")},
 		{name: "inline driver in the place of a plugin", reason: "a driver also replaces the plugin of an inline volume", resource: "serviceaccounts", subresource: "token", object: token("old-inline", "uid-old-inline", "file.csi.azure.com")},
-		{name: "one driver of two", reason: "the other one isn't asked about", resource: "serviceaccounts", subresource: "token", object: token("one-lack", "uid-one-lack", "inline")},
+		{name: "one driver of two", reason: "a volume needs the audience, so the other volume's missing driver doesn't matter", resource: "serviceaccounts", subresource: "token", object: token("one-lack", "uid-one-lack", "inline")},
 		{name: "no claim", reason: "the claim may appear later, with a driver that needs the token", resource: "serviceaccounts", subresource: "token", object: token("no-claim", "uid-no-claim", "registry"),
 			refusal: `error validating audience "registry": persistentvolumeclaim "gone" not found`},
 		{name: "unbound claim", reason: "the volume of the claim may be bound later", resource: "serviceaccounts", subresource: "token", object: token("unbound", "uid-unbound", "x"),
@@ -388,13 +388,13 @@ func TestSubresources(t *testing.T) {
 			refusal: `error validating audience "x": csidriver.storage.k8s.io "gone" not found`},
 		{name: "two lacks", reason: "the error lists both missing objects", resource: "serviceaccounts", subresource: "token", object: token("two-lacks", "uid-two-lacks", "x"),
 			refusal: `error validating audience "x": [csidriver.storage.k8s.io "gone" not found, persistentvolumeclaim "gone" not found]`},
-		{name: "two audiences", reason: "each volume has one", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected", "driver"), refusal: "node may only request 0 or 1 audiences"},
-		{name: "pod elsewhere", reason: "tokens are for its own pods", resource: "serviceaccounts", subresource: "token", object: token("p-other", "uid-other", "projected"), refusal: "node requested token bound to a pod scheduled on a different node"},
-		{name: "replaced pod", reason: "another pod of this name", resource: "serviceaccounts", subresource: "token", object: token("p-n", "old", "projected"), refusal: "the UID in the bound object reference (old) does not match the UID in record"},
-		{name: "bound to a pod without a uid", reason: "a pod of the same name may follow", resource: "serviceaccounts", subresource: "token", object: token("p-n", "", "projected"), refusal: "node requested token with a pod binding without a uid"},
+		{name: "two audiences", reason: "a token request may have one audience at most", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected", "driver"), refusal: "node may only request 0 or 1 audiences"},
+		{name: "pod elsewhere", reason: "tokens are only for pods on the node", resource: "serviceaccounts", subresource: "token", object: token("p-other", "uid-other", "projected"), refusal: "node requested token bound to a pod scheduled on a different node"},
+		{name: "replaced pod", reason: "another pod has had the name", resource: "serviceaccounts", subresource: "token", object: token("p-n", "old", "projected"), refusal: "the UID in the bound object reference (old) does not match the UID in record"},
+		{name: "bound to a pod without a uid", reason: "a later pod may have the same name", resource: "serviceaccounts", subresource: "token", object: token("p-n", "", "projected"), refusal: "node requested token with a pod binding without a uid"},
 		{name: "bound to a pod without a name", reason: "the token is not bound to any pod", resource: "serviceaccounts", subresource: "token", object: token("", "uid-n"), refusal: "node requested token not bound to a pod"},
 		{name: "bound to another kind", reason: "a secret isn't a pod", resource: "serviceaccounts", subresource: "token", object: bound("v1", "Secret"), refusal: "node requested token not bound to a pod"},
-		{name: "bound to another version", reason: "pods have no such version", resource: "serviceaccounts", subresource: "token", object: bound("v2", "Pod"), refusal: "node requested token not bound to a pod"},
+		{name: "bound to another version", reason: "no version v2 of pods exists", resource: "serviceaccounts", subresource: "token", object: bound("v2", "Pod"), refusal: "node requested token not bound to a pod"},
 		{name: "unbound", reason: "a token that isn't bound to a pod would outlive the pods", resource: "serviceaccounts", subresource: "token", object: &authenticationv1.TokenRequest{}, refusal: "node requested token not bound to a pod"},
 	}
 	for _, test := range tests {
@@ -424,8 +424,8 @@ func TestUnrestrictedAudiences(t *testing.T) {
 		pod                   string
 		audiences             []string
 	}{
-		{name: "any audience", reason: "the kubelet is trusted to know", pod: "n", audiences: []string{"x", "y"}},
-		{name: "the server's", reason: "the kubelet is trusted to know", pod: "n"},
+		{name: "any audience", reason: "without the restriction, a kubelet may request any audience", pod: "n", audiences: []string{"x", "y"}},
+		{name: "the server's", reason: "without the restriction, a kubelet may request the server's audience", pod: "n"},
 		{name: "another node's pod", reason: "the permission for the audience doesn't extend to pods of other nodes", pod: "other", refusal: "node requested token bound to a pod scheduled on a different node"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,8 +54,8 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	// Old kubelets send wrong metadata together with the status of a pod. It does no harm, because the storage
-	// ignores it.
+	// Old kubelets send wrong metadata together with the status of a pod. The wrong metadata does no harm, because the
+	// storage ignores it.
 	if a.GetResource().GroupResource() == corev1.Resource("pods") && a.GetSubresource() == "status" {
 		return nil
 	}

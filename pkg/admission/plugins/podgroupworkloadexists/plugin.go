@@ -23,8 +23,8 @@ const Name = "PodGroupWorkloadExists"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{reader.NewHandler(admission.Create)} }
 
-// Plugin reads the workloads of pod groups from the server. An informer wouldn't do: workloads are served only on
-// demand, and an informer of a resource that isn't served never gets ready.
+// Plugin reads the workloads of pod groups from the server. It uses no informer, because workloads are served only on
+// demand: an informer of a resource that isn't served never gets ready.
 type Plugin struct{ *reader.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

@@ -26,8 +26,8 @@ const Name = "PodNodeSelector"
 const (
 	// annotation is the annotation of a namespace with the node selector of its pods.
 	annotation = "scheduler.alpha.kubernetes.io/node-selector"
-	// clusterDefault is the key in the configuration that has the selector for namespaces without the annotation.
-	// The other keys are names of namespaces. Their values are the labels that pods in the namespace may select.
+	// clusterDefault is the key in the configuration that has the selector for namespaces without the annotation. Any
+	// other key is the name of a namespace, and its value has the labels that pods in the namespace may select.
 	clusterDefault = "clusterDefaultNodeSelector"
 )
 

@@ -62,7 +62,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// beyond returns the names of the requested resources that exceed those of the node.
+// beyond returns a text for each requested resource that exceeds the allocatable amount of the node.
 func beyond(requests, allocatable corev1.ResourceList) []string {
 	var lacking []string
 	if cpu := requests.Cpu(); cpu.Cmp(*allocatable.Cpu()) > 0 {
@@ -74,7 +74,7 @@ func beyond(requests, allocatable corev1.ResourceList) []string {
 	return lacking
 }
 
-// refuse adds a cause to the status of a refusal. Programs read it.
+// refuse returns the refusal of a request. Its status has the cause, because programs read causes.
 func refuse(a admission.Attributes, cause metav1.CauseType, err error) error {
 	refusal := admission.NewForbidden(a, err)
 	var status *apierrors.StatusError

@@ -41,15 +41,15 @@ func TestPlugin(t *testing.T) {
 		cause                 metav1.CauseType
 		request               plugintest.Request
 	}{
-		{name: "fits", reason: "the node has as much", request: resize("linux", "1", "1Gi")},
+		{name: "fits", reason: "the node has enough CPU and memory", request: resize("linux", "1", "1Gi")},
 		{name: "too much", reason: "the node hasn't", request: resize("linux", "2", "2Gi"), cause: "NodeCapacity",
 			refusal: `pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 2000, allocatable: 1000; memory, requested: 2147483648, allocatable: 1073741824`},
 		{name: "platform", reason: "only Linux can", request: resize("windows", "1", "1Gi"), cause: "UnsupportedPlatform",
 			refusal: `pods "p" is forbidden: pod resize is only supported on linux nodes, node "windows" is "windows"`},
-		{name: "no such node", reason: "nothing is known of it", request: resize("gone", "1", "1Gi"), refusal: `pods "p" is forbidden: node "gone" not found`},
-		{name: "not bound", reason: "the scheduler will see to it", request: resize("", "2", "2Gi")},
-		{name: "unchanged", reason: "nothing is asked for", request: plugintest.Update(on("gone", 1, "2", "2Gi"), on("gone", 1, "2", "2Gi")).Of("resize")},
-		{name: "status", reason: "other subresources resize nothing", request: plugintest.Update(on("gone", 1, "1", "1Gi"), on("gone", 2, "2", "2Gi")).Of("status")},
+		{name: "no such node", reason: "the capacity of a missing node is unknown", request: resize("gone", "1", "1Gi"), refusal: `pods "p" is forbidden: node "gone" not found`},
+		{name: "not bound", reason: "the scheduler chooses a node with enough capacity", request: resize("", "2", "2Gi")},
+		{name: "unchanged", reason: "the generation shows that the spec hasn't changed", request: plugintest.Update(on("gone", 1, "2", "2Gi"), on("gone", 1, "2", "2Gi")).Of("resize")},
+		{name: "status", reason: "other subresources don't resize a pod", request: plugintest.Update(on("gone", 1, "1", "1Gi"), on("gone", 2, "2", "2Gi")).Of("status")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

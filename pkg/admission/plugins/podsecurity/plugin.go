@@ -61,7 +61,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}, nil
 }
 
-// Plugin asks k8s.io/pod-security-admission whether a pod is allowed.
+// Plugin refuses the pods that k8s.io/pod-security-admission doesn't allow.
 type Plugin struct {
 	*namespaces.Handler
 	judge   *podsecurity.Admission

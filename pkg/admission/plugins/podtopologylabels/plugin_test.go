@@ -27,11 +27,11 @@ func TestPlugin(t *testing.T) {
 		object                    runtime.Object
 		want                      map[string]string
 	}{
-		{name: "binding", reason: "the pod learns where it will be", subresource: "binding", object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, want: map[string]string{zone: "a", region: "b"}},
-		{name: "created on a node", reason: "nothing binds it", object: pod("n", nil), want: map[string]string{zone: "a", region: "b"}},
-		{name: "own label", reason: "the node knows better than the user", object: pod("n", map[string]string{zone: "x", "other": "y"}), want: map[string]string{zone: "a", region: "b", "other": "y"}},
-		{name: "no node yet", reason: "nothing is known", object: pod("", nil)},
-		{name: "unknown node", reason: "pods may come before their node", object: pod("gone", nil)},
+		{name: "binding", reason: "a bound pod gets the labels of its node", subresource: "binding", object: &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}, want: map[string]string{zone: "a", region: "b"}},
+		{name: "created on a node", reason: "a pod that is created on a node isn't bound later", object: pod("n", nil), want: map[string]string{zone: "a", region: "b"}},
+		{name: "own label", reason: "the labels of the node replace the user's labels", object: pod("n", map[string]string{zone: "x", "other": "y"}), want: map[string]string{zone: "a", region: "b", "other": "y"}},
+		{name: "no node yet", reason: "a pod without a node has no topology", object: pod("", nil)},
+		{name: "unknown node", reason: "a pod may be created before its node", object: pod("gone", nil)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// rules say how a kind is counted. Kinds that are counted only by their number of objects have none.
+// rules say how a kind is counted. A kind that is counted only by the number of its objects has no rules.
 type rules struct {
 	// counts reports whether the kind has a usage of the quota's resource.
 	counts func(corev1.ResourceName) bool
@@ -107,8 +107,8 @@ var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpDoesNotExist: selection.DoesNotExist,
 }
 
-// selects reports whether the selector of a scope matches one of the names to which an object refers. An object
-// without names matches like one without the label.
+// selects reports whether the selector of a scope matches one of the names to which an object refers. As in label
+// selectors, the operators NotIn and DoesNotExist match an object without names.
 func selects(scope corev1.ScopedResourceSelectorRequirement, names []string) (bool, error) {
 	operator, ok := selectorOperators[scope.Operator]
 	if !ok {

@@ -121,7 +121,7 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), list("memory", "1Gi"))),
 	}, {
 		name:    "half said by the pod",
-		reason:  "the rest is still to be said",
+		reason:  "the pod as a whole must set the resources that its containers don't set",
 		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
 		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), nil)),
 		refusal: "failed quota: q: must specify limits.memory for: c",
@@ -202,7 +202,7 @@ func TestUsage(t *testing.T) {
 		object                 runtime.Object
 		want                   corev1.ResourceList
 	}{{
-		name: "pod", reason: "requests count by their plain name too", resource: "pods",
+		name: "pod", reason: "the name without a prefix counts requests too", resource: "pods",
 		object: pod(list("cpu", "1", "memory", "2Gi", "hugepages-2Mi", "4Mi", "example.com/gpu", "2"), list("cpu", "2")),
 		want: list("count/pods", "1", "pods", "1", "cpu", "1", "requests.cpu", "1", "limits.cpu", "2", "memory", "2Gi", "requests.memory", "2Gi",
 			"hugepages-2Mi", "4Mi", "requests.hugepages-2Mi", "4Mi", "requests.example.com/gpu", "2"),
@@ -220,10 +220,10 @@ func TestUsage(t *testing.T) {
 		name: "shrinking pod", reason: "the old requests count until the node has applied the resize", resource: "pods", object: shrinking,
 		want: list("count/pods", "1", "pods", "1", "cpu", "2", "requests.cpu", "2"),
 	}, {
-		name: "storage of a pod", reason: "by requests and by limits, as processors", resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
+		name: "storage of a pod", reason: "ephemeral storage counts by requests and by limits, as CPU does", resource: "pods", object: pod(list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "2Gi")),
 		want: list("count/pods", "1", "pods", "1", "ephemeral-storage", "1Gi", "requests.ephemeral-storage", "1Gi", "limits.ephemeral-storage", "2Gi"),
 	}, {
-		name: "resource of Kubernetes", reason: "no quota has a name for it", resource: "pods", object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
+		name: "resource of Kubernetes", reason: "quotas have no name for this resource", resource: "pods", object: pod(list("kubernetes.io/x", "1"), nil), want: list("count/pods", "1", "pods", "1"),
 	}, {
 		name: "cluster IP", reason: "a cluster IP uses no node port", resource: "services", object: service(corev1.ServiceTypeClusterIP, nil),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "0", "services.loadbalancers", "0"),
@@ -240,30 +240,30 @@ func TestUsage(t *testing.T) {
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1"),
 	}, {
-		name: "claim that had asked for more", reason: "the volume has it already", resource: "persistentvolumeclaims",
+		name: "claim that had asked for more", reason: "the volume already has the larger size", resource: "persistentvolumeclaims",
 		object: volumeClaim(func(c *corev1.PersistentVolumeClaim) {
 			c.Spec.Resources.Requests, c.Status.AllocatedResources = list("storage", "1Gi"), list("storage", "2Gi")
 		}),
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2Gi"),
 	}, {
-		name: "secret", reason: "by its old name too", resource: "secrets", object: &corev1.Secret{}, want: list("count/secrets", "1", "secrets", "1"),
+		name: "secret", reason: "the quota also has the resource's older name", resource: "secrets", object: &corev1.Secret{}, want: list("count/secrets", "1", "secrets", "1"),
 	}, {
-		name: "quota", reason: "by its old name too", resource: "resourcequotas", object: &corev1.ResourceQuota{}, want: list("count/resourcequotas", "1", "resourcequotas", "1"),
+		name: "quota", reason: "the quota also has the resource's older name", resource: "resourcequotas", object: &corev1.ResourceQuota{}, want: list("count/resourcequotas", "1", "resourcequotas", "1"),
 	}, {
-		name: "replication controller", reason: "by its old name too", resource: "replicationcontrollers", object: &corev1.ReplicationController{},
+		name: "replication controller", reason: "the quota also has the resource's older name", resource: "replicationcontrollers", object: &corev1.ReplicationController{},
 		want: list("count/replicationcontrollers", "1", "replicationcontrollers", "1"),
 	}, {
-		name: "node port", reason: "each port gets one", resource: "services", object: service(corev1.ServiceTypeNodePort, nil),
+		name: "node port", reason: "each port of the service gets a node port", resource: "services", object: service(corev1.ServiceTypeNodePort, nil),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "2", "services.loadbalancers", "0"),
 	}, {
-		name: "load balancer without node ports", reason: "only those asked for are given", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(false)),
+		name: "load balancer without node ports", reason: "only ports that name a node port get a node port", resource: "services", object: service(corev1.ServiceTypeLoadBalancer, new(false)),
 		want: list("count/services", "1", "services", "1", "services.nodeports", "1", "services.loadbalancers", "1"),
 	}, {
-		name: "claim", reason: "in whole bytes, in all and by class", resource: "persistentvolumeclaims", object: claim,
+		name: "claim", reason: "the storage counts in whole bytes, in total and for the class", resource: "persistentvolumeclaims", object: claim,
 		want: list("count/persistentvolumeclaims", "1", "persistentvolumeclaims", "1", "requests.storage", "2",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "1", "gold.storageclass.storage.k8s.io/requests.storage", "2"),
 	}, {
-		name: "devices", reason: "requests add up, and the worst that each may get counts", resource: "resourceclaims.resource.k8s.io",
+		name: "devices", reason: "requests add up, and each request counts with its largest allocation", resource: "resourceclaims.resource.k8s.io",
 		object: deviceClaim(devices("gpu", 4), eitherDevice, allDevices),
 		want: list("count/resourceclaims.resource.k8s.io", "1", "gpu.deviceclass.resource.k8s.io/devices", "7",
 			"nic.deviceclass.resource.k8s.io/devices", "33"),

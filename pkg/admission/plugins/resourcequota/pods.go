@@ -25,9 +25,9 @@ const (
 	limitPrefix   = "limits."
 )
 
-// computed are the resources that quotas count by requests and by limits. The plain name counts requests too. If a
-// quota counts a resource that is marked as required here, each container must set it. This rule is kept for
-// compatibility, so no further resource needs it.
+// computed are the resources that quotas count by requests and by limits. A name without a prefix counts requests, like
+// the name with the prefix "requests.". If a quota counts a resource whose field required is true, each container must
+// set that resource. This rule is kept for compatibility, so no further resource gets it.
 var computed = []struct {
 	name     corev1.ResourceName
 	required bool
@@ -114,8 +114,8 @@ func mustBeGiven(name corev1.ResourceName) bool {
 	return false
 }
 
-// podLevelCovers removes the resources that the pod sets as a whole from the missing ones. It reports whether none
-// is missing then.
+// podLevelCovers removes from missing the resources that the pod sets as a whole. It reports whether missing is empty
+// afterwards.
 func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
 	if pod.Spec.Resources == nil {
 		return false
@@ -140,7 +140,8 @@ func hasEnded(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
-	// If its node is gone, a deleted pod may exist long after its grace period. It isn't counted then.
+	// If the node of a deleted pod is gone, the pod may exist long after its grace period. A quota doesn't count the
+	// pod after that period.
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return false
 	}

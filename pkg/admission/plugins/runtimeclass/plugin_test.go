@@ -26,26 +26,26 @@ func TestPlugin(t *testing.T) {
 		name, reason, refusal string
 		pod, want             corev1.PodSpec
 	}{{
-		name: "applied", reason: "overhead and placement are the class's, the pod's own stays",
+		name: "applied", reason: "the class sets the overhead and the placement, and the pod keeps its own selector",
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"zone": "a"}},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"zone": "a", "vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
-		name: "no class", reason: "nothing changes", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
+		name: "no class", reason: "a pod without a class stays unchanged", pod: corev1.PodSpec{}, want: corev1.PodSpec{},
 	}, {
 		name: "missing class", reason: "the nodes can't run a pod of a missing class",
 		pod: corev1.PodSpec{RuntimeClassName: new("gone")}, refusal: `pod rejected: RuntimeClass "gone" not found`,
 	}, {
-		name: "own overhead", reason: "only a class can say what running it costs",
+		name: "own overhead", reason: "only a class can set the overhead",
 		pod: corev1.PodSpec{Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
 	}, {
-		name: "other overhead", reason: "the class says something else",
+		name: "other overhead", reason: "the pod and the class have different overheads",
 		pod: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: other}, refusal: "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
 	}, {
-		name: "same overhead", reason: "the pod says what the class says",
+		name: "same overhead", reason: "the pod and the class have the same overhead",
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
-		name: "same selector", reason: "both say the same",
+		name: "same selector", reason: "the pod and the class have the same selector",
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
@@ -54,7 +54,7 @@ func TestPlugin(t *testing.T) {
 		name: "overhead of a plain class", reason: "the class has no overhead",
 		pod: corev1.PodSpec{RuntimeClassName: new("plain"), Overhead: overhead}, refusal: "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
 	}, {
-		name: "conflict", reason: "no node is both",
+		name: "conflict", reason: "no node matches both selectors",
 		pod:     corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "no"}},
 		refusal: "conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no",
 	}}

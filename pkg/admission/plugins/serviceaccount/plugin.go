@@ -45,8 +45,8 @@ var (
 	_ admission.ValidationInterface = &Plugin{}
 )
 
-// podOf returns the pod of a request that may refer to secrets or a service account: one that creates a pod, or
-// adds ephemeral containers. It returns nil for other requests.
+// podOf returns the pod of a request that creates a pod or adds ephemeral containers. Only such a pod may contain new
+// references to secrets or to a service account. podOf returns nil for other requests.
 func podOf(a admission.Attributes) *corev1.Pod {
 	created := a.GetSubresource() == "" && a.GetOperation() == admission.Create
 	extended := a.GetSubresource() == "ephemeralcontainers" && a.GetOperation() == admission.Update
@@ -87,8 +87,9 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	return p.Validate(ctx, a, o)
 }
 
-// automounts reports whether the pod gets a token. automountServiceAccountToken of the pod decides; if it isn't
-// set, that of the service account decides; if neither is set, the pod gets a token.
+// automounts reports whether the pod gets a token. The field automountServiceAccountToken of the pod decides. If the
+// pod doesn't set the field, the same field of the service account decides. If the service account doesn't set it
+// either, the pod gets a token.
 func automounts(account *corev1.ServiceAccount, pod *corev1.Pod) bool {
 	switch {
 	case pod.Spec.AutomountServiceAccountToken != nil:

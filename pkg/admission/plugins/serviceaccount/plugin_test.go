@@ -93,7 +93,7 @@ func TestExisting(t *testing.T) {
 		want:   corev1.PodSpec{Containers: []corev1.Container{{VolumeMounts: own}}},
 	}, {
 		name:   "pull secrets",
-		reason: "the account's are for those that have none",
+		reason: "the pull secrets of the account are for pods without pull secrets",
 		given:  corev1.PodSpec{ImagePullSecrets: pull},
 		want:   corev1.PodSpec{ImagePullSecrets: pull},
 	}}
@@ -152,36 +152,36 @@ func TestPlugin(t *testing.T) {
 		volumes               int
 	}{
 		{name: "account says no", reason: "pods of the account get no token", request: plugintest.Create(podOfAccount("tokenless", container))},
-		{name: "pod says yes", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })), volumes: 1},
-		{name: "pod says no", reason: "the pod's word counts more", request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
+		{name: "pod says yes", reason: "the field of the pod takes precedence", request: plugintest.Create(podOfAccount("tokenless", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(true) })), volumes: 1},
+		{name: "pod says no", reason: "the field of the pod takes precedence", request: plugintest.Create(podOfAccount("eager", container, func(s *corev1.PodSpec) { s.AutomountServiceAccountToken = new(false) }))},
 		{name: "account says yes", reason: "pods of the account get a token", request: plugintest.Create(podOfAccount("eager", container)), volumes: 1},
 		{name: "missing", reason: "the account doesn't exist", request: plugintest.Create(podOfAccount("gone")), refusal: `pods "p" is forbidden: error looking up service account ns/gone: serviceaccount "gone" not found`},
-		{name: "listed secret", reason: "the account lists it", request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
+		{name: "listed secret", reason: "the account lists the secret", request: plugintest.Create(podOfAccount("limited", volume("listed"))), volumes: 1},
 		{name: "other secret", reason: "the account doesn't list the secret", request: plugintest.Create(podOfAccount("limited", volume("other"))), refusal: `volume with secret.secretName="other" is not allowed because service account limited does not reference that secret`},
-		{name: "account that doesn't limit", reason: "the annotation says no", request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
-		{name: "listed variable", reason: "the account lists its secret", request: limited(func(s *corev1.PodSpec) { s.Containers = []corev1.Container{{Name: "c", Env: variables("listed")}} })},
+		{name: "account that doesn't limit", reason: "the account doesn't have the annotation that limits secrets", request: plugintest.Create(podOfAccount("eager", volume("other"))), volumes: 1},
+		{name: "listed variable", reason: "the account lists the secret of the variable", request: limited(func(s *corev1.PodSpec) { s.Containers = []corev1.Container{{Name: "c", Env: variables("listed")}} })},
 		{name: "other variable", reason: "the account doesn't list the secret", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{Name: "c", Env: variables("listed", "other")}}
 		}),
 			refusal: `container c with envVar v referencing secret.secretName="other" is not allowed because service account limited does not reference that secret`},
 		{name: "init container", reason: "variables of init containers are checked too", request: limited(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "i", Env: variables("other")}} }),
 			refusal: `init container i with envVar v referencing secret.secretName="other" is not allowed`},
-		{name: "listed source", reason: "the account lists its secret", request: limited(func(s *corev1.PodSpec) {
+		{name: "listed source", reason: "the account lists the secret of the source", request: limited(func(s *corev1.PodSpec) {
 			s.Containers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "listed"}}}}}}
 		})},
-		{name: "pull secret", reason: "the account pulls with it", request: limited(func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}} })},
-		{name: "other pull secret", reason: "being listed for mounting isn't enough", request: limited(func(s *corev1.PodSpec) {
+		{name: "pull secret", reason: "the account lists the pull secret", request: limited(func(s *corev1.PodSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}} })},
+		{name: "other pull secret", reason: "a secret that is listed for mounting isn't listed for pulling images", request: limited(func(s *corev1.PodSpec) {
 			s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}, {Name: "listed"}}
 		}),
 			refusal: `imagePullSecrets[1].name="listed" is not allowed because service account limited does not reference that imagePullSecret`},
 		{name: "ephemeral container of no account", reason: "a pod without an account may read nothing", request: plugintest.Update(podOfAccount(""), podOfAccount("")).Of("ephemeralcontainers"), refusal: "no service account specified for pod ns/p"},
-		{name: "listed ephemeral container", reason: "the account lists its secret; nothing else is looked at", request: plugintest.Update(podOfAccount("limited"), podOfAccount("limited", volume("other"), func(s *corev1.PodSpec) {
+		{name: "listed ephemeral container", reason: "the account lists the secret of the ephemeral container, and the plugin ignores the rest of the pod", request: plugintest.Update(podOfAccount("limited"), podOfAccount("limited", volume("other"), func(s *corev1.PodSpec) {
 			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: variables("listed")}}}
 		})).Of("ephemeralcontainers"), volumes: 1},
 		{name: "ephemeral container", reason: "ephemeral containers come later and are checked too", request: plugintest.Update(podOfAccount("limited"), ephemeral).Of("ephemeralcontainers"), refusal: `ephemeral container e with envFrom referencing secret.secretName="other" is not allowed`},
-		{name: "update", reason: "nothing of this changes", request: plugintest.Update(podOfAccount("gone"), podOfAccount("gone"))},
+		{name: "update", reason: "an update of a pod can't change these fields", request: plugintest.Update(podOfAccount("gone"), podOfAccount("gone"))},
 		{name: "mirror", reason: "a mirror pod stays unchanged", request: plugintest.Create(mirror(podOfAccount("", container)))},
-		{name: "mirror with account", reason: "the kubelet has no right to it", request: plugintest.Create(mirror(podOfAccount("default"))), refusal: "a mirror pod may not reference service accounts"},
+		{name: "mirror with account", reason: "the kubelet has no permission for the account", request: plugintest.Create(mirror(podOfAccount("default"))), refusal: "a mirror pod may not reference service accounts"},
 		{name: "mirror with secret", reason: "a mirror pod can't have secrets", request: plugintest.Create(mirror(podOfAccount("", volume("s")))), refusal: "a mirror pod may not reference secrets"},
 		{name: "mirror with token", reason: "a mirror pod can't have tokens", request: plugintest.Create(mirror(podOfAccount("", projected(corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{}}, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}})))),
 			refusal: "a mirror pod may not use ServiceAccountToken volume projections"},

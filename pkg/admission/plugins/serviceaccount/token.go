@@ -13,8 +13,8 @@ const (
 	mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// volumePrefix is the prefix of the name of the token's volume.
 	volumePrefix = "kube-api-access-"
-	// tokenSeconds is the lifetime of a token: an hour, and a few seconds more. The few seconds tell these tokens
-	// from tokens that users request.
+	// tokenSeconds is the lifetime of a token: an hour, and a few seconds more. The additional seconds distinguish
+	// these tokens from tokens that users request.
 	tokenSeconds = 3607
 )
 

@@ -1,6 +1,6 @@
-// Package chain makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. For that, it
-// makes requests to a server, with given objects, with sample objects and with random objects that follow the schema,
-// and records the reviews. The same server then checks the objects that webhooks have patched.
+// Package chain makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. The package
+// makes requests to a server and records the reviews. The requests have given objects, sample objects, and random
+// objects that follow the schema. The same server then checks the objects that webhooks have patched.
 //
 // Don't use the package with a server that others use: it registers webhooks for all resources of the webhooks' rules,
 // and writes objects.
@@ -132,7 +132,8 @@ func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(r.GroupVersionResource)
 }
 
-// Valid implements webhook.Judge. It asks the server to create the object by a dry run that refuses unknown fields.
+// Valid implements webhook.Judge. It sends a create request for the object to the server. The request is a dry run, and
+// refuses unknown fields.
 func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
 	group, version, name := in.Resource()
 	for i := range c.resources {

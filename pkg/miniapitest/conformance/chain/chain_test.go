@@ -44,8 +44,8 @@ func TestGenerated(t *testing.T) {
 	}{
 		{"enumeration", "other values are invalid", `{"type":"string","enum":["a","b"]}`, func(v any) bool { return v == "a" || v == "b" }},
 		{"default", "a default is always valid", `{"type":"string","default":"plain"}`, func(v any) bool { return v == "plain" }},
-		{"limits of numbers", "both are inclusive", `{"type":"integer","minimum":3,"maximum":4}`, func(v any) bool { return v == int64(3) || v == int64(4) }},
-		{"high minimum", "it may be above the usual numbers", `{"type":"integer","minimum":1000}`, func(v any) bool { return v.(int64) >= 1000 }},
+		{"limits of numbers", "both limits are inclusive", `{"type":"integer","minimum":3,"maximum":4}`, func(v any) bool { return v == int64(3) || v == int64(4) }},
+		{"high minimum", "the minimum may be above the numbers that are usually generated", `{"type":"integer","minimum":1000}`, func(v any) bool { return v.(int64) >= 1000 }},
 		{"lengths", "both limits count", `{"type":"string","minLength":7,"maxLength":8}`, func(v any) bool { n := len(v.(string)); return n == 7 || n == 8 }},
 		{"format", "a text of letters is no time", `{"type":"string","format":"date-time"}`, func(v any) bool { return v == "2026-01-01T00:00:00Z" }},
 		{"items", "the least number of items is made", `{"type":"array","minItems":2,"items":{"type":"boolean"}}`, func(v any) bool {
@@ -91,8 +91,8 @@ func TestGenerated(t *testing.T) {
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, reason, schemas string }{
-		{"itself", "each object has another one", `{"Root": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Root"}}}}`},
-		{"two branches", "their number doubles at each level", `{"Root": {"type":"object","required":["left","right"],
+		{"itself", "each object contains another object", `{"Root": {"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Root"}}}}`},
+		{"two branches", "the number of objects doubles at each level", `{"Root": {"type":"object","required":["left","right"],
 			"properties":{"left":{"$ref":"#/components/schemas/Root"},"right":{"allOf":[{"$ref":"#/components/schemas/Root"}]}}}}`},
 		{"by another schema", "the cycle has two schemas", `{"Root": {"type":"object","required":["other"],"properties":{"other":{"$ref":"#/components/schemas/Other"}}},
 			"Other": {"type":"object","required":["root"],"properties":{"root":{"$ref":"#/components/schemas/Root"}}}}`},
@@ -114,7 +114,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// A run is repeated by its seed. Another resource, and the next object of a resource, differ.
+// The same seed gives the same random objects. Another resource, or the next object of a resource, gets other values.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	text := func(seed uint64, name string, n int) string {
@@ -133,7 +133,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Random fields are added to an object. Its metadata, kind and status stay, and so do the values that it has.
+// vary adds random fields to an object. The object's metadata, kind, status and existing values stay.
 func TestVaried(t *testing.T) {
 	t.Parallel()
 	object := decoded(t, `{"kind":"Thing","metadata":{"name":"a"},"spec":{"color":"red","parts":[{"name":"one"}]}}`)
@@ -157,7 +157,7 @@ func must(t *testing.T, value any) []byte {
 	return body
 }
 
-// A sample can be changed: another request gets it as it was.
+// A caller can change a sample. The next caller gets the original sample.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	all, err := readSamples()
@@ -191,7 +191,8 @@ func hookOf(kind webhook.Kind, rules ...admissionregistrationv1.RuleWithOperatio
 	return h
 }
 
-// Requests are made for the resources that a rule names, and for some that stand for all that an asterisk matches.
+// The suite makes requests for the resources that a rule names. For an asterisk, it makes requests for some common
+// resources, which stand for all resources.
 func TestWanted(t *testing.T) {
 	t.Parallel()
 	clusterScope := rule("", "v1", "configmaps")
@@ -209,17 +210,17 @@ func TestWanted(t *testing.T) {
 		objects      []*unstructured.Unstructured
 		want         bool
 	}{
-		{"named", "the rule names it", rule("", "v1", "limitranges"), limitRanges, nil, true},
+		{"named", "the rule names the resource", rule("", "v1", "limitranges"), limitRanges, nil, true},
 		{"other group", "the rule names another group", rule("apps", "v1", "configmaps"), configMaps, nil, false},
 		{"other version", "the rule names another version", rule("", "v2", "configmaps"), configMaps, nil, false},
 		{"other resource", "the rule names another resource", rule("", "v1", "secrets"), configMaps, nil, false},
-		{"subresource", "its requests need the resource", rule("", "v1", "limitranges/status"), limitRanges, nil, true},
+		{"subresource", "requests for a subresource need the resource", rule("", "v1", "limitranges/status"), limitRanges, nil, true},
 		{"scope", "the rule is about resources without a namespace", clusterScope, configMaps, nil, false},
-		{"common", "it stands for all others", rule("*", "*", "*"), configMaps, nil, true},
-		{"rare", "others stand for it", rule("*", "*", "*"), limitRanges, nil, false},
-		{"given", "there is an object of it", rule("*", "*", "*"), limitRanges, []*unstructured.Unstructured{given}, true},
+		{"common", "a common resource stands for all resources", rule("*", "*", "*"), configMaps, nil, true},
+		{"rare", "common resources stand for the resource", rule("*", "*", "*"), limitRanges, nil, false},
+		{"given", "the user has given an object of the resource", rule("*", "*", "*"), limitRanges, []*unstructured.Unstructured{given}, true},
 		{"any version", "one version is enough", rule("example.com", "*", "things"), things, nil, true},
-		{"older version", "the preferred version stands for it", rule("example.com", "*", "things"), older, nil, false},
+		{"older version", "the preferred version stands for the other versions", rule("example.com", "*", "things"), older, nil, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +232,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// An object gets a name, a namespace and the labels that the webhooks select, and loses what only a server sets.
+// decorate gives an object a name, a namespace and the labels that the webhooks select. It removes the fields that only
+// a server sets.
 func TestDecorated(t *testing.T) {
 	t.Parallel()
 	h := hookOf(webhook.Validating, rule("", "v1", "configmaps"))
@@ -253,7 +255,8 @@ func review(name string) []byte {
 		"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"object":{}}}`)
 }
 
-// Reviews of refused requests say nothing of a webhook, and a few of each shape are enough.
+// The recorder drops the reviews of refused requests, because their objects may be invalid. Of the reviews with the
+// same shape, it keeps perShape.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	r := &recorder{counts: map[string]int{}}
@@ -279,7 +282,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// The recording webhooks have the rules of those that they stand for, and can't harm a request.
+// The recording webhooks have the rules of the suite's webhooks. The server ignores their failures, so they can't harm
+// a request.
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	r := &recorder{base: "https://127.0.0.1:1", hooks: []webhook.Hook{

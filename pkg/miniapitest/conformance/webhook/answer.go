@@ -149,8 +149,8 @@ func (a *answer) unreadable() string {
 	return ""
 }
 
-// worse returns the first fault of the answer that the answer than doesn't have, or "". If all answers have a fault,
-// only the case about that fault reports it.
+// worse compares two answers. It returns the first fault of a that the other answer doesn't have, or "". If all answers
+// have a fault, only the case about that fault reports it.
 func (a *answer) worse(than *answer) string {
 	for _, aspect := range aspects() {
 		if fault := a.faults[aspect]; fault != "" && than.faults[aspect] == "" {
@@ -232,7 +232,7 @@ func (o outcome) difference(other outcome) string {
 	return differs("", o.object, other.object)
 }
 
-// meant returns a value without fields that are null or empty objects. They mean the same as a missing field.
+// meant returns a value without fields that are null or empty objects. Such a field means the same as a missing field.
 func meant(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -17,7 +17,7 @@ import (
 const (
 	// defaultTimeout is the timeout of a webhook whose configuration (of version v1) sets none.
 	defaultTimeout = 10 * time.Second
-	// maxAnswer is the number of bytes that are read of an answer.
+	// maxAnswer is the largest number of bytes that the suite reads of an answer.
 	maxAnswer = 16 << 20
 )
 
@@ -37,7 +37,7 @@ type message struct {
 	patience    time.Duration // the time after which the call ends; the webhook's own timeout if 0
 	body        io.Reader
 	length      int64 // the length of a body that net/http can't determine
-	// expect makes the client wait with the body until the webhook has asked for it (Expect: 100-continue).
+	// expect makes the client send the body only after the webhook's answer 100 (Expect: 100-continue).
 	expect bool
 }
 

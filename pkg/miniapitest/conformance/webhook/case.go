@@ -38,7 +38,7 @@ type Case struct {
 	ID string
 	// Promise is a sentence of the specification. Source names the document and the section with the sentence.
 	Promise, Source string
-	// Level is the usual level of the case's findings. A single finding may have another one.
+	// Level is the usual level of the case's findings. A single finding may have another level.
 	Level Level
 	// Advice says how to repair a webhook that breaks the promise.
 	Advice string

@@ -181,7 +181,7 @@ func configurationCases() []Case {
 	}
 }
 
-// configurationCase returns a case that calls look for each webhook of the configurations.
+// configurationCase returns a case that calls the function look for each webhook of the configurations.
 func configurationCase(id string, level Level, promise, source, advice string, look func(*Hook) *Finding) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice, Cost: time.Millisecond,

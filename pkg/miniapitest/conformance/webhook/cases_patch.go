@@ -90,7 +90,8 @@ func patchCases() []Case {
 	}
 }
 
-// patched calls try for each input whose answer has a patch. The object is nil if the patch can't be applied.
+// patched calls the function try for each input whose answer has a patch. The argument after of try is the patched
+// object, or nil if the patch can't be applied.
 func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[string]any, err error) *Finding) ([]Finding, error) {
 	findings, err := s.each(func(in *Input) bool {
 		a := s.asked(ctx, in)
@@ -105,7 +106,7 @@ func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[strin
 	return findings, err
 }
 
-// untouched returns a case that fails if a patch changes one of some fields.
+// untouched returns a case that fails if a patch changes one of the fields.
 func untouched(id, promise, source, advice string, keep func(*Input) bool, fields ...string) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: LevelError, Advice: advice,

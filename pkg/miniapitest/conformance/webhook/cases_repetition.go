@@ -86,7 +86,8 @@ func repetitionCases() []Case {
 	}
 }
 
-// again sends each request whose object was patched once more, with the patched object.
+// again repeats each request for which the webhook's answer has a patch. The second request has the
+// patched object.
 func (s *Suite) again(ctx context.Context, try func(in *Input, after map[string]any, second *answer) *Finding) ([]Finding, error) {
 	return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
 		if err != nil {

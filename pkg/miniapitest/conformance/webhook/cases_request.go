@@ -184,7 +184,8 @@ func changed(id string, level Level, promise, source, advice string, change func
 	}
 }
 
-// sounds returns a case that changes requests. The webhook may decide otherwise after the change, but must answer.
+// sounds returns a case that changes requests. After the change, the webhook may make another decision, but it must
+// answer.
 func sounds(id string, level Level, promise, source, advice string, keep func(*Input) bool, change func(whole, request map[string]any)) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,

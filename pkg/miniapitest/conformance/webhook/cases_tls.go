@@ -104,7 +104,7 @@ func (s *Suite) noCertificates() string {
 	return s.noConnections()
 }
 
-// perEndpoint calls look once for each address of the webhooks.
+// perEndpoint calls the function look once for each address of the webhooks.
 func (s *Suite) perEndpoint(look func(*Hook) *Finding) ([]Finding, error) {
 	if reason := s.noCertificates(); reason != "" {
 		return nil, Skipped(reason)
@@ -151,7 +151,8 @@ func (h *Hook) serverName() string {
 	return host
 }
 
-// handshake makes a connection of a TLS version from least to most, and accepts any certificate.
+// handshake makes a connection and returns its TLS state. It allows the TLS versions from least to
+// most, and accepts any certificate.
 func (h *Hook) handshake(ctx context.Context, least, most uint16) (tls.ConnectionState, error) {
 	config := h.Endpoint.unchecked()
 	config.MinVersion, config.MaxVersion, config.ServerName = least, most, h.serverName()

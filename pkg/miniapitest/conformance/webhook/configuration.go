@@ -60,8 +60,8 @@ func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error)
 // isBeta tells whether the configuration has the defaults of version v1beta1.
 func (c *Configuration) isBeta() bool { return strings.HasSuffix(c.APIVersion, "/v1beta1") }
 
-// ReadConfigurations returns the webhook configurations among objects. They also get the labels of the namespaces among
-// the objects.
+// ReadConfigurations returns the webhook configurations among objects. Each configuration has the labels of the
+// namespaces among the objects.
 func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration, error) {
 	var all []*Configuration
 	namespaces := map[string]map[string]string{}
@@ -81,7 +81,7 @@ func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration,
 	return all, nil
 }
 
-// Path returns the URL path of a webhook: that of its service, or that of its URL.
+// Path returns the URL path of a webhook: the path of its service, or the path of its URL.
 func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 	switch {
 	case client.Service != nil && client.Service.Path != nil:
@@ -107,8 +107,8 @@ func ServiceName(client admissionregistrationv1.WebhookClientConfig) string {
 	return client.Service.Name + "." + client.Service.Namespace + ".svc"
 }
 
-// Unconfigured returns a webhook without a configuration. It gets requests for the resources that stand for all
-// resources.
+// Unconfigured returns a webhook without a configuration. The suite sends it requests for some common resources, which
+// stand for all resources.
 func Unconfigured(endpoint Endpoint) Hook {
 	return Hook{
 		Name: endpoint.URL, Endpoint: endpoint,

@@ -1,6 +1,6 @@
 // Package webhook is a suite of cases that check admission webhooks. It sends AdmissionReviews as an API server sends
-// them, and also bad ones, large ones and many at the same time. It checks webhook configurations for settings that
-// harm a cluster.
+// them. It also sends wrong reviews, large reviews, and many reviews at the same time. It checks webhook configurations
+// for settings that harm a cluster.
 //
 // A [Suite] has the webhooks, the requests for them and, if available, a judge of patched objects. Package chain makes
 // the requests by an API server. Package conformance, one folder above, runs the suite in a Go test. "miniapi

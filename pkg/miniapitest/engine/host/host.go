@@ -146,7 +146,7 @@ func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 		err = errors.Join(s.Stop(), removeLeftover(s.leftover))
 		h.remove(s)
 	default:
-		err = errors.New("the request has none of the fields that this program knows")
+		err = errors.New("the request has no field of this program's version of the protocol")
 	}
 	reply.Error = wire.NewError(err)
 	return reply

@@ -145,7 +145,7 @@ func (e *Engine) release(h *host) {
 	}
 }
 
-// lastOf counts a server less, and reports whether the process should end.
+// lastOf reduces the number of servers in a process by one, and reports whether the process should end.
 func (e *Engine) lastOf(h *host) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -81,7 +81,7 @@ func startHost(ctx context.Context, program, key string, usual bool) (_ *host, e
 	return h, nil
 }
 
-// greeting limits the time until the program has told its version of the protocol.
+// greeting limits the time until the program has sent its version of the protocol.
 const greeting = 30 * time.Second
 
 // greet reads the first reply, which has the version of the protocol.
@@ -96,7 +96,7 @@ func (h *host) greet(ctx context.Context, program string) error {
 	case err == nil && first.Hello != nil && first.Hello.Protocol == wire.Protocol:
 		return nil
 	case err == nil && first.Hello != nil:
-		return fmt.Errorf("%s is miniapi %s, which speaks protocol %d with tests, and this fixture speaks %d: use a program of the fixture's own version, or leave $MINIAPI unset",
+		return fmt.Errorf("%s is miniapi %s with version %d of the protocol for tests, and this fixture needs version %d: use a program of the fixture's own version, or leave $MINIAPI unset",
 			program, first.Hello.Version, first.Hello.Protocol, wire.Protocol)
 	}
 	_ = h.in.Close()
@@ -129,7 +129,7 @@ func (h *host) listen() {
 	}()
 }
 
-// pause ends these goroutines when no server is left.
+// pause ends the goroutines of listen when no server is left.
 func (h *host) pause() {
 	h.mu.Lock()
 	h.paused = true
@@ -167,7 +167,7 @@ func (h *host) stopReading(err error) {
 	}
 }
 
-// usable tells whether the process can be used: it hasn't failed.
+// usable tells whether the process hasn't failed.
 func (h *host) usable() bool {
 	select {
 	case <-h.gone:

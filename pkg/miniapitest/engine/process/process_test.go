@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// The test program also plays miniapi: with the argument "host", it serves requests with a fake engine.
+// With the argument "host", the test program takes the place of miniapi: it serves requests with a fake engine.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "host" {
 		if err := host.Serve(context.Background(), os.Stdin, os.Stdout, fakeEngine{}, "v0.0.0"); err != nil {
@@ -56,7 +56,7 @@ func goroutines() (left string) {
 	return left
 }
 
-// fakeEngine starts fake servers. The data folder of a description tells how the server behaves.
+// fakeEngine starts fake servers. The data folder of a description selects the behaviour of the server.
 type fakeEngine struct{}
 
 func (fakeEngine) Start(ctx context.Context, d engine.Description, events engine.Events) (engine.Server, error) {
@@ -236,10 +236,10 @@ func TestProcesses(t *testing.T) {
 		d            engine.Description
 		same         bool
 	}{
-		{"flags", "they are of the server", engine.Description{Flags: []string{"--a"}}, true},
-		{"no gates", "an empty map has none", engine.Description{FeatureGates: map[string]bool{}}, true},
-		{"gates", "they are of the process", engine.Description{FeatureGates: gate}, false},
-		{"version", "it is, too", engine.Description{EmulatedVersion: "1.35"}, false},
+		{"flags", "flags are settings of a server", engine.Description{Flags: []string{"--a"}}, true},
+		{"no gates", "an empty map sets no gate", engine.Description{FeatureGates: map[string]bool{}}, true},
+		{"gates", "gates are settings of the process", engine.Description{FeatureGates: gate}, false},
+		{"version", "the emulated version is a setting of the process", engine.Description{EmulatedVersion: "1.35"}, false},
 	} {
 		first, _ := start(t, e, test.d)
 		second, _ := start(t, e, test.d)
@@ -340,8 +340,8 @@ func TestEndOfProcess(t *testing.T) {
 		end          func(engine.Server)
 		want         string
 	}{
-		{"panic", "its trace is the reason", func(s engine.Server) { _, _, _ = s.User("panics", nil) }, "panic: out of ideas"},
-		{"kill", "it says nothing", func(s engine.Server) {
+		{"panic", "the trace of the panic is the reason", func(s engine.Server) { _, _, _ = s.User("panics", nil) }, "panic: out of ideas"},
+		{"kill", "a killed process writes no reason", func(s engine.Server) {
 			pid := 0
 			_, _ = fmt.Sscan(s.Info().Host, &pid)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -369,7 +369,7 @@ func TestEndOfProcess(t *testing.T) {
 	}
 }
 
-// A program that isn't miniapi, or has another version of the protocol, is an error that names the program.
+// If a program isn't miniapi, or has another version of the protocol, the error names the program.
 func TestOtherPrograms(t *testing.T) {
 	t.Parallel()
 	script := func(lines string) string {
@@ -380,11 +380,11 @@ func TestOtherPrograms(t *testing.T) {
 		return path
 	}
 	for _, test := range []struct{ name, reason, program, want string }{
-		{"missing", "the system says so", filepath.Join(t.TempDir(), "none"), "no such file"},
-		{"another", "it says something else", script("echo hello; cat"), "doesn't serve tests"},
-		{"goes on", "it needs no input", script("echo hello; exec sleep 600"), "doesn't serve tests"},
-		{"fails", "it says why", script("echo unknown command >&2; exit 2"), "unknown command"},
-		{"protocol", "it is of another version", script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`), fmt.Sprintf("is miniapi v9, which speaks protocol 7 with tests, and this fixture speaks %d", wire.Protocol)},
+		{"missing", "the system's error says that the file is missing", filepath.Join(t.TempDir(), "none"), "no such file"},
+		{"another", "the program writes another first line", script("echo hello; cat"), "doesn't serve tests"},
+		{"goes on", "the program doesn't end at the end of its input", script("echo hello; exec sleep 600"), "doesn't serve tests"},
+		{"fails", "the program writes its reason", script("echo unknown command >&2; exit 2"), "unknown command"},
+		{"protocol", "the program has another version of the protocol", script(`echo '{"Hello":{"Protocol":7,"Version":"v9"}}'; cat`), fmt.Sprintf("is miniapi v9 with version 7 of the protocol for tests, and this fixture needs version %d", wire.Protocol)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -49,8 +49,8 @@ func (s *server) take(event wire.Reply) {
 		s.audits.Add(1)
 		go func() {
 			defer s.audits.Done()
-			// Even if the function ends the goroutine, as t.FailNow does, the process must learn that the event is
-			// handled.
+			// The process waits for this message, so it is sent even if the function ends the goroutine, as t.FailNow
+			// does.
 			defer func() { _ = s.host.writer.Write(wire.Request{Server: s.id, Audited: event.Event}) }()
 			s.events.Audit(event.Audit)
 		}()

@@ -41,8 +41,8 @@ type build struct {
 }
 
 // make builds the program in a subfolder of folder, and then moves it to its path, so that an incomplete program never
-// has that path. The caller has locked folder, so no other build runs there, and make removes the files of earlier
-// builds that were killed.
+// has that path. First, make removes the files of earlier builds that were killed. The caller has locked folder, so no
+// other build uses these files.
 func (b build) make(ctx context.Context, folder string) (err error) {
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "miniapitest: building %s, once, for servers of tests\n", b.what)
@@ -108,8 +108,9 @@ func download(version string) func(context.Context, string) (string, error) {
 	}
 }
 
-// cached returns the folder of a version in the module cache, or "". Unlike "go mod download", it doesn't ask the
-// checksum database, which needs the network: the go command verified the folder when it downloaded the module.
+// cached returns the folder of a version in the module cache, or "". The go command verified the folder when it
+// downloaded the module. So cached doesn't use "go mod download", which would read the checksum database and therefore
+// need the network.
 func cached(ctx context.Context, version string) string {
 	cache := goEnv(ctx, "GOMODCACHE")
 	folder := filepath.Join(cache, filepath.FromSlash(module)+"@"+version)

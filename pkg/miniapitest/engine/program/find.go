@@ -126,7 +126,7 @@ func declared(content []byte) string {
 	return ""
 }
 
-// ask asks the go command for the source. The go command knows replace directives, workspaces and vendor folders.
+// ask finds the source by the go command, which evaluates replace directives, workspaces and vendor folders.
 func ask(ctx context.Context, folder string) (source, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-json", fixture)
 	list.Dir = folder

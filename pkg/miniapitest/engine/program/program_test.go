@@ -27,11 +27,11 @@ func TestSourceOf(t *testing.T) {
 		want               source
 	}{
 		{"module cache", "the folder has the version", "/go/pkg/mod/" + fixture + "@v1.2.3" + file, source{version: "v1.2.3"}},
-		{"module cache, trimmed", "so has a trimmed path", fixture + "@v0.0.0-20260101000000-abcdefabcdef" + file, source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
+		{"module cache, trimmed", "a trimmed path has the version, too", fixture + "@v0.0.0-20260101000000-abcdefabcdef" + file, source{version: "v0.0.0-20260101000000-abcdefabcdef"}},
 		{"checkout", "a go.mod is above", root + "/pkg/miniapitest" + file, source{checkout: root}},
-		{"checkout, trimmed", "nothing is known", fixture + file, source{}},
-		{"vendor folder", "it isn't whole", "/operator/vendor/" + fixture + file, source{}},
-		{"moved", "it isn't there any more", "/none" + file, source{}},
+		{"checkout, trimmed", "a trimmed path without a version names no folder", fixture + file, source{}},
+		{"vendor folder", "a vendor folder doesn't have all of miniapi", "/operator/vendor/" + fixture + file, source{}},
+		{"moved", "the folder doesn't exist any more", "/none" + file, source{}},
 	} {
 		if got := sourceOf(test.file); got != test.want {
 			t.Errorf("%s: want %+v because %s, got %+v", test.name, test.want, test.reason, got)
@@ -65,9 +65,9 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, reason, value, want, err string }{
-		{"file", "it is meant", file, file, ""},
-		{"missing", "it was misspelt", file + "x", "", "$MINIAPI: stat " + file + "x"},
-		{"folder", "the program in it is meant", filepath.Dir(file), "", "is a folder: it must be the path of a miniapi program"},
+		{"file", "the variable names the program", file, file, ""},
+		{"missing", "the variable names a missing file", file + "x", "", "$MINIAPI: stat " + file + "x"},
+		{"folder", "the variable must name a file, and not its folder", filepath.Dir(file), "", "is a folder: it must be the path of a miniapi program"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(Variable, test.value)
@@ -106,8 +106,8 @@ func TestOnPath(t *testing.T) {
 	}
 }
 
-// fakeGo puts a fake go command into PATH. A build by it runs a shell script, which gets the path for the program in
-// $5. The result returns the downloads and builds so far.
+// fakeGo puts a fake go command into PATH. Its subcommand build runs a shell script, which gets the path for the
+// program in $5. The returned function returns the downloads and builds so far.
 func fakeGo(t *testing.T, build string) (calls func() []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -149,7 +149,7 @@ func write(t *testing.T, folder, file, content string) {
 }
 
 // All test processes together build the program of a version once, independent of the user's module and its settings. A
-// later build removes the files of a killed one.
+// build removes the files of an earlier build that was killed.
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")
@@ -228,9 +228,9 @@ func TestCached(t *testing.T) {
 		version, reason string
 		calls           int
 	}{
-		{"v1.2.3", "it is whole", 1},
+		{"v1.2.3", "the module is complete in the cache", 1},
 		{"v1.2.4", "a download was killed", 3},
-		{"v1.2.5", "it is missing", 5},
+		{"v1.2.5", "the module is missing in the cache", 5},
 	} {
 		if _, err := ofVersion(context.Background(), t.TempDir(), test.version); err != nil {
 			t.Fatal(err)
@@ -324,11 +324,11 @@ func TestOfCheckout(t *testing.T) {
 		{"first", "there is no program", "go.mod", "", 1},
 		{"again", "nothing has changed", "go.mod", "", 1},
 		{"same content", "a switch of branches writes files anew", "pkg/a/a.go", "", 1},
-		{"test", "it isn't of the program", "pkg/a/a_test.go", "package a", 1},
-		{"test data", "neither is this", "pkg/a/testdata/x.yaml", "x", 1},
-		{"source", "the program is of it", "pkg/a/a.go", "package a", 2},
-		{"new file", "it is of the program, too", "pkg/a/b.go", "", 3},
-		{"versions", "other code is linked", "go.mod", "module a", 4},
+		{"test", "test files don't belong to the program", "pkg/a/a_test.go", "package a", 1},
+		{"test data", "test data doesn't belong to the program", "pkg/a/testdata/x.yaml", "x", 1},
+		{"source", "source files belong to the program", "pkg/a/a.go", "package a", 2},
+		{"new file", "a new source file belongs to the program", "pkg/a/b.go", "", 3},
+		{"versions", "another go.mod links other versions", "go.mod", "module a", 4},
 	} {
 		write(t, checkout, test.file, test.content)
 		got, err := ofCheckout(context.Background(), cache, checkout)

@@ -166,7 +166,7 @@ func editElement(parent []any, key, path, rest string, more bool, change func(pl
 	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
 }
 
-// equal compares values. Two numbers are equal if their values are, even if they are written differently.
+// equal compares values. Numbers of the same value are equal, even if their texts differ.
 func equal(a, b any) bool {
 	x, xok := a.(json.Number)
 	y, yok := b.(json.Number)

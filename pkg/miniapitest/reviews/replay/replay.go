@@ -89,7 +89,7 @@ func ToURL(client *http.Client, base string) (Target, error) {
 		return nil, err
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
-		return nil, fmt.Errorf("%q: must be a URL as https://localhost:9443/mutate", base)
+		return nil, fmt.Errorf("%q: must be a URL such as https://localhost:9443/mutate", base)
 	}
 	return func(ctx context.Context, path string, review []byte) (int, []byte, error) {
 		to := *parsed

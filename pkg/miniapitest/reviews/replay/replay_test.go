@@ -79,10 +79,10 @@ func TestReplay(t *testing.T) {
 		// want is a part of the difference. If it is "", there is no difference.
 		want string
 	}{
-		{"same", "the handler is the recorded one", twoLabels, ""},
+		{"same", "the handler answers like the recorded handler", twoLabels, ""},
 		{"another patch to the same object", "patches from maps have no order", `[{"op":"add","path":"/metadata/labels","value":{"a":"1"}}]`, ""},
 		{"another object", "the difference is in the object", `[{"op":"add","path":"/metadata/labels","value":{"a":"2"}}]`, "-        \"a\": \"1\"\n+        \"a\": \"2\""},
-		{"impossible patch", "the server would refuse it", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: operation 1"},
+		{"impossible patch", "a server would refuse the patch", `[{"op":"remove","path":"/none"}]`, "the patch can't be applied: operation 1"},
 		{"failure", "the status and the body are shown", "", "500 Internal Server Error: broken"},
 	} {
 		dir := t.TempDir()

@@ -1,7 +1,7 @@
 // Package configuration reads the configuration files of plugins.
 //
-// Don't use it for plugins of k8s.io/apiserver, which read their own, nor for files without apiVersion and kind,
-// such as PodNodeSelector's.
+// Don't use it for the plugins of k8s.io/apiserver, because these plugins read their configurations themselves. Don't
+// use it for files without apiVersion and kind, such as PodNodeSelector's.
 package configuration
 
 import (

@@ -1,7 +1,8 @@
-// Package defaultclass finds the default among storage classes or ingress classes, which an annotation marks.
+// Package defaultclass finds the default class among storage classes or ingress classes. An annotation marks the
+// default class.
 //
-// Don't use it for PriorityClasses. Their default is marked by a field, and of several defaults the one with the
-// lowest priority counts. The plugin Priority finds it.
+// Don't use the package for PriorityClasses, whose default the plugin Priority finds. A field marks their default, and
+// of several defaults the one with the lowest priority counts.
 package defaultclass
 
 import (
@@ -28,8 +29,8 @@ func Name[Class metav1.Object](a admission.Attributes, lister Lister[Class], ann
 	return newest(classes, annotations), nil
 }
 
-// newest returns the name of the newest class that is marked as default. The newest counts so that a user can mark
-// a new default before removing the old one.
+// newest returns the name of the newest class that is marked as default. Because the newest class counts, a user can
+// mark a new default before removing the mark of the old default.
 func newest[Class metav1.Object](classes []Class, annotations []string) *string {
 	marked := slices.DeleteFunc(classes, func(c Class) bool {
 		return !slices.ContainsFunc(annotations, func(a string) bool { return c.GetAnnotations()[a] == "true" })

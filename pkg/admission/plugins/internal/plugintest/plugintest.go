@@ -25,7 +25,7 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// Request is a request for a plugin. Its kind and resource are those of its objects.
+// Request is a request for a plugin. The kind and the resource of the request follow from its objects.
 type Request struct {
 	Operation   admission.Operation
 	Object, Old runtime.Object

@@ -23,7 +23,7 @@ func TestGet(t *testing.T) {
 		{"cached", "the informer has the object", nil, missing, "cached", nil},
 		{"live", "another process has written the object", missing, nil, "live", nil},
 		{"missing", "no server has the object", missing, missing, "", missing},
-		{"broken", "the error of a lister says nothing about the object", broken, nil, "", broken},
+		{"broken", "the error of a lister doesn't show whether the object exists", broken, nil, "", broken},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
