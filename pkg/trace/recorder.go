@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +21,6 @@ type Limits struct {
 
 // DefaultBytes is the default of Limits.Bytes.
 const DefaultBytes = 32 << 20
-
-// followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
-const followed = 256
 
 // Recorder keeps the last requests. It is safe for concurrent use.
 type Recorder struct {
@@ -116,81 +112,20 @@ func (r *Recorder) add(request *Request) {
 // Requests returns the kept requests that the filter selects, in the order of their ids.
 func (r *Recorder) Requests(filter Filter) []*Request {
 	r.mu.Lock()
-	selected := r.after(0, filter)
+	var selected []*Request
+	for _, kept := range r.requests {
+		if filter.selects(kept.request) {
+			selected = append(selected, kept.request)
+		}
+	}
 	r.mu.Unlock()
 	if filter.Last > 0 {
 		selected = selected[max(0, len(selected)-filter.Last):]
 	}
-	return whole(selected)
-}
-
-// after returns the kept requests whose id is greater than a given one. The caller must convert them for readers,
-// by whole.
-func (r *Recorder) after(id int64, filter Filter) []*Request {
-	var selected []*Request
-	for _, kept := range r.requests {
-		if kept.request.ID > id && filter.selects(kept.request) {
-			selected = append(selected, kept.request)
-		}
+	for i, request := range selected { // without the lock, for which requests that end would wait
+		selected[i] = request.whole()
 	}
 	return selected
-}
-
-// whole converts requests for readers (see Request.whole). It must be called without the recorder's lock, because
-// it takes time, and requests that end need the lock.
-func whole(requests []*Request) []*Request {
-	for i, request := range requests {
-		requests[i] = request.whole()
-	}
-	return requests
-}
-
-// Follow calls begin once, and then each with the requests that have ended since, in the order of their ids. It returns
-// when ctx ends, or with the error that begin or each returns. While Follow runs, the recorder is on. If requests end
-// faster than each handles them, the recorder drops the oldest requests. The argument missed is the number of requests
-// that were dropped since the last call of each.
-func (r *Recorder) Follow(ctx context.Context, filter Filter, begin func() error, each func(requests []*Request, missed int64) error) error {
-	r.mu.Lock()
-	r.followers++
-	r.on.Store(true)
-	seen, changed := r.last, r.changed
-	r.mu.Unlock()
-	defer r.unfollow()
-	if err := begin(); err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-changed:
-		}
-		r.mu.Lock()
-		requests, missed := r.after(seen, filter), int64(0)
-		if len(r.requests) > 0 {
-			missed = r.requests[0].request.ID - seen - 1
-		}
-		seen, changed = r.last, r.changed
-		r.mu.Unlock()
-		if missed < 0 {
-			missed = 0
-		}
-		if len(requests) == 0 && missed == 0 {
-			continue
-		}
-		if err := each(whole(requests), missed); err != nil {
-			return err
-		}
-	}
-}
-
-func (r *Recorder) unfollow() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.followers--; r.followers == 0 && r.limits.Requests == 0 {
-		r.on.Store(false)
-		r.requests, r.bytes = nil, 0
-	}
 }
 
 // Filter selects requests. Its zero value selects all.

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -96,73 +94,6 @@ func TestRecorderBoundsRequestsInFlight(t *testing.T) {
 	}
 }
 
-// While 32 goroutines make requests, a follower gets each request, in the order of the ids.
-func TestFollowersMissNothing(t *testing.T) {
-	t.Parallel()
-	const clients, each = 32, 50
-	r := NewRecorder(Limits{Requests: clients * each})
-	done := errors.New("all have come")
-	names, last := map[string]bool{}, int64(0)
-	var makers sync.WaitGroup
-	defer makers.Wait()
-	begin := func() error {
-		for client := range clients {
-			makers.Go(func() {
-				for i := range each {
-					record(r, fmt.Sprintf("%d-%d", client, i), 1)
-				}
-			})
-		}
-		return nil
-	}
-	err := r.Follow(t.Context(), Filter{}, begin, func(requests []*Request, missed int64) error {
-		if missed != 0 {
-			return fmt.Errorf("%d requests are missed", missed)
-		}
-		for _, request := range requests {
-			if request.ID != last+1 {
-				return fmt.Errorf("request %d follows request %d", request.ID, last)
-			}
-			last, names[request.Name] = request.ID, true
-		}
-		if len(names) == clients*each {
-			return done
-		}
-		return nil
-	})
-	if !errors.Is(err, done) {
-		t.Errorf("after %d requests: %v", len(names), err)
-	}
-}
-
-// Without a limit of requests, the recorder is on only while Follow runs.
-func TestRecorderIsOffUntilFollowed(t *testing.T) {
-	t.Parallel()
-	r := NewRecorder(Limits{})
-	if r.On() || r.Begin(Request{}) != nil {
-		t.Error("want the recorder to be off")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var got []string
-	err := r.Follow(ctx, Filter{Name: "b"}, func() error {
-		record(r, "a", 1)
-		record(r, "b", 1)
-		return nil
-	}, func(requests []*Request, _ int64) error {
-		for _, request := range requests {
-			got = append(got, request.Name)
-		}
-		cancel()
-		return nil
-	})
-	if !errors.Is(err, context.Canceled) || strings.Join(got, " ") != "b" {
-		t.Errorf("want b until the context ends, got %s and error %v", got, err)
-	}
-	if r.On() || len(r.Requests(Filter{})) != 0 {
-		t.Error("want the recorder to be off and empty again")
-	}
-}
-
 // A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
 func TestUpdatesAfterTheEndAreDropped(t *testing.T) {
 	t.Parallel()
@@ -235,7 +166,7 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 	for range clientsAtOnce {
 		clients.Go(func() {
 			for i := range each {
-				recording := r.Begin(Request{})
+				recording := r.Begin(Request{UserAgent: strings.Repeat("u", large*(i%3/2))})
 				recording.Update(func(request *Request) {
 					a := &Admission{Admitted: bytes.Repeat([]byte("y"), large*(i%2))}
 					a.SetObjects(Encoding{Bytes: bytes.Repeat([]byte("x"), large)}, Encoding{})

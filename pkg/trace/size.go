@@ -40,22 +40,27 @@ func (r *Request) each(raw func(*[]byte), part func(text int)) {
 			raw(&encoding.Bytes)
 		}
 	}
+	part(len(r.UserAgent) + len(r.Path) + r.User.text() + r.Error.text())
 	for _, a := range r.Admissions {
 		all(&a.Object, &a.OldObject, &a.Admitted)
 		encodings(&a.object, &a.oldObject, &a.admitted)
 		for _, s := range a.Steps {
 			all(&s.Before, &s.After)
 			encodings(&s.before, &s.after)
+			if s.Error != nil {
+				part(s.Error.text())
+			}
 			for _, w := range s.Webhooks {
-				part(0)
+				part(w.Verdict.text())
 				if w.Call != nil {
+					part(w.Call.Error.text() + textsOf(w.Call.Warnings))
 					all(&w.Call.Request, &w.Call.Response, &w.Call.Patch, &w.Call.Before, &w.Call.After)
 				}
 			}
 			for _, p := range s.Policies {
-				part(0)
+				part(p.Verdict.text())
 				for _, b := range p.Bindings {
-					part(0)
+					part(b.Verdict.text())
 					for _, e := range b.Evaluations {
 						all(&e.Before, &e.After)
 						if e.Param != nil {
@@ -69,4 +74,26 @@ func (r *Request) each(raw func(*[]byte), part func(text int)) {
 			}
 		}
 	}
+}
+
+// text returns the length of the texts of a part.
+func (u User) text() int { return len(u.Name) + textsOf(u.Groups) }
+
+func (v Verdict) text() int {
+	return len(v.Field) + len(v.Want) + len(v.Got) + len(v.By) + len(v.Detail) + textsOf(v.Also)
+}
+
+func (e *Error) text() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.Message)
+}
+
+func textsOf(texts []string) int {
+	length := 0
+	for _, text := range texts {
+		length += len(text)
+	}
+	return length
 }

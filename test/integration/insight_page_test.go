@@ -256,6 +256,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("want values of objects to stay text, got elements, type of the mark and violations %v", got)
 	}
 
+	b.eval(`state.missed = 3; showList()`)
+	b.until(`document.querySelector("#status").textContent.endsWith(" requests, 3 missed")`)
 	b.eval(`filter.value = "serviceaccounts"; filter.dispatchEvent(new Event("input"))`)
 	b.until(`document.querySelectorAll("#list button").length === 1`)
 	b.eval(`filter.value = ""; filter.dispatchEvent(new Event("input")); document.activeElement.blur()`)

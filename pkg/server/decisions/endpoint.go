@@ -3,7 +3,6 @@ package decisions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -41,9 +40,10 @@ type List struct {
 
 // Event is a line of the stream of RequestsPath.
 type Event struct {
-	Request *trace.Request `json:"request,omitempty"`
-	// Missed is the number of requests that were forgotten before they could be sent.
+	// Missed is the number of requests that were forgotten before they could be sent. They came before Request.
 	Missed int64 `json:"missed,omitempty"`
+	// Request may be nil in an event with Missed.
+	Request *trace.Request `json:"request,omitempty"`
 }
 
 // Why is the answer of WhyPath.
@@ -146,20 +146,10 @@ func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 	defer cancel()
 	defer context.AfterFunc(d.Following, cancel)()
 	w.Header().Set("Content-Type", "application/json")
-	controller, encoder := http.NewResponseController(w), json.NewEncoder(w)
-	begin := func() error {
-		w.WriteHeader(http.StatusOK)
-		return controller.Flush()
-	}
-	_ = d.Recorder.Follow(ctx, d.filterOf(req), begin, func(requests []*trace.Request, missed int64) error {
-		var err error
-		if missed > 0 {
-			err = encoder.Encode(Event{Missed: missed})
-		}
-		for _, request := range requests {
-			err = errors.Join(err, encoder.Encode(Event{Request: request}))
-		}
-		return errors.Join(err, controller.Flush())
+	w.WriteHeader(http.StatusOK)
+	encoder := json.NewEncoder(w)
+	_ = d.Recorder.Follow(ctx, d.filterOf(req), http.NewResponseController(w).Flush, func(request *trace.Request, missed int64) error {
+		return encoder.Encode(Event{Request: request, Missed: missed})
 	})
 	return nil // the response has begun, so no error can be sent
 }

@@ -1,0 +1,76 @@
+package trace
+
+import "context"
+
+// followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
+const followed = 256
+
+// Follow calls each with every request that ends from now on, in the order of the ids. It calls caughtUp when it
+// begins, and whenever each has had all requests that have ended so far. Follow returns when ctx ends, or when caughtUp
+// or each returns an error, which Follow returns.
+//
+// While Follow runs, the recorder is on. Requests don't wait for callers of Follow. A slow caller may therefore miss
+// requests: the recorder drops the oldest ones beyond its limits. missed is the number of requests that were dropped
+// before the call of each. The request is nil if the filter selects none of the requests after those.
+func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() error, each func(request *Request, missed int64) error) error {
+	r.mu.Lock()
+	r.followers++
+	r.on.Store(true)
+	seen := r.last
+	r.mu.Unlock()
+	defer r.unfollow()
+	told := false
+	for ctx.Err() == nil {
+		r.mu.Lock()
+		request, last, missed := r.next(seen, filter)
+		changed := r.changed
+		r.mu.Unlock()
+		seen = last
+		var err error
+		switch {
+		case request != nil:
+			// The conversion takes time, and requests that end need the lock. One request at a time bounds the memory of a
+			// slow caller.
+			err, told = each(request.whole(), missed), false
+		case missed > 0:
+			err, told = each(nil, missed), false
+		case !told:
+			err, told = caughtUp(), true
+		default:
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// next returns the first kept request after the id seen that the filter selects, or nil. last is the id of the last
+// request that next has looked at. missed is the number of requests after seen that were dropped.
+func (r *Recorder) next(seen int64, filter Filter) (request *Request, last, missed int64) {
+	if len(r.requests) == 0 {
+		return nil, seen, 0
+	}
+	first := r.requests[0].request.ID // the ids have no gaps
+	missed = max(0, first-seen-1)
+	for last = seen + missed; last < r.last; {
+		last++
+		if request = r.requests[last-first].request; filter.selects(request) {
+			return request, last, missed
+		}
+	}
+	return nil, last, missed
+}
+
+func (r *Recorder) unfollow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.followers--; r.followers == 0 && r.limits.Requests == 0 {
+		r.on.Store(false)
+		r.requests, r.bytes = nil, 0
+	}
+}
