@@ -49,10 +49,12 @@ func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cook
 }
 
 // "miniapi trace --open" starts the program that opens links, with a link as its argument. The link signs a browser in
-// once. A server that records no requests also serves the page. The server's output doesn't contain the link.
+// once. A server that records no requests also serves the page. The logs of the server don't contain the link.
 func TestTraceOpen(t *testing.T) {
 	t.Parallel()
-	server, config := serve(t)
+	audit := filepath.Join(t.TempDir(), "audit.log")
+	policy := file(t, "policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n")
+	server, config := serve(t, "--log-requests", "--audit-policy-file="+policy, "--audit-log-path="+audit)
 	programs, opened := t.TempDir(), filepath.Join(t.TempDir(), "opened")
 	script := "#!/bin/sh\nprintf %s \"$1\" > '" + opened + "'\n"
 	if err := os.WriteFile(filepath.Join(programs, opener(runtime.GOOS)[0]), []byte(script), 0o700); err != nil {
@@ -82,8 +84,16 @@ func TestTraceOpen(t *testing.T) {
 		t.Errorf("want another link, got %s", second)
 	}
 	server.signal(t, os.Interrupt)
-	if _, stdout, stderr := server.exit(t); strings.Contains(stdout+stderr, "token") {
-		t.Errorf("want no link in the output of the server, got %s and %s", stdout, stderr)
+	_, stdout, stderr = server.exit(t)
+	events, err := os.ReadFile(audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for log, content := range map[string]string{"requests": stdout + stderr, "audit": string(events)} {
+		_, token, _ := strings.Cut(link, "token=")
+		if !strings.Contains(content, decisions.SignInPath) || strings.Contains(content, token) {
+			t.Errorf("want the sign-in without its secret in the log %s, got %s", log, content)
+		}
 	}
 }
 

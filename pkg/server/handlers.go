@@ -42,7 +42,8 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 			info, err := config.RequestInfoResolver.NewRequestInfo(req)
 			return err == nil && config.LongRunningFunc(req, info)
 		}
-		return requestlog.Handler(c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config)), config, c.options.LogRequest)
+		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config))
+		return decisions.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
 	}
 }
 

@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -97,6 +98,22 @@ func (s *sessions) user(token string, once bool) user.Info {
 	return found.user
 }
 
+// tokenKey is the key of the secret of a sign-in link in the context of a request.
+type tokenKey struct{}
+
+// HideTokens returns a handler that takes the secret of a sign-in link out of the URL before next sees the request. So no
+// log has the secret. The Authenticator takes the secret from the context.
+func HideTokens(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == SignInPath {
+			req = req.WithContext(context.WithValue(req.Context(), tokenKey{}, req.URL.Query().Get(tokenParameter)))
+			req.URL = &url.URL{Path: SignInPath}
+			req.RequestURI = SignInPath
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
 // Authenticator authenticates signed-in browsers by their cookie, only for the paths below Prefix. It leaves all other
 // requests to next.
 func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
@@ -113,7 +130,8 @@ func (d *Decisions) signedIn(req *http.Request) user.Info {
 		return nil
 	}
 	if req.URL.Path == SignInPath && req.Method == http.MethodGet {
-		return d.links.user(req.URL.Query().Get(tokenParameter), true)
+		token, _ := req.Context().Value(tokenKey{}).(string)
+		return d.links.user(token, true)
 	}
 	cookie, err := req.Cookie(cookieName)
 	if err != nil {
