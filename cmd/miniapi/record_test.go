@@ -18,6 +18,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
@@ -42,11 +43,11 @@ func labelling(t testing.TB, value string) http.Handler {
 	})
 }
 
-// recordOnce starts a server, records the reviews of the creations of two objects, and stops the server.
-func recordOnce(t *testing.T, dir string) {
+// serveLabelled starts a server with a webhook that adds a label to ConfigMaps and Secrets.
+func serveLabelled(t *testing.T) (*process, kubernetes.Interface) {
 	t.Helper()
 	webhook := httptest.NewTLSServer(labelling(t, "blue"))
-	defer webhook.Close()
+	t.Cleanup(webhook.Close)
 	p, config := serve(t)
 	c := client(t, config)
 	url, none := webhook.URL+"/label", admissionregistrationv1.SideEffectClassNone
@@ -62,6 +63,13 @@ func recordOnce(t *testing.T, dir string) {
 	if _, err := c.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return p, c
+}
+
+// recordOnce starts a server, and records the reviews of the creations of two objects.
+func recordOnce(t *testing.T, dir string) {
+	t.Helper()
+	p, c := serveLabelled(t)
 	recorder := start(t, "miniapi", "record", dir, "--kubeconfig="+p.kubeconfig(t))
 	recorder.awaitLine(t, "recording into")
 	if _, err := c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}}, metav1.CreateOptions{}); err != nil {
@@ -152,6 +160,33 @@ func TestRecordAndReplay(t *testing.T) {
 		t.Errorf("want updated files, got:\n%s", got)
 	}
 	runMiniapi(t, "replay", first, "--url", other.URL)
+}
+
+// A folder that can't be written is refused at the start. A write that fails later ends the command with the error.
+func TestRecordFailures(t *testing.T) {
+	t.Parallel()
+	p, c := serveLabelled(t)
+	notFolder := file(t, "file", "")
+	code, stdout, stderr := start(t, "miniapi", "record", notFolder, "--kubeconfig="+p.kubeconfig(t)).exit(t)
+	if want := fmt.Sprintf("Error: folder for reviews %q: must be a folder in which files can be made", notFolder); code != 1 || stdout != "" || !strings.HasPrefix(stderr, want) {
+		t.Errorf("want exit code 1 and %q before the first review, got %d, %q and %q", want, code, stdout, stderr)
+	}
+	dir := filepath.Join(t.TempDir(), "reviews")
+	recorder := start(t, "miniapi", "record", dir, "--kubeconfig="+p.kubeconfig(t))
+	recorder.awaitLine(t, "recording into")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the place of the folder
+		t.Fatal(err)
+	}
+	if _, err := c.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lost"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Error: recording the review of MutatingWebhookConfiguration/labels/labels.example.com for CREATE of configmaps default/lost"
+	if code, _, stderr := recorder.exit(t); code != 1 || !strings.HasPrefix(stderr, want) || !strings.Contains(stderr, dir) {
+		t.Errorf("want exit code 1 and %q with the folder, got %d and %q", want, code, stderr)
+	}
 }
 
 func TestReplayFailures(t *testing.T) {

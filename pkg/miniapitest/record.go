@@ -11,8 +11,9 @@ import (
 
 // Record writes the AdmissionReviews that the server sends to webhooks of this fixture from now on, and the responses,
 // into a folder. Each pair is a golden file. Package replay sends the reviews to a handler again, without a server. The
-// webhooks are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Stop returns
-// errors of writing. A second call of Record changes the folder.
+// webhooks are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns
+// an error if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
+// folder.
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {

@@ -29,15 +29,43 @@ type Writer struct {
 	written map[string][][]byte
 }
 
-// NewWriter returns a writer for a folder. It makes the folder if needed.
+// NewWriter returns a writer for a folder. It makes the folder if needed, and returns an error if no file can be
+// written there.
 func NewWriter(dir string) (*Writer, error) {
 	if dir == "" {
 		return nil, errors.New("the path of the folder for reviews is empty")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("folder for reviews: %w", err)
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = tryFile(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("folder for reviews %q: must be a folder in which files can be made, with space left: %w", dir, err)
 	}
 	return &Writer{dir: dir, written: map[string][][]byte{}}, nil
+}
+
+// tryFile writes a file of the size of a small review into a folder, and removes the file.
+func tryFile(dir string) error {
+	file, err := os.CreateTemp(dir, ".miniapi-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, 4<<10))
+	return errors.Join(err, file.Close(), os.Remove(file.Name()))
+}
+
+// replaceFile writes a file. If writing fails, an older file with the name stays as it was.
+func replaceFile(path string, content []byte) error {
+	part := path + ".part"
+	err := os.WriteFile(part, content, 0o644)
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		_ = os.Remove(part) // the first error counts
+	}
+	return err
 }
 
 // Write normalises an exchange and writes a file. It returns the path, or "" if an equal exchange was written before.
@@ -68,7 +96,7 @@ func (w *Writer) Write(e Exchange) (path string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
+	if err := replaceFile(path, content); err != nil {
 		return "", err
 	}
 	w.written[name] = append(w.written[name], content)
@@ -171,5 +199,5 @@ func (f File) Rewrite(e Exchange) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(f.Path, content, 0o644)
+	return replaceFile(f.Path, content)
 }

@@ -281,6 +281,77 @@ func TestConcurrentRecordings(t *testing.T) {
 	}
 }
 
+// unwritable returns a folder in which the user of the test can't make a file.
+func unwritable(t *testing.T) string {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return "/proc/self" // root needs no permissions, and this isn't a folder of files
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A folder in which no file can be made is refused before the first review. The error names the folder.
+func TestUnwritableFolders(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, reason, dir string }{
+		{"a file", "it isn't a folder", file},
+		{"below a file", "the folder can't be made", filepath.Join(file, "reviews")},
+		{"no permission", "the folder is there, but no file can be made", unwritable(t)},
+	} {
+		want := fmt.Sprintf("folder for reviews %q: must be a folder in which files can be made, with space left: ", test.dir)
+		if _, err := NewWriter(test.dir); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %s: want an error that begins with %s, got %v", test.name, test.reason, want, err)
+		}
+	}
+	dir := t.TempDir()
+	if _, err := NewWriter(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("want the folder to stay empty, got %v, %v", left, err)
+	}
+}
+
+// A write that fails is reported, and leaves the file of an earlier recording as it was.
+func TestFailedWritesKeepOlderFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	recordRuns(t, dir, 1)
+	files, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(files[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(files[0].Path+".part", 0o700); err != nil { // in the way of the new content
+		t.Fatal(err)
+	}
+	writer, err := NewWriter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failures []error
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) })
+	Recorder(writer, refuse, func(err error) { failures = append(failures, err) }).ServeHTTP(
+		httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mutate", bytes.NewReader(review(1))))
+	if len(failures) != 1 || !strings.Contains(failures[0].Error(), files[0].Path) {
+		t.Errorf("want an error that names %s, got %v", files[0].Path, failures)
+	}
+	if after, err := os.ReadFile(files[0].Path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("want the file of the first recording, got %s, %v", after, err)
+	}
+}
+
 func TestReadFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
