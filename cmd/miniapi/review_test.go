@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -321,21 +322,13 @@ func TestReviewJudges(t *testing.T) {
 		{"invalid object", "the patch breaks the object", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"replace","path":"/spec/containers/0/name","value":"A B"}]`)
 		}, 1, `Error: the object isn't valid with the patch: Pod "web" is invalid: spec.containers[0].name`},
+		{"unknown fields", "the server stores the object without them", func(r *admissionv1.AdmissionReview) {
+			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"add","path":"/spec/flavour","value":"mint"},{"op":"add","path":"/spec/containers/0/colour","value":"red"}]`)
+		}, 1, `Error: the patch sets fields that don't exist, and the server drops them: Pod in v1 has unknown field "spec.containers[0].colour", unknown field "spec.flavour"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				review := admissionv1.AdmissionReview{}
-				if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-					t.Error(err)
-				}
-				review.Response, review.Request = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}, nil
-				test.change(&review)
-				w.Header().Set("Content-Type", "application/json")
-				if err := json.NewEncoder(w).Encode(review); err != nil {
-					t.Error(err)
-				}
-			}))
+			webhook := httptest.NewServer(answering(t, test.change))
 			defer webhook.Close()
 			code, stdout, stderr := start(t, "miniapi", "review", "-f", pod, "--url", webhook.URL).exit(t)
 			if code != test.code || !strings.Contains(stderr, test.want) {
@@ -343,6 +336,71 @@ func TestReviewJudges(t *testing.T) {
 			}
 			if !strings.Contains(stdout, `"response": {`) {
 				t.Errorf("want the response, got %s", stdout)
+			}
+		})
+	}
+}
+
+// answering returns a webhook that allows all requests, with a change of its response.
+func answering(t *testing.T, change func(*admissionv1.AdmissionReview)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		review := admissionv1.AdmissionReview{}
+		if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		review.Response, review.Request = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}, nil
+		change(&review)
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The verdict names the fields of a patch that the object can't have in the version of the review, for requests of all
+// kinds. The webhook is called once.
+func TestReviewJudgesFields(t *testing.T) {
+	t.Parallel()
+	deployment, definition := file(t, "deployment.yaml", "%s", reviewedDeployment), file(t, "definition.yaml", "%s", reviewedDefinition)
+	more := file(t, "more.yaml", "%s", strings.Replace(reviewedDeployment, "replicas: 3", "replicas: 5", 1))
+	open := file(t, "open.yaml", "%s", strings.Replace(reviewedDefinition, "spec: {type: object,", "spec: {type: object, x-kubernetes-preserve-unknown-fields: true,", 1))
+	widget := file(t, "widget.yaml", "%s", reviewedWidget)
+	eviction := file(t, "eviction.yaml", "%s", "apiVersion: policy/v1\nkind: Eviction\nmetadata: {name: web, namespace: shop}\n")
+	jsonPatch := admissionv1.PatchTypeJSONPatch
+	for _, test := range []struct {
+		name, reason string
+		args         []string
+		patch        string
+		// unknown is a part of the verdict, or "" if all fields are known.
+		unknown string
+	}{
+		{"update", "the object is the new one", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},
+		{"subresource", "the object has a kind of its own", []string{"-f", more, "--old", deployment, "--subresource=scale"}, `[{"op":"add","path":"/spec/paused","value":true}]`, `Scale in autoscaling/v1 has unknown field "spec.paused"`},
+		{"created subresource", "the object isn't stored", []string{"-f", eviction}, `[{"op":"add","path":"/spec","value":{}}]`, `Eviction in policy/v1 has unknown field "spec"`},
+		{"known field", "the server keeps it", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/paused","value":true}]`, ""},
+		{"another version", "the field is rollbackTo's of an older version", []string{"-f", deployment, "--webhook-version=apps/v1beta1"}, `[{"op":"add","path":"/spec/rollbackTo","value":{"revision":1}}]`, ""},
+		{"custom resource", "its definition has the fields", []string{"-f", widget, "--apply", definition}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, `Widget in example.com/v1 has unknown field "spec.colour"`},
+		{"known field of a custom resource", "its definition has the field", []string{"-f", widget, "--apply", definition}, `[{"op":"replace","path":"/spec/size","value":9}]`, ""},
+		{"preserved fields", "the definition keeps all fields", []string{"-f", widget, "--apply", open}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			webhook := httptest.NewServer(answering(t, func(r *admissionv1.AdmissionReview) {
+				calls.Add(1)
+				r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(test.patch)
+			}))
+			defer webhook.Close()
+			code, _, stderr := start(t, "miniapi", append([]string{"review", "--url", webhook.URL}, test.args...)...).exit(t)
+			want, wantCode := "the patch applies, and the object is valid", 0
+			if test.unknown != "" {
+				want, wantCode = "the server drops them: "+test.unknown+"\n", 1
+			}
+			if code != wantCode || !strings.Contains(stderr, want) {
+				t.Errorf("%s: want exit code %d and %q, got %d and %q", test.reason, wantCode, want, code, stderr)
+			}
+			if n := calls.Load(); n != 1 {
+				t.Errorf("want one call of the webhook, got %d", n)
 			}
 		})
 	}

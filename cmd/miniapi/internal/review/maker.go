@@ -227,6 +227,9 @@ func nameOf(request *admissionv1.AdmissionRequest) string {
 	return ""
 }
 
+// configurationName is the name of the webhook's configuration.
+const configurationName = "review"
+
 // register creates a webhook configuration that selects only the request.
 func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) error {
 	resource, version := m.Resource, m.GroupVersion()
@@ -244,7 +247,7 @@ func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) 
 		Rule:       admissionregistrationv1.Rule{APIGroups: []string{version.Group}, APIVersions: []string{version.Version}, Resources: []string{resource}},
 	}}
 	timeout := ptr.To(int32(webhook.Timeout.Seconds()))
-	object, versions, configurations := metav1.ObjectMeta{Name: "review"}, []string{webhook.ReviewVersion}, m.admin.AdmissionregistrationV1()
+	object, versions, configurations := metav1.ObjectMeta{Name: configurationName}, []string{webhook.ReviewVersion}, m.admin.AdmissionregistrationV1()
 	var err error
 	if webhook.Validating {
 		_, err = configurations.ValidatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{

@@ -21,6 +21,8 @@ type Outcome struct {
 	Err error
 	// Warnings are the warnings in the server's response. They include the warnings of the webhook.
 	Warnings []string
+	// Dropped says which fields of the webhook's patch the kind of the object doesn't have. It is "" if there are none.
+	Dropped string
 }
 
 // Exchange is a review and its response.
@@ -54,6 +56,8 @@ func (o *Outcome) Judge(timeout time.Duration) (verdict string, err error) {
 	}
 	within := " in " + took.Round(10*time.Microsecond).String()
 	switch {
+	case o.Dropped != "":
+		return "", fmt.Errorf("the patch sets fields that don't exist, and the server drops them: %s", o.Dropped)
 	case o.Err == nil && patched:
 		return "allowed" + within + ": the uid and the version are right, the patch applies, and the object is valid", nil
 	case o.Err == nil:

@@ -146,5 +146,8 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 		}
 		return nil, fmt.Errorf("no review was sent: %w%s", outcome.Err, m.missing(outcome.Err))
 	}
-	return outcome, nil
+	if !webhook.Validating && (outcome.Err == nil || !isOfWebhook(outcome.Err)) {
+		outcome.Dropped, err = m.dropped(ctx, outcome.Exchanges[0])
+	}
+	return outcome, err
 }

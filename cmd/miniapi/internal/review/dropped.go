@@ -1,0 +1,75 @@
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops such
+// fields without an error. The server itself finds them: it decodes the patched object strictly, as it decodes requests
+// with fieldValidation=Strict. The webhook isn't called for that request.
+func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) {
+	review, object, err := exchange.patched()
+	if err != nil || object == nil {
+		return "", err
+	}
+	err = m.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{})
+	if err != nil {
+		return "", err
+	}
+	of := m.served // the webhook may have got the object in another version
+	of.GroupVersionResource = schema.GroupVersionResource(review.Resource)
+	strict := call{client: m.admin, verb: "POST", path: m.path(of), body: object, query: url.Values{
+		"dryRun": {metav1.DryRunAll}, "fieldValidation": {metav1.FieldValidationStrict},
+	}}
+	if m.subresource != "" || m.Operation == admissionv1.Update {
+		strict.path = m.path(of, m.name, m.subresource)
+	}
+	if m.Operation == admissionv1.Update {
+		strict.verb = "PUT"
+	}
+	err = m.send(ctx, strict, nil)
+	if err == nil {
+		return "", nil
+	}
+	// The server decodes an object before it does anything else with it, so all other errors are about the request.
+	_, fields, found := strings.Cut(err.Error(), "strict decoding error: ")
+	if !found {
+		return "", nil
+	}
+	return fmt.Sprintf("%s in %s has %s", object.GetKind(), object.GetAPIVersion(), fields), nil
+}
+
+// patched returns the request of the review, and the object with the patch of the response. The object is nil if the
+// response has no patch. The server must have applied the patch: the patch of another response may not apply.
+func (e Exchange) patched() (*admissionv1.AdmissionRequest, *unstructured.Unstructured, error) {
+	var asked, answered admissionv1.AdmissionReview
+	if err := json.Unmarshal(e.Review, &asked); err != nil {
+		return nil, nil, err
+	}
+	if err := json.Unmarshal(e.Response, &answered); err != nil {
+		return nil, nil, err
+	}
+	if answered.Response == nil || len(answered.Response.Patch) == 0 || asked.Request.Operation == admissionv1.Connect {
+		return asked.Request, nil, nil
+	}
+	patch, err := jsonpatch.DecodePatch(answered.Response.Patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := patch.Apply(asked.Request.Object.Raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	object := &unstructured.Unstructured{}
+	return asked.Request, object, json.Unmarshal(content, &object.Object)
+}
