@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,6 +259,51 @@ func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	}
 	t.Fatalf("no fault %s in %v", name, list.Faults)
 	return faults.State{}
+}
+
+// With the same seed and the same name, a share of the requests is the same requests in each run, whether a flag, a file
+// or a client gives the fault.
+func TestFaultsAreReproducible(t *testing.T) {
+	t.Parallel()
+	const requests, file = 60, "faults: [{name: some, resources: [configmaps], verbs: [create], share: 0.3, status: 503}]"
+	path := filepath.Join(t.TempDir(), "faults.yaml")
+	ok(t, os.WriteFile(path, []byte(file), 0o600))
+	failed := func(given string, flags ...string) (numbers []int) {
+		t.Helper()
+		srv := miniapitest.Start(t, miniapitest.WithFlags(flags...))
+		if given != "" {
+			inject(t, srv, given)
+		}
+		for n := range requests {
+			_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if apierrors.IsServiceUnavailable(err) {
+				numbers = append(numbers, n+1)
+			} else {
+				ok(t, err)
+			}
+		}
+		return numbers
+	}
+	const flag = "--fault=name=some,resources=configmaps,verbs=create,share=30%,status=503"
+	first := failed("", flag, "--fault-seed=7")
+	if len(first) == 0 || len(first) == requests {
+		t.Errorf("want some of the requests to fail, got %v", first)
+	}
+	for _, again := range []struct {
+		name    string
+		numbers []int
+	}{
+		{"flag", failed("", flag, "--fault-seed=7")},
+		{"file", failed("", "--fault-file="+path, "--fault-seed=7")},
+		{"client", failed(file, "--fault-seed=7")},
+	} {
+		if diff := cmp.Diff(first, again.numbers); diff != "" {
+			t.Errorf("%s: (-first +again):\n%s", again.name, diff)
+		}
+	}
+	if other := failed("", flag, "--fault-seed=8"); cmp.Equal(first, other) {
+		t.Error("want other requests with another seed")
+	}
 }
 
 // A stale list has the objects and the resource version of an earlier state. A get returns the present object.

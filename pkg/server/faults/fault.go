@@ -3,6 +3,7 @@ package faults
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // Fault is a fault in the form in which users write it. Its fields are the keys in files, in flags and in requests to
@@ -41,7 +42,7 @@ type Fault struct {
 	// By default, the fault applies to all selected requests.
 	Requests Numbers `json:"requests,omitempty"`
 	// Share is the part of these requests that meets the fault, more than 0 and at most 1. By default, it is 1.
-	Share float64 `json:"share,omitempty"`
+	Share Share `json:"share,omitempty"`
 
 	// Latency is the time that passes before the request is served or the webhook is called. It is a duration (200ms),
 	// a range with equally likely durations (100ms..300ms), a mean and a standard deviation (200ms+-50ms), or the mean
@@ -98,5 +99,15 @@ func (n *Numbers) UnmarshalJSON(data []byte) error {
 	if err == nil && number == 0 {
 		return nil // the validation of faults returns an error for the value
 	}
+	return err
+}
+
+// Share is a part of requests: 0.1 is a tenth. In a file, it may also be text, such as 10%.
+type Share float64
+
+// UnmarshalJSON implements json.Unmarshaler. Zero is an error: a fault that no request meets is a mistake.
+func (s *Share) UnmarshalJSON(data []byte) error {
+	share, err := parseShare(strings.Trim(string(data), `"`))
+	*s = Share(share)
 	return err
 }

@@ -37,7 +37,7 @@ func newRule(f Fault, from source, seed uint64) *rule {
 	r := &rule{
 		fault: f, source: from, effect: none, verbs: f.Verbs,
 		namespaces: f.Namespaces, names: f.Names, users: f.Users, userAgents: f.UserAgents, paths: f.Paths, webhooks: f.Webhooks,
-		share: f.Share,
+		share: float64(f.Share),
 	}
 	for _, t := range f.effects() {
 		r.effect = t.effect

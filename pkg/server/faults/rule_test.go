@@ -141,7 +141,7 @@ func TestShareIsReproducible(t *testing.T) {
 	if !slices.Equal(first, again) || !slices.Equal(delays, delaysAgain) {
 		t.Error("the same seed draws something else")
 	}
-	if share := float64(len(first)) / requests; math.Abs(share-f.Share) > 0.02 {
+	if share := float64(len(first)) / requests; math.Abs(share-float64(f.Share)) > 0.02 {
 		t.Errorf("want about %g of the requests, got %g", f.Share, share)
 	}
 	if other, _ := injected(f, 8, requests); slices.Equal(first, other) {
