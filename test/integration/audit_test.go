@@ -98,7 +98,8 @@ func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ..
 
 // The audit event of a request has an annotation for each call of a mutating webhook at the level Metadata, and for
 // each patch at the level Request. In the annotation, "round" is 1 for a repeated call, and "index" is the position of
-// the webhook in the order of calls.
+// the webhook in the order of calls. The cases audit.* need an audit log of the level RequestResponse; this test has
+// three levels, and all annotations of an event.
 func TestAuditOfMutation(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -161,7 +162,8 @@ func TestAuditOfFailingOpen(t *testing.T) {
 }
 
 // Webhooks and policies can add annotations of their own, with their names as prefix. A failed validation of a policy
-// with the action Audit has an annotation with the reason.
+// with the action Audit has an annotation with the reason. The cases audit.webhook and audit.policy don't have
+// refusals, audit annotations of policies, or the whole annotation of a failure.
 func TestAuditOfDecisions(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,100 +45,6 @@ func ruleWith(changed fields) []any {
 
 func configuration(version, kind, name string, webhooks ...any) *unstructured.Unstructured {
 	return object(version, kind, name, fields{"webhooks": webhooks})
-}
-
-// webhooksOf returns the webhooks of a configuration from the server.
-func webhooksOf(t testing.TB, configuration *unstructured.Unstructured) []any {
-	t.Helper()
-	webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
-	ok(t, err)
-	return webhooks
-}
-
-// Each version of configurations has its own defaults. With the defaults of v1, webhooks are called for more requests,
-// and failures refuse the request.
-func TestConfigurationDefaults(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.Legacy())
-	bare := fields{
-		"sideEffects": nil, "admissionReviewVersions": nil, "rules": ruleWith(nil),
-		"clientConfig": fields{"service": fields{"namespace": "ns", "name": "hook"}},
-	}
-	required := fields{"sideEffects": "NoneOnDryRun", "admissionReviewVersions": []any{"v1"}}
-	common := fields{
-		"namespaceSelector": fields{}, "objectSelector": fields{}, "rules": ruleWith(fields{"scope": "*"}),
-		"clientConfig": fields{"service": fields{"namespace": "ns", "name": "hook", "port": int64(443)}},
-	}
-	for _, tc := range []struct {
-		version, reason string
-		given, want     fields
-	}{
-		{registrationV1, "the defaults of v1 are the safer values", required, fields{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": int64(10)}},
-		{registrationV1beta1, "the defaults of v1beta1 are the values from before v1", nil, fields{
-			"failurePolicy": "Ignore", "matchPolicy": "Exact", "timeoutSeconds": int64(30),
-			"sideEffects": "Unknown", "admissionReviewVersions": []any{"v1beta1"},
-		}},
-	} {
-		for _, kind := range configurationKinds {
-			t.Run(tc.version+" "+kind, func(t *testing.T) {
-				given, want := webhookWith(bare), webhookWith(bare)
-				maps.Copy(given, tc.given)
-				for _, part := range []fields{common, tc.given, tc.want} {
-					maps.Copy(want, part)
-				}
-				if kind == "MutatingWebhookConfiguration" {
-					want["reinvocationPolicy"] = "Never"
-				}
-				client := clusterResources(srv, tc.version, resourceOf(kind))
-				created := must(client.Create(t.Context(), configuration(tc.version, kind, "defaults", given), metav1.CreateOptions{}))(t)
-				if diff := cmp.Diff([]any{want}, webhooksOf(t, created)); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
-				}
-				ok(t, client.Delete(t.Context(), "defaults", metav1.DeleteOptions{}))
-			})
-		}
-	}
-}
-
-// Both versions of a configuration are the same object. A field that has a default in one version is read in the other
-// version with the stored value.
-func TestConfigurationIsStoredOnce(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.Legacy())
-	for _, kind := range configurationKinds {
-		for written, read := range map[string]string{registrationV1: registrationV1beta1, registrationV1beta1: registrationV1} {
-			t.Run(kind+" written in "+written, func(t *testing.T) {
-				writer, reader := clusterResources(srv, written, resourceOf(kind)), clusterResources(srv, read, resourceOf(kind))
-				full := fields{
-					"rules": ruleWith(fields{"scope": "Namespaced"}), "failurePolicy": "Fail", "matchPolicy": "Exact", "timeoutSeconds": int64(7),
-					"namespaceSelector": fields{"matchLabels": fields{"a": "b"}}, "objectSelector": fields{"matchExpressions": []any{fields{"key": "c", "operator": "Exists"}}},
-					"matchConditions": []any{fields{"name": "always", "expression": "true"}},
-				}
-				created := must(writer.Create(t.Context(), configuration(written, kind, "once", webhookWith(full)), metav1.CreateOptions{}))(t)
-				found := must(reader.Get(t.Context(), "once", metav1.GetOptions{}))(t)
-				if found.GetAPIVersion() != read || found.GetUID() != created.GetUID() || found.GetResourceVersion() != created.GetResourceVersion() {
-					t.Errorf("want the same object in %s, got %v", read, found.Object)
-				}
-				if diff := cmp.Diff(webhooksOf(t, created), webhooksOf(t, found)); diff != "" {
-					t.Errorf("webhooks (-%s +%s):\n%s", written, read, diff)
-				}
-
-				found.SetLabels(map[string]string{"changed": "yes"})
-				must(reader.Update(t.Context(), found, metav1.UpdateOptions{}))(t)
-				changed := must(writer.Get(t.Context(), "once", metav1.GetOptions{}))(t)
-				if changed.GetLabels()["changed"] != "yes" {
-					t.Error("an update in one version isn't seen in the other")
-				}
-				if diff := cmp.Diff(webhooksOf(t, created), webhooksOf(t, changed)); diff != "" {
-					t.Errorf("webhooks after the update (-want +got):\n%s", diff)
-				}
-				ok(t, reader.Delete(t.Context(), "once", metav1.DeleteOptions{}))
-				if _, err := writer.Get(t.Context(), "once", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-					t.Errorf("want it to be gone from both versions, got %v", err)
-				}
-			})
-		}
-	}
 }
 
 // The version v1beta1 of configurations is served only if an option turns it on.

@@ -9,7 +9,8 @@ import (
 )
 
 // Each case violates a rule of the API for webhook configurations, in each version that has the rule. The message is
-// the API's. A case without a message is valid.
+// the API's. A case without a message is valid. The cases configuration.validation.* have most of these rules, in v1
+// and for mutating webhooks; this test compares whole messages, in both versions and for both kinds.
 func TestConfigurationValidation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -128,7 +129,7 @@ func TestConfigurationValidation(t *testing.T) {
 	}
 }
 
-// v1 has rules that v1beta1 doesn't have.
+// v1 has rules that v1beta1 doesn't have. The cases version.required and configuration.validation.* are about v1 alone.
 func TestConfigurationValidationOfV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

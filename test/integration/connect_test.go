@@ -32,7 +32,9 @@ var (
 )
 
 // Every connection has a review with the operation CONNECT, whatever its HTTP method is. The object of the review has
-// the options of the connection; oldObject and options are null. The pod, service or node needn't exist.
+// the options of the connection; oldObject and options are null. The pod, service or node needn't exist. The cases
+// connect.* and every.* have the verbs of discovery; this test also has the methods HEAD and OPTIONS, and names with a
+// scheme or a port.
 func TestConnectIsReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -127,7 +129,8 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 	return response
 }
 
-// A connection is made after admission, with the options that mutating webhooks have changed.
+// A connection is made after admission, with the options that mutating webhooks have changed. The cases connect.* make
+// no connection, because a cluster may not have a kubelet.
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -46,7 +46,7 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 }
 
 // If the conversion webhook is down, objects can be read only in the stored version. The error names the webhook. The
-// library must not take the objects for corrupt and delete them.
+// library must not take the objects for corrupt and delete them. The cases conversion.* are about creates.
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)

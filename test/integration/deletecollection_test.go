@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/inprocess"
@@ -66,83 +65,9 @@ func workers(n int) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) { o.Etcd.DeleteCollectionWorkers = n })
 }
 
-// A deletion of a collection has a review for each object, with the object as oldObject. The review has the namespace,
-// and no name.
-func TestDeleteCollectionReviewsEachObject(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	fill(t.Context(), t, srv.Client(), "a", "b", "c")
-	prepare(t, srv.Client(), true) // this ConfigMap doesn't have the label
-	existing := map[string]corev1.ConfigMap{}
-	for _, object := range must(srv.Client().CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).Items {
-		existing[object.Name] = object
-	}
-	recorder := install(t, srv, mutating("mutate", allow()), validating("validate", allow()))
-	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{}))
-
-	if diff := cmp.Diff([]string{"a", "a", "b", "b", "c", "c"}, oldNames(t, recorder)); diff != "" {
-		t.Errorf("objects that the two webhooks were asked about (-want +got):\n%s", diff)
-	}
-	uids := map[types.UID]bool{}
-	for _, review := range recorder.Reviews() {
-		r := review.Request
-		uids[r.UID] = true
-		old := decode[corev1.ConfigMap](t, r.OldObject.Raw)
-		old.TypeMeta = metav1.TypeMeta{}
-		if diff := cmp.Diff(existing[old.Name], *old); diff != "" {
-			t.Errorf("%s: the old object (-stored +sent):\n%s", review.Path, diff)
-		}
-		if object, sent := sentAs(t, review, "object"); !sent || object != nil {
-			t.Errorf("%s: want null as the object, got %v", review.Path, object)
-		}
-		if _, named := sentAs(t, review, "name"); named || r.Namespace != "default" || r.Operation != admissionv1.Delete {
-			t.Errorf("%s: want DELETE in default, without a name, got %s of %s/%s", review.Path, r.Operation, r.Namespace, r.Name)
-		}
-	}
-	if len(uids) != 6 {
-		t.Errorf("want a uid of its own in each of the 6 reviews, got %d", len(uids))
-	}
-	if names := left(t, srv.Client()); names != nil || stored(t, srv.Client()) == nil {
-		t.Errorf("want the collection to be gone and the other object to stay, got %v", names)
-	}
-}
-
-// The objectSelector of a webhook is compared with each object of the collection.
-func TestDeleteCollectionIsSelectedByEachObject(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	fill(t.Context(), t, srv.Client(), "a", "b", "c")
-	_, err := srv.Client().CoreV1().ConfigMaps("default").Patch(t.Context(), "b", types.MergePatchType, []byte(`{"metadata":{"labels":{"guarded":"yes"}}}`), metav1.PatchOptions{})
-	ok(t, err)
-	recorder := install(t, srv, validating("validate", allow(), objectSelector(map[string]string{"guarded": "yes"})))
-	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{}))
-	if diff := cmp.Diff([]string{"b"}, oldNames(t, recorder)); diff != "" {
-		t.Errorf("objects that the webhook was asked about (-want +got):\n%s", diff)
-	}
-}
-
-// A deletion of a collection as a dry run reviews each object as a dry run, and deletes none.
-func TestDeleteCollectionInADryRun(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	fill(t.Context(), t, srv.Client(), "a", "b")
-	recorder := install(t, srv, validating("validate", allow()))
-	ok(t, deleteCollection(t.Context(), srv.Client(), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}))
-	if diff := cmp.Diff([]string{"a", "b"}, oldNames(t, recorder)); diff != "" {
-		t.Errorf("objects that the webhook was asked about (-want +got):\n%s", diff)
-	}
-	for _, review := range recorder.Reviews() {
-		if !*review.Request.DryRun {
-			t.Error("a review of a dry run doesn't say so")
-		}
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, left(t, srv.Client())); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
-	}
-}
-
 // If a webhook refuses an object, the response is the refusal, and the worker that handled the object ends. Other
-// workers continue. With a single worker, the objects after the refused one stay, and aren't reviewed.
+// workers continue. With a single worker, the objects after the refused one stay, and aren't reviewed. The case
+// deletecollection.denied doesn't depend on the number of workers, which is an option.
 func TestDeleteCollectionWithARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

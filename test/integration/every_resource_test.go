@@ -34,6 +34,7 @@ var objectsYAML []byte
 // The test makes a request for every verb of every resource, in each version of discovery. Webhooks of both kinds
 // review each request twice: in its own version, and in another version. The server converts patches of the other
 // version back.
+// The cases every.* review each request in its own version, and allow several reviews.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),

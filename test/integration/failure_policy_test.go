@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +15,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If a webhook can't be called, its failurePolicy decides: Fail refuses the request, and Ignore skips the webhook.
-// Three other tests are about webhooks that answer wrongly (TestBadResponses), too late (TestTimeoutExpires) or with a
-// refusal (TestRefusals).
-func TestFailurePolicy(t *testing.T) {
+// If a webhook can't be called, the client gets the reason. The cases failure.* and service.* are about the effects of a
+// failed call, and this test is about the message. TestBadResponses is about webhooks that answer wrongly.
+func TestMessagesOfFailedCalls(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	const nobody = "127.0.0.1:1"
@@ -44,52 +42,15 @@ func TestFailurePolicy(t *testing.T) {
 		{"the connection ends", "the webhook sends no response", hangUp, admissionregistrationv1.WebhookClientConfig{}, `failed to call webhook: Post "https://`},
 	} {
 		for _, kind := range []func(string, http.Handler, ...change) hook{mutating, validating} {
-			failing := func(policy admissionregistrationv1.FailurePolicyType) hook {
-				return kind("failing", tc.handler, failurePolicy(policy), at(tc.config))
-			}
-			t.Run(tc.name+" Fail", func(t *testing.T) {
-				prepare(t, srv.Client(), false)
-				install(t, srv, failing(admissionregistrationv1.Fail))
-				_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
+			t.Run(tc.name, func(t *testing.T) {
+				install(t, srv, kind("failing", tc.handler, at(tc.config)))
+				err := createThing(t, srv)
 				want := `Internal error occurred: failed calling webhook "failing.example.com": ` + tc.want
 				if !apierrors.IsInternalError(err) || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("%s:\nwant %s\ngot  %v", tc.reason, want, err)
 				}
-				if found := stored(t, srv.Client()); found != nil {
-					t.Errorf("stored: %v", found)
-				}
-			})
-			t.Run(tc.name+" Ignore", func(t *testing.T) {
-				prepare(t, srv.Client(), false)
-				recorder := install(t, srv, mutating("a", stamp("a")), failing(admissionregistrationv1.Ignore), mutating("z", stamp("z")), validating("validate", allow()))
-				must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-				var others []string
-				for _, name := range calledSorted(recorder) {
-					if name != "failing" {
-						others = append(others, name)
-					}
-				}
-				if diff := cmp.Diff([]string{"a", "validate", "z"}, others); diff != "" {
-					t.Errorf("%s: calls of the other webhooks (-want +got):\n%s", tc.reason, diff)
-				}
-				if got := stamps(stored(t, srv.Client())); got != "az" {
-					t.Errorf("%s: want what the other webhooks did to be stored, got %q", tc.reason, got)
-				}
 			})
 		}
-	}
-}
-
-// After a mutating webhook fails, the server doesn't call the later webhooks.
-func TestFailureEndsTheMutatingPhase(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	recorder := install(t, srv, mutating("a", allow()), mutating("b", replying(500, "")), mutating("c", allow()), validating("validate", allow()))
-	if err := createThing(t, srv); !apierrors.IsInternalError(err) {
-		t.Errorf("want the failure of b, got %v", err)
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, called(recorder)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

@@ -58,7 +58,7 @@ func coded(code int32) http.Handler {
 }
 
 // The metrics of webhooks count rejected requests with the reason, ignored failures, and the duration of calls. Their
-// labels are name, type, operation, error type and code.
+// labels are name, type, operation, error type and code. The cases metrics.* are about the counts of rejections alone.
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -144,7 +144,8 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Rejections by webhooks of both kinds are counted by operation and reason. A timeout is counted with the code 503.
+// Rejections by webhooks of both kinds are counted by operation and reason. A timeout is counted with the code 503. The
+// cases metrics.* are about creates, and about no timeout.
 func TestMetricsOfRejections(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

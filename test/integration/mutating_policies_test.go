@@ -54,88 +54,9 @@ func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrat
 	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
 }
 
-// A mutating policy changes an object by apply configurations and JSON patches, in their order.
-func TestMutatingPolicies(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	core := srv.Client().CoreV1()
-	must(core.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("team"), Data: map[string]string{"team": "blue"}}, metav1.CreateOptions{}))(t)
-	const failedPatch = `[JSONPatch{op: "remove", path: "/data/nothing"}]`
-	tests := []struct {
-		name, reason string
-		spec         admissionregistrationv1.MutatingAdmissionPolicySpec
-		param        *admissionregistrationv1.ParamRef
-		want         map[string]string // the data of the ConfigMap
-		refused      string
-	}{{
-		name: "apply", reason: "an apply configuration is merged into the object",
-		spec: mutations(applies(`Object{data: {"size": "2", "new": "1"}}`)),
-		want: map[string]string{"made": "first", "size": "2", "new": "1"},
-	}, {
-		name: "patch", reason: "the operations of a JSON patch change the object one after the other",
-		spec: mutations(patches(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a.b"), value: "1"}, JSONPatch{op: "remove", path: "/data/made"}]`)),
-		want: map[string]string{"a.b": "1", "size": "1"},
-	}, {
-		name: "in-order", reason: "each mutation gets the object with the earlier mutations",
-		spec: mutations(
-			applies(`Object{data: {"size": object.data.size + "2"}}`),
-			patches(`[JSONPatch{op: "replace", path: "/data/size", value: object.data.size + "3"}]`),
-			applies(`Object{data: {"size": object.data.size + "4"}}`),
-		),
-		want: map[string]string{"made": "first", "size": "1234"},
-	}, {
-		name: "variables", reason: "mutations can use variables",
-		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			Variables: []admissionregistrationv1.Variable{{Name: "who", Expression: "request.userInfo.username"}},
-			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: {"who": variables.who}}`)},
-		},
-		want: map[string]string{"made": "first", "size": "1", "who": "system:admin"},
-	}, {
-		name: "params", reason: "a mutating policy can use parameters",
-		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
-			Mutations: []admissionregistrationv1.Mutation{applies(`Object{data: params.data}`)},
-		},
-		param: &admissionregistrationv1.ParamRef{Name: "team", ParameterNotFoundAction: new(denyIfNotFound)},
-		want:  map[string]string{"made": "first", "size": "1", "team": "blue"},
-	}, {
-		name: "match-conditions", reason: "a policy doesn't change a request whose match condition is false",
-		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "small", Expression: "object.data.size == '0'"}},
-			Mutations:       []admissionregistrationv1.Mutation{applies(`Object{data: {"new": "1"}}`)},
-		},
-		want: map[string]string{"made": "first", "size": "1"},
-	}, {
-		name: "failure", reason: "a mutation that fails refuses the request, as failurePolicy is Fail by default",
-		spec:    mutations(patches(failedPatch)),
-		refused: `policy 'failure' with binding 'failure' denied request: JSON Patch: error in remove for path: '/data/nothing': Unable to remove nonexistent key: nothing: missing value`,
-	}, {
-		name: "failure-ignored", reason: "with failurePolicy Ignore, a mutation that fails changes nothing",
-		spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			FailurePolicy: new(admissionregistrationv1.Ignore), Mutations: []admissionregistrationv1.Mutation{patches(failedPatch)},
-		},
-		want: map[string]string{"made": "first", "size": "1"},
-	}}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			mutate(t, srv, test.name, test.spec, test.param)
-			created, err := core.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{
-				ObjectMeta: named(test.name), Data: map[string]string{"made": "first", "size": "1"},
-			}, metav1.CreateOptions{})
-			if diff := cmp.Diff(test.refused, statusOf(err).Message); diff != "" {
-				t.Errorf("%s: refusal (-want +got):\n%s", test.reason, diff)
-			}
-			if err == nil {
-				if diff := cmp.Diff(test.want, created.Data); diff != "" {
-					t.Errorf("%s: data (-want +got):\n%s", test.reason, diff)
-				}
-			}
-		})
-	}
-}
-
 // An apply configuration of a policy is merged by the rules of server-side apply: items of lists by their keys, for
-// example. The rules apply to built-in types and to custom resources that were defined after the start.
+// example. The rules apply to built-in types and to custom resources that were defined after the start. The case
+// mutatingPolicy.apply merges maps.
 func TestMutatingPoliciesMerge(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -169,7 +90,8 @@ func TestMutatingPoliciesMerge(t *testing.T) {
 }
 
 // Mutating policies run before mutating webhooks. If a policy or a webhook changes the object, the server again calls
-// policies and webhooks with the reinvocationPolicy IfNeeded.
+// policies and webhooks with the reinvocationPolicy IfNeeded. The cases mutatingPolicy.reinvocation.* have one policy,
+// and a webhook that isn't called again.
 func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

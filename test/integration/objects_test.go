@@ -2,12 +2,10 @@ package integration_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"testing"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -133,21 +131,6 @@ func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind strin
 	if err != nil {
 		t.Fatalf("defining %s: %v", resource, err)
 	}
-}
-
-// validatingV1beta1 returns a v1beta1 configuration with one webhook, for all operations on a resource, with v1beta1's
-// defaults.
-func validatingV1beta1(name string, client admissionregistrationv1.WebhookClientConfig, groupVersion, resource string) *unstructured.Unstructured {
-	gv := groupVersionOf(groupVersion)
-	return object("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", name, map[string]any{
-		"webhooks": []any{map[string]any{
-			"name":         name + ".example.com",
-			"clientConfig": map[string]any{"url": *client.URL, "caBundle": base64.StdEncoding.EncodeToString(client.CABundle)},
-			"rules": []any{map[string]any{
-				"operations": []any{"*"}, "apiGroups": []any{gv.Group}, "apiVersions": []any{gv.Version}, "resources": []any{resource},
-			}},
-		}},
-	})
 }
 
 // resourceOf returns the resource of a kind: "policies" of "Policy".

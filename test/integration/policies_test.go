@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,129 +84,6 @@ type refused struct {
 	Message string
 }
 
-// The CEL expressions of a policy can use the request, its objects, and further facts such as the namespace and the
-// user's permissions.
-func TestPolicyExpressions(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	ignore := admissionregistrationv1.Ignore
-	denied := func(policy, message string) refused {
-		return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			`configmaps "` + policy + `" is forbidden: ValidatingAdmissionPolicy '` + policy + `' with binding '` + policy + `' denied request: ` + message}
-	}
-	tests := []struct {
-		name, reason string
-		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
-		want         refused // the expected error; the zero value if the request succeeds
-	}{{
-		name: "true", reason: "an expression that is true allows the request",
-		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '1'"}),
-	}, {
-		name: "false", reason: "without a message, the expression is named",
-		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.size == '2'"}),
-		want: denied("false", "failed expression: object.data.size == '2'"),
-	}, {
-		name: "message", reason: "a message is what the client reads",
-		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "too small"}),
-		want: denied("message", "too small"),
-	}, {
-		name: "message-expression", reason: "a messageExpression goes before the message",
-		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "too small", MessageExpression: "'size is ' + object.data.size"}),
-		want: denied("message-expression", "size is 1"),
-	}, {
-		name: "message-expression-error", reason: "a message expression that fails is skipped",
-		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "too small", MessageExpression: "'colour is ' + object.data.colour"}),
-		want: denied("message-expression-error", "too small"),
-	}, {
-		name: "reason", reason: "the reason says which code is answered",
-		spec: validations(admissionregistrationv1.Validation{Expression: "false", Message: "no", Reason: new(metav1.StatusReasonForbidden)}),
-		want: refused{http.StatusForbidden, metav1.StatusReasonForbidden, `configmaps "reason" is forbidden: ValidatingAdmissionPolicy 'reason' with binding 'reason' denied request: no`},
-	}, {
-		name: "first", reason: "the client gets the message of the first failed validation",
-		spec: validations(
-			admissionregistrationv1.Validation{Expression: "true", Message: "one"},
-			admissionregistrationv1.Validation{Expression: "false", Message: "two"},
-			admissionregistrationv1.Validation{Expression: "false", Message: "three"},
-		),
-		want: denied("first", "two"),
-	}, {
-		name: "error", reason: "an expression that can't be evaluated refuses the request, because failurePolicy is Fail by default",
-		spec: validations(admissionregistrationv1.Validation{Expression: "object.data.colour == 'red'"}),
-		want: denied("error", "expression 'object.data.colour == 'red'' resulted in error: no such key: colour"),
-	}, {
-		name: "error-ignored", reason: "failurePolicy Ignore allows the request if the expression can't be evaluated",
-		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &ignore, Validations: []admissionregistrationv1.Validation{{Expression: "object.data.colour == 'red'"}},
-		},
-	}, {
-		name: "variables", reason: "variables are evaluated once, and may use earlier variables",
-		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			Variables: []admissionregistrationv1.Variable{
-				{Name: "size", Expression: "int(object.data.size)"},
-				{Name: "twice", Expression: "variables.size * 2"},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "variables.twice > 2", MessageExpression: "'twice is ' + string(variables.twice)"}},
-		},
-		want: denied("variables", "twice is 2"),
-	}, {
-		name: "request", reason: "expressions can use the request",
-		spec: validations(admissionregistrationv1.Validation{
-			Expression:        "request.operation != 'CREATE' || request.resource.resource != 'configmaps'",
-			MessageExpression: "request.operation + ' ' + request.kind.kind + ' ' + request.namespace + '/' + request.name + ' by ' + request.userInfo.username",
-		}),
-		want: denied("request", "CREATE ConfigMap default/request by system:admin"),
-	}, {
-		name: "old-object", reason: "a new object has no old object",
-		spec: validations(admissionregistrationv1.Validation{Expression: "oldObject != null", Message: "new"}),
-		want: denied("old-object", "new"),
-	}, {
-		name: "namespace-object", reason: "expressions can use the namespace with its labels",
-		spec: validations(admissionregistrationv1.Validation{
-			Expression: "false", MessageExpression: "namespaceObject.metadata.labels['kubernetes.io/metadata.name']",
-		}),
-		want: denied("namespace-object", "default"),
-	}, {
-		name: "authorizer", reason: "an expression can check the permissions of the user",
-		spec: validations(admissionregistrationv1.Validation{
-			Expression: "!authorizer.group('').resource('secrets').namespace('default').check('get').allowed()", Message: "an admin",
-		}),
-		want: denied("authorizer", "an admin"),
-	}, {
-		name: "match-conditions", reason: "all match conditions must hold for the policy to judge",
-		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConditions: []admissionregistrationv1.MatchCondition{
-				{Name: "all", Expression: "true"}, {Name: "others", Expression: "object.metadata.name != 'match-conditions'"},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
-		},
-	}, {
-		name: "match-condition-error", reason: "a match condition that fails refuses the request, as failurePolicy is Fail by default",
-		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "c", Expression: "object.data.colour == 'red'"}},
-			Validations:     []admissionregistrationv1.Validation{{Expression: "true"}},
-		},
-		want: denied("match-condition-error", "expression 'object.data.colour == 'red'' resulted in error: no such key: colour"),
-	}, {
-		name: "exclude", reason: "excludeResourceRules go before resourceRules",
-		spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ResourceRules:        []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rule("*", "v1", "*")}},
-				ExcludeResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{ResourceNames: []string{"exclude"}, RuleWithOperations: rule("*", "v1", "configmaps")}},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
-		},
-	}}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named(test.name), Spec: test.spec}, binding(admissionregistrationv1.Deny))
-			err := createConfigMap(t.Context(), srv.Client(), test.name, map[string]string{"size": "1"})
-			if diff := cmp.Diff(test.want, statusOf(err)); diff != "" {
-				t.Errorf("%s: refusal (-want +got):\n%s", test.reason, diff)
-			}
-		})
-	}
-}
-
 // auditedFailure is a failed validation in an audit event.
 type auditedFailure struct {
 	Binding           string
@@ -216,7 +92,8 @@ type auditedFailure struct {
 }
 
 // A policy without a binding has no effect. A binding decides to which requests the policy applies, and whether a
-// failed validation refuses the request, is a warning, or is an audit annotation.
+// failed validation refuses the request, is a warning, or is an audit annotation. The cases policy.action.* and
+// policy.bindings have one action each; this test has combinations of actions, and the audit log.
 func TestPolicyBindings(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -304,7 +181,8 @@ func TestPolicyBindings(t *testing.T) {
 	}
 }
 
-// Policies apply to requests of every operation, and use the same objects as webhooks.
+// Policies apply to requests of every operation, and use the same objects as webhooks. The cases policy.* are about
+// creates, updates and deletes, and not about the kinds of the options.
 func TestPolicyOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -342,22 +220,4 @@ func TestPolicyOperations(t *testing.T) {
 		t.Errorf("want the pod to be missing, got %v", err)
 	}
 	sees("attach", "CONNECT, PodAttachOptions, no oldObject, no options")
-}
-
-// Validating policies run after all changes of the object, and before the validating webhooks.
-func TestPolicyOrder(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	recorder := install(t, srv, mutating("m", stamp("m")), validating("v", allow()))
-	enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("order"), Spec: validations(admissionregistrationv1.Validation{
-		Expression: "object.data.made == 'last'", MessageExpression: "'stamped by m: ' + object.data.m",
-	})}, binding(admissionregistrationv1.Deny))
-	err := createConfigMap(t.Context(), srv.Client(), "m", map[string]string{"made": "first"})
-	const want = `configmaps "m" is forbidden: ValidatingAdmissionPolicy 'order' with binding 'order' denied request: stamped by m: stamped`
-	if diff := cmp.Diff(want, statusOf(err).Message); diff != "" {
-		t.Errorf("refusal (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"m"}, called(recorder)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
 }

@@ -25,7 +25,7 @@ import (
 // A request that doesn't change the object writes nothing: the resource version stays, and so do the managed fields
 // with their times. So a controller that applies the same object again and again makes no writes. The test makes each
 // request twice for every resource of discovery, in every version. The second request is in a later second, because
-// times in managed fields are in seconds.
+// times in managed fields are in seconds. The cases write.unchanged.* and apply.unchanged are about ConfigMaps.
 func TestUnchangedWrites(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -166,12 +165,6 @@ func called(recorder *miniapitest.Recorder) []string {
 		names = append(names, strings.TrimPrefix(review.Path, "/"))
 	}
 	return names
-}
-
-// calledSorted returns the sorted names of the hooks that were called. Use it for validating webhooks, whose calls have
-// no order.
-func calledSorted(recorder *miniapitest.Recorder) []string {
-	return slices.Sorted(slices.Values(called(recorder)))
 }
 
 // only returns the request of the only call, and ends the test if there was another number of calls.

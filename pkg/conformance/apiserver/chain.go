@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -97,6 +98,49 @@ func reinvocationTests() []trial.Test {
 			t.Called("a", "b", "a")
 		},
 	}, trial.Test{
+		ID: "reinvocation.delete", Source: dynamic + "Reinvocation policy",
+		Promise: "For a DELETE, no webhook is called again: there is no object that could change.",
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Install(trial.Mutating("a", trial.Allow(), trial.Reinvoked(ifNeeded)), trial.Mutating("b", trial.Allow(), trial.Reinvoked(ifNeeded)))
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Called("a", "b")
+		},
+	}, trial.Test{
+		ID: "reinvocation.denied", Source: dynamic + "Reinvocation policy",
+		Promise: "A webhook that is called again can refuse the request.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("a", trial.Answering(func(c *trial.Call) trial.Response {
+				if c.Request().Text("object.data.trail") == "" {
+					return trial.Response{"allowed": true}
+				}
+				return trial.Response{"allowed": false, "status": trial.Object{"code": http.StatusTeapot, "message": "not like this"}}
+			}), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b")))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).Refused(http.StatusTeapot, "a.conformance.miniapi.dev", "not like this")
+			t.Called("a", "b", "a")
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	}, trial.Test{
+		ID: "reinvocation.samePatch", Source: dynamic + "Reinvocation policy",
+		Promise: "A patch that leaves the object as it is causes no reinvocation.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(trial.Mutating("a", trial.Allow(), trial.Reinvoked(ifNeeded)),
+				trial.Mutating("b", trial.Patch(trial.Op{Op: "replace", Path: "/data/key", Value: "value"})))
+			t.Update(trial.ConfigMaps, o).OK()
+			t.Called("a", "b")
+		},
+	}, trial.Test{
+		ID: "reinvocation.onlyCalled", Source: dynamic + "Reinvocation policy",
+		Promise: "A webhook that wasn't called isn't called later, even if the changed object matches; a webhook after the change is called.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("a", trial.Allow(), trial.Reinvoked(ifNeeded), trial.Objects("opt", "in")),
+				trial.Mutating("b", trial.Patch(trial.Add("/metadata/labels/opt", "in"))),
+				trial.Mutating("c", trial.Allow(), trial.Objects("opt", "in")))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Called("b", "c")
+		},
+	}, trial.Test{
 		ID: "reinvocation.inTree", Source: dynamic + "Reinvocation policy", Cost: time.Second,
 		Promise: "Built-in mutating admission plugins are re-run if a mutating webhook modifies an object: the container that a webhook adds has the defaults of a LimitRange.",
 		Run: func(t *trial.T) {
@@ -133,130 +177,14 @@ func onlyWithout(letter string) trial.Reply {
 	})
 }
 
-// warnings has the cases about the Warning headers of answers.
-var warnings = []trial.Test{
-	{
-		ID: "warning.allowed", Source: dynamic + "Response", Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
-		Run: func(t *trial.T) {
-			for _, hook := range pairOf(trial.Warn("mind this", "and this")) {
-				on := trial.ConfigMaps
-				if hook.Short == "validating" {
-					on = trial.Secrets
-				}
-				trial.On("CREATE", on)(hook)
-				t.Install(hook)
-				a := t.Create(on, t.Object(on, "a"))
-				a.OK()
-				warned(t, a, "mind this")
-				warned(t, a, "and this")
-			}
-		},
-	},
-	{
-		ID: "warning.denied", Source: dynamic + "Response", Promise: "Warnings can be sent with rejected admission responses.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": false, "warnings": []string{"mind this"}})))
-			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
-			t.True(!a.Succeeded(), "a refusal", fmt.Sprint(a.Code))
-			warned(t, a, "mind this")
-		},
-	},
-	{
-		ID: "warning.all", Source: dynamic + "Response", Promise: "Warnings of all webhooks are returned.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("a", trial.Warn("from a")), trial.Validating("b", trial.Warn("from b")), trial.Validating("c", trial.Warn("from c")))
-			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
-			for _, text := range []string{"from a", "from b", "from c"} {
-				warned(t, a, text)
-			}
-		},
-	},
-	{
-		ID: "warning.operations", Source: dynamic + "Response", Promise: "Warnings are returned for updates, patches and deletes too.",
-		Run: func(t *trial.T) {
-			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Install(trial.Validating("hook", trial.Warn("mind this")))
-			warned(t, t.Update(trial.ConfigMaps, o.With("data.key", "new")), "mind this")
-			warned(t, t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "newer"}}), "mind this")
-			warned(t, t.Delete(trial.ConfigMaps, "a", nil), "mind this")
-		},
-	},
-	{
-		ID: "warning.quoted", Source: dynamic + "Response", Promise: "The text of a warning arrives whole, with quotes and backslashes escaped.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Warn(`a "quoted" \ text`)))
-			warned(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")), `a \"quoted\" \\ text`)
-		},
-	},
-	{
-		ID: "warning.long", Source: dynamic + "Response", Promise: "A warning of 256 characters arrives whole; a longer one may be truncated, but arrives.",
-		Run: func(t *trial.T) {
-			whole, long := strings.Repeat("w", 256), strings.Repeat("l", 1000)
-			t.Install(trial.Validating("hook", trial.Warn(whole, long)))
-			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
-			warned(t, a, whole)
-			warned(t, a, long[:200])
-		},
-	},
-	{
-		ID: "warning.most", Source: dynamic + "Response", Promise: "If more than 4096 characters of warning messages are added, additional warning messages are ignored, and the request isn't refused.",
-		Run: func(t *trial.T) {
-			var many []string
-			for i := range 60 {
-				many = append(many, fmt.Sprintf("%02d %s", i, strings.Repeat("w", 200)))
-			}
-			t.Install(trial.Validating("hook", trial.Warn(many...)))
-			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
-			a.OK()
-			warned(t, a, many[0])
-			total := 0
-			for _, header := range a.Warnings() {
-				total += len(header) - len(`299 - ""`)
-			}
-			const last = 256 // the server may send a part of the message that exceeds the limit
-			t.True(total <= 4096+last, "no message after the one that exceeds 4096 characters", fmt.Sprintf("%d characters", total))
-		},
-	},
-}
-
 // ordering has the cases about the order of webhooks, admission plugins and validation.
 var ordering = []trial.Test{
-	{
-		ID: "order.mutatingFirst", Source: dynamic + "What are admission webhooks?", Promise: "Mutating admission webhooks are invoked first; validating ones see the object after all modifications.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("a-validating", trial.Allow()), trial.Mutating("b-mutating", appends("b")), trial.Mutating("c-mutating", appends("c")))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
-			calls := t.Calls("a-validating")
-			t.Called("b-mutating", "c-mutating", "a-validating")
-			if len(calls) == 1 {
-				t.Equal("data.trail that the validating webhook sees", "bc", calls[0].Request().At("object.data.trail"))
-			}
-		},
-	},
 	{
 		ID: "order.finalState", Source: dynamic + "Guaranteeing the final state of the object is seen", Promise: "A validating webhook sees the object that is stored.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("a", appends("a"), trial.Reinvoked(ifNeeded)), trial.Mutating("b", appends("b"), trial.Reinvoked(ifNeeded)), trial.Validating("c", trial.Allow()))
 			stored := t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
 			t.Equal("data that the validating webhook sees", stored["data"], t.One("c").At("object.data"))
-		},
-	},
-	{
-		ID: "order.validationBetween", Source: dynamic + "What are admission webhooks?", Promise: "Validating webhooks are invoked after the incoming object is validated by the API server: not for an invalid object.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("breaks", trial.Patch(trial.Add("/data", trial.Object{"not a key!": "value"}))), trial.Validating("validating", trial.Allow()))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "data")
-			t.Called("breaks")
-		},
-	},
-	{
-		ID: "order.validationBetween.update", Source: chain + "Update", Promise: "An update that isn't valid after all modifications is refused before validating webhooks see it, and changes nothing.",
-		Run: func(t *trial.T) {
-			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
-			t.Install(trial.Mutating("breaks", trial.Patch(trial.Add("/data", trial.Object{"not a key!": "value"}))), trial.Validating("validating", trial.Allow()))
-			t.Update(trial.ConfigMaps, before.With("data.key", "new")).Refused(http.StatusUnprocessableEntity, "data")
-			t.Called("breaks")
-			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
 		},
 	},
 	{
@@ -274,7 +202,18 @@ var ordering = []trial.Test{
 					}
 					t.Equal(field+" that the "+call.Hook+" webhook sees", want, call.Request().At("object."+field))
 				}
+				t.Equal("name in the review of the "+call.Hook+" webhook", call.Request().Sub("object").Name(), call.Request().Text("name"))
 			}
+		},
+	},
+	{
+		ID: "order.status", Source: chain + "Create", Promise: "The server sets the status of a new object after mutation: validating webhooks see the status that is stored, without the changes of mutating webhooks.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("mutating", trial.Patch(trial.Add("/status", trial.Object{"observedGeneration": 7})), trial.On("CREATE", trial.Deployments)),
+				trial.Validating("validating", trial.Allow(), trial.On("CREATE", trial.Deployments)))
+			stored := t.Create(trial.Deployments, deployment(t, "web")).OK()
+			t.Equal("status.observedGeneration", nil, stored.At("status.observedGeneration"))
+			t.Equal("the status that the validating webhook sees", stored["status"], t.One("validating").At("object.status"))
 		},
 	},
 	{
@@ -287,30 +226,39 @@ var ordering = []trial.Test{
 	{
 		ID: "order.withinConfiguration", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating webhooks of a configuration are called in the order of its list, and each gets the changes of the earlier ones.",
 		Run: func(t *trial.T) {
-			t.InstallTogether("all", trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")), trial.Mutating("b", appends("b")))
-			t.Equal("data.trail", "cab", t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))
-			t.Called("c", "a", "b")
+			t.InstallTogether("second", trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")))
+			t.InstallTogether("first", trial.Mutating("d", appends("d")), trial.Mutating("b", appends("b")))
+			t.Equal("data.trail", "dbca", t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))
+			t.Called("d", "b", "c", "a")
 		},
 	},
 	{
-		ID: "order.configurations", Source: reference + "MutatingWebhookConfiguration", Promise: "Mutating configurations are called in the order of their names, and not of their creation.",
+		ID: "order.allValidating", Source: chain + "Requirements for extensible admission", Promise: "Order does not matter for validators: all of them are called, any of them refuses the request, and the answer is one of the refusals.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("c", appends("c")), trial.Mutating("a", appends("a")), trial.Mutating("b", appends("b")))
-			t.Equal("data.trail", "abc", t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().At("data.trail"))
-			t.Called("a", "b", "c")
-		},
-	},
-	{
-		ID: "order.allValidating", Source: chain + "Requirements for extensible admission", Promise: "Order does not matter for validators: all of them are called, and any of them refuses the request.",
-		Run: func(t *trial.T) {
-			t.Install(trial.Validating("a", trial.Allow()), trial.Validating("b", trial.Deny(http.StatusTeapot, "no")), trial.Validating("c", trial.Allow()))
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot)
-			hooks := []string{}
-			for _, call := range t.Calls() {
-				hooks = append(hooks, call.Hook)
-			}
-			t.True(slices.Contains(hooks, "b"), "a call of b", fmt.Sprint(hooks))
+			t.Install(trial.Validating("a", trial.Allow()), trial.Validating("b", trial.Deny(http.StatusTeapot, "no")), trial.Validating("c", trial.Deny(http.StatusTeapot, "no")))
+			message := t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "no").Text("message")
+			t.True(strings.Count(message, "denied the request") == 1, "one refusal", message)
+			t.Equal("the hooks that are called", []string{"a", "b", "c"}, inAnyOrder(t))
 			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "order.validatingInParallel", Source: chain + "Requirements for extensible admission", Promise: "Validators run in parallel: three webhooks that wait for one another all answer.",
+		Run: func(t *trial.T) {
+			var waiting atomic.Int32
+			met := make(chan struct{})
+			meets := func(w http.ResponseWriter, r *http.Request, c *trial.Call) {
+				if waiting.Add(1) == 3 {
+					close(met)
+				}
+				select {
+				case <-met:
+					trial.Allow()(w, r, c)
+				case <-r.Context().Done():
+				}
+			}
+			t.Install(trial.Validating("a", meets, trial.Within(5)), trial.Validating("b", meets, trial.Within(5)), trial.Validating("c", meets, trial.Within(5)))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 		},
 	},
 	{
@@ -322,4 +270,229 @@ var ordering = []trial.Test{
 			t.Called()
 		},
 	},
+}
+
+// inAnyOrder returns the sorted names of the webhooks that were called since the last Forget, and then calls Forget.
+func inAnyOrder(t *trial.T) []string {
+	hooks := []string{}
+	for _, call := range t.Calls() {
+		hooks = append(hooks, call.Hook)
+	}
+	t.Forget()
+	slices.Sort(hooks)
+	return hooks
+}
+
+// writing is a request that writes the ConfigMap "thing" with given data.
+type writing struct {
+	name string
+	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
+	// request.
+	creates, deletes bool
+	// section is the section of the document about the phases of such a request.
+	section string
+	send    func(t *trial.T, data trial.Object) *trial.Answer
+}
+
+// writings has a request of each kind.
+var writings = []writing{
+	{"create", true, false, "Create", func(t *trial.T, data trial.Object) *trial.Answer { return t.Create(trial.ConfigMaps, thing(t, data)) }},
+	{"applyCreates", true, false, "Patch", applyThing},
+	{"update", false, false, "Update", func(t *trial.T, data trial.Object) *trial.Answer { return t.Update(trial.ConfigMaps, thing(t, data)) }},
+	{"json", false, false, "Patch", func(t *trial.T, data trial.Object) *trial.Answer {
+		return t.Patch(trial.ConfigMaps, "thing", trial.JSONPatch, []trial.Op{{Op: "replace", Path: "/data", Value: data}})
+	}},
+	{"merge", false, false, "Patch", patchThing(trial.MergePatch)},
+	{"strategic", false, false, "Patch", patchThing(trial.StrategicPatch)},
+	{"apply", false, false, "Patch", applyThing},
+	{"delete", false, true, "Delete", func(t *trial.T, _ trial.Object) *trial.Answer { return t.Delete(trial.ConfigMaps, "thing", nil) }},
+	{"deletecollection", false, true, "DeleteCollection", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "", nil, "labelSelector="+trial.LabelCase)
+	}},
+}
+
+func thing(t *trial.T, data trial.Object) trial.Object {
+	o := t.ConfigMap("thing")
+	o["data"] = data
+	return o.Copy()
+}
+
+func applyThing(t *trial.T, data trial.Object) *trial.Answer {
+	return t.Apply(trial.ConfigMaps, thing(t, data), "tester", "force=true")
+}
+
+func patchThing(contentType string) func(*trial.T, trial.Object) *trial.Answer {
+	return func(t *trial.T, data trial.Object) *trial.Answer {
+		return t.Patch(trial.ConfigMaps, "thing", contentType, trial.Object{"data": data})
+	}
+}
+
+// prepare creates the ConfigMap, unless the request creates it. The result says what is stored: see stored.
+func (w *writing) prepare(t *trial.T) any {
+	t.Namespace()
+	if !w.creates {
+		t.Create(trial.ConfigMaps, thing(t, trial.Object{"made": "first"})).OK()
+	}
+	return stored(t)
+}
+
+// stored returns the ConfigMap, or nil if it doesn't exist.
+func stored(t *trial.T) any {
+	if a := t.Get(trial.ConfigMaps, "thing"); a.Code != http.StatusNotFound {
+		return a.OK()
+	}
+	return nil
+}
+
+// phases has a case for each kind of request that writes an object, about the order of mutation, validation and storage.
+var phases = phaseTests()
+
+func phaseTests() []trial.Test {
+	var tests []trial.Test
+	for _, w := range writings {
+		tests = append(tests, trial.Test{
+			ID: "order.phases." + w.name, Source: chain + w.section,
+			Promise: "Mutating webhooks are called one after the other, in the order of their names and each with the changes of those before it; then validating ones see what is stored: " + w.name + ".",
+			Run:     w.inOrder,
+		}, trial.Test{
+			ID: "order.refused." + w.name, Source: chain + w.section,
+			Promise: "If a webhook refuses the request, nothing is stored; after the refusal of a mutating webhook, no other webhook is called: " + w.name + ".",
+			Run:     w.refused,
+		})
+		if !w.deletes {
+			tests = append(tests, trial.Test{
+				ID: "order.validationBetween." + w.name, Source: chain + w.section,
+				Promise: "The object is validated after all modifications: validating webhooks never see an invalid object, and a mutating webhook can make the object valid or invalid: " + w.name + ".",
+				Run:     w.validatedBetween,
+			})
+		}
+	}
+	return append(tests, preparationTests()...)
+}
+
+// mutates returns a reply that appends a letter to data.trail, or allows a request without an object.
+func (w *writing) mutates(letter string) trial.Reply {
+	if w.deletes {
+		return trial.Allow()
+	}
+	return appends(letter)
+}
+
+func (w *writing) inOrder(t *trial.T) {
+	w.prepare(t)
+	t.Install(trial.Validating("a", trial.Allow()), trial.Mutating("c", w.mutates("c")), trial.Mutating("b", w.mutates("b")))
+	w.send(t, trial.Object{"made": "second", "trail": ""}).OK()
+	calls := t.Calls()
+	t.Called("b", "c", "a")
+	trails, uids := []any{}, map[string]bool{}
+	for _, call := range calls {
+		r := call.Request()
+		trails, uids[r.Text("uid")] = append(trails, r.At("object.data.trail")), true
+		t.Equal("object is null in the review of "+call.Hook, w.deletes, r.Has("object") && r.At("object") == nil)
+		t.Equal("oldObject is null in the review of "+call.Hook, w.creates, r.Has("oldObject") && r.At("oldObject") == nil)
+	}
+	t.Equal("number of uids", 3, len(uids))
+	if w.deletes {
+		t.Equal("the object", nil, stored(t))
+		return
+	}
+	t.Equal("data.trail that each webhook sees", []string{"", "b", "bc"}, trails)
+	t.Equal("data.trail that is stored", "bc", t.Get(trial.ConfigMaps, "thing").OK().At("data.trail"))
+}
+
+func (w *writing) refused(t *trial.T) {
+	before := w.prepare(t)
+	var refusing atomic.Value
+	unless := func(reply trial.Reply) trial.Reply {
+		return func(rw http.ResponseWriter, r *http.Request, c *trial.Call) {
+			if c.Hook == refusing.Load() {
+				trial.Deny(http.StatusTeapot, "not that")(rw, r, c)
+				return
+			}
+			reply(rw, r, c)
+		}
+	}
+	t.Install(trial.Mutating("a", unless(w.mutates("a"))), trial.Mutating("b", unless(trial.Allow())), trial.Mutating("c", unless(trial.Allow())),
+		trial.Validating("d", unless(trial.Allow())), trial.Validating("e", unless(trial.Allow())))
+	for _, phase := range []struct {
+		refusing string
+		called   []string
+	}{{"d", []string{"a", "b", "c", "d", "e"}}, {"b", []string{"a", "b"}}} {
+		refusing.Store(phase.refusing)
+		w.send(t, trial.Object{"made": "second", "trail": ""}).Refused(http.StatusTeapot, phase.refusing+".conformance.miniapi.dev", "not that")
+		t.Equal("the hooks that are called", phase.called, inAnyOrder(t))
+		t.Equal("the object", before, stored(t))
+	}
+}
+
+func (w *writing) validatedBetween(t *trial.T) {
+	const invalid = "not a key!"
+	before := w.prepare(t)
+	var patch atomic.Value
+	t.Install(trial.Mutating("mutating", trial.Answering(func(*trial.Call) trial.Response {
+		return patch.Load().(trial.Response)
+	})), trial.Validating("validating", trial.Allow()))
+	for _, data := range []struct {
+		sent  trial.Object
+		patch trial.Response
+	}{
+		{trial.Object{"made": "second", invalid: ""}, trial.Response{"allowed": true}},
+		{trial.Object{"made": "second"}, trial.Patched(trial.Add("/data/"+invalid, ""))},
+	} {
+		patch.Store(data.patch)
+		w.send(t, data.sent).Refused(http.StatusUnprocessableEntity, "data")
+		t.Called("mutating")
+		t.Equal("the object", before, stored(t))
+	}
+	patch.Store(trial.Patched(trial.Op{Op: "remove", Path: "/data/" + invalid}))
+	w.send(t, trial.Object{"made": "second", invalid: ""}).OK()
+	t.Called("mutating", "validating")
+	t.Equal("data", trial.Object{"made": "second"}, t.Get(trial.ConfigMaps, "thing").OK().At("data"))
+}
+
+// preparationTests returns cases about the fields that the server sets between the phases of a change.
+func preparationTests() []trial.Test {
+	var tests []trial.Test
+	paused := trial.Object{"spec": trial.Object{"paused": true}}
+	patched := func(contentType string, patch any) func(*trial.T) *trial.Answer {
+		return func(t *trial.T) *trial.Answer {
+			return t.Patch(trial.Deployments, "web", contentType, patch, "fieldManager=tester")
+		}
+	}
+	for _, change := range []struct {
+		name, section string
+		send          func(*trial.T) *trial.Answer
+		sent          any // the generation that the mutating webhook sees
+	}{
+		{"update", "Update", func(t *trial.T) *trial.Answer {
+			return t.Update(trial.Deployments, deployment(t, "web").With("spec.paused", true))
+		}, nil},
+		{"json", "Patch", patched(trial.JSONPatch, []trial.Op{trial.Add("/spec/paused", true)}), 1},
+		{"merge", "Patch", patched(trial.MergePatch, paused), 1},
+		{"strategic", "Patch", patched(trial.StrategicPatch, paused), 1},
+		{"apply", "Patch", func(t *trial.T) *trial.Answer {
+			return t.Apply(trial.Deployments, t.Object(trial.Deployments, "web").With("spec.paused", true), "tester")
+		}, 1},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "order.preparation." + change.name, Source: chain + change.section,
+			Promise: "Generation and status are the server's: validating webhooks see those that are stored, without the changes of mutating webhooks: " + change.name + ".",
+			Run: func(t *trial.T) {
+				t.Create(trial.Deployments, deployment(t, "web")).OK()
+				t.Patch(trial.Deployments.Sub("status"), "web", trial.MergePatch, trial.Object{"status": trial.Object{"observedGeneration": 1}}).OK()
+				t.Install(trial.Mutating("mutating", trial.Patch(trial.Add("/metadata/generation", 77), trial.Add("/status", trial.Object{"observedGeneration": 77})), trial.On("UPDATE", trial.Deployments)),
+					trial.Validating("validating", trial.Allow(), trial.On("UPDATE", trial.Deployments)))
+				answer := change.send(t).OK()
+				sent, prepared := t.Calls("mutating"), t.One("validating")
+				if t.True(len(sent) == 1, "one call of the mutating webhook", fmt.Sprint(len(sent))) {
+					t.Equal("the generation that the mutating webhook sees", change.sent, sent[0].Request().At("object.metadata.generation"))
+				}
+				t.Equal("the generation that the validating webhook sees", 2, prepared.At("object.metadata.generation"))
+				t.Equal("the status that the validating webhook sees", prepared.At("oldObject.status"), prepared.At("object.status"))
+				t.Equal("the generation that is stored", 2, answer.At("metadata.generation"))
+				t.Equal("the status that is stored", prepared.At("object.status"), answer["status"])
+			},
+		})
+	}
+	return tests
 }

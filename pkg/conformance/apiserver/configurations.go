@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -31,24 +34,38 @@ func defaultTests() []trial.Test {
 	for _, d := range defaulted {
 		tests = append(tests, trial.Test{
 			ID: "configuration.default." + d.field, Promise: d.promise, Source: dynamic + "Webhook configuration",
-			Run: func(t *trial.T) {
-				r, o := plain(t)
-				if d.field == "servicePort" {
-					o["webhooks"] = []any{service(trial.Object{"namespace": "a", "name": "b"})(o.Objects("webhooks")[0])}
-				}
-				webhook := t.Create(r, o.Copy(), "dryRun=All").OK().Objects("webhooks")[0]
-				seen := webhook[d.field]
-				switch d.field {
-				case "scope":
-					seen = webhook.Objects("rules")[0]["scope"]
-				case "servicePort":
-					seen = webhook.At("clientConfig.service.port")
-				}
-				t.Equal(d.field, d.want, seen)
-			},
+			Run: func(t *trial.T) { defaultOf(t, "v1", d.field, d.want) },
 		})
 	}
 	return tests
+}
+
+// defaultOf checks the default of a field in configurations of both kinds.
+func defaultOf(t *trial.T, version, field string, want any) {
+	for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
+		if field == "reinvocationPolicy" && r.Name == trial.ValidatingConfigurations.Name {
+			continue // only mutating webhooks have the field
+		}
+		_, o := plain(t)
+		r.Version = version
+		o["apiVersion"], o["kind"] = r.GroupVersion(), r.Kind
+		webhook := o.Objects("webhooks")[0]
+		if version != "v1" {
+			webhook = webhook.Without("sideEffects").Without("admissionReviewVersions")
+		}
+		if field == "servicePort" {
+			webhook = service(trial.Object{"namespace": "a", "name": "b"})(webhook)
+		}
+		webhook = t.Create(r, o.With("webhooks", []any{webhook}), dry).OK().Objects("webhooks")[0]
+		seen := webhook[field]
+		switch field {
+		case "scope":
+			seen = webhook.Objects("rules")[0]["scope"]
+		case "servicePort":
+			seen = webhook.At("clientConfig.service.port")
+		}
+		t.Equal(field+" of a "+r.Kind, want, seen)
+	}
 }
 
 // plain returns a mutating configuration with one webhook. The webhook has only the required fields.
@@ -219,12 +236,26 @@ var legacy = append(legacyDefaults(), trial.Test{
 	ID: "configuration.v1beta1.roundTrip", Source: kep492 + "V1beta1 changes", Needs: []trial.Need{trial.Serves(legacyConfigurations)},
 	Promise: "A configuration has the same fields in v1beta1 and v1, in whichever version it was written.",
 	Run: func(t *trial.T) {
-		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow(), trial.Objects("opt", "in"), trial.Within(7), trial.Matches(exact)))
-		old := t.Create(legacyConfigurations, o.With("apiVersion", legacyConfigurations.GroupVersion())).OK()
-		read := t.Get(trial.ValidatingConfigurations, old.Name()).OK()
-		t.Equal("webhooks in v1", old["webhooks"], read["webhooks"])
-		written := t.Update(trial.ValidatingConfigurations, read.With("metadata.annotations.note", "written in v1")).OK()
-		t.Equal("webhooks in v1beta1", written["webhooks"], t.Get(legacyConfigurations, old.Name()).OK()["webhooks"])
+		for i, hook := range pairOf(trial.Allow(), trial.Objects("opt", "in"), trial.Within(7), trial.Matches(exact), trial.When("always", "true")) {
+			current, o := t.Configuration(hook.Short, hook)
+			old := current
+			old.Version = legacyConfigurations.Version
+			for j, written := range []trial.Resource{current, old} {
+				read := []trial.Resource{old, current}[j]
+				first := t.Create(written, o.With("apiVersion", written.GroupVersion()).With("metadata.name", t.Name(fmt.Sprintf("written-%d-%d", i, j)))).OK()
+				second := t.Get(read, first.Name()).OK()
+				t.Equal("the version that is read", read.GroupVersion(), second["apiVersion"])
+				for _, field := range []string{"webhooks", "metadata.uid", "metadata.resourceVersion"} {
+					t.Equal(field+" in the other version", first.At(field), second.At(field))
+				}
+				second = t.Update(read, second.With("metadata.annotations.note", "changed")).OK()
+				first = t.Get(written, first.Name()).OK()
+				t.Equal("the annotation after an update in the other version", "changed", first.Annotation("note"))
+				t.Equal("webhooks after an update in the other version", second["webhooks"], first["webhooks"])
+				t.Delete(read, first.Name(), nil).OK()
+				t.Get(written, first.Name()).Refused(http.StatusNotFound)
+			}
+		}
 	},
 })
 
@@ -239,15 +270,16 @@ func legacyDefaults() []trial.Test {
 		{"timeoutSeconds", "The default timeout is 30 seconds for webhooks created using admissionregistration.k8s.io/v1beta1.", 30},
 		{"sideEffects", "In admissionregistration.k8s.io/v1beta1, sideEffects defaults to Unknown.", "Unknown"},
 		{"admissionReviewVersions", "In admissionregistration.k8s.io/v1beta1, admissionReviewVersions defaults to v1beta1.", []string{"v1beta1"}},
+		{"reinvocationPolicy", "In admissionregistration.k8s.io/v1beta1, reinvocationPolicy defaults to Never.", "Never"},
+		{"objectSelector", "In admissionregistration.k8s.io/v1beta1, objectSelector defaults to the empty selector.", trial.Object{}},
+		{"namespaceSelector", "In admissionregistration.k8s.io/v1beta1, namespaceSelector defaults to the empty selector.", trial.Object{}},
+		{"scope", "In admissionregistration.k8s.io/v1beta1, scope defaults to *.", "*"},
+		{"servicePort", "In admissionregistration.k8s.io/v1beta1, the port of a service reference defaults to 443.", 443},
 	} {
 		tests = append(tests, trial.Test{
 			ID: "configuration.v1beta1.default." + d.field, Promise: d.promise, Source: dynamic + "Webhook configuration",
 			Needs: []trial.Need{trial.Serves(legacyConfigurations)},
-			Run: func(t *trial.T) {
-				o := t.Object(legacyConfigurations, t.Name("old"))
-				o["webhooks"] = []any{trial.Object{"name": "hook.example.com", "clientConfig": trial.Object{"url": "https://example.com/"}}}
-				t.Equal(d.field, d.want, t.Create(legacyConfigurations, o.Copy(), "dryRun=All").OK().Objects("webhooks")[0][d.field])
-			},
+			Run:   func(t *trial.T) { defaultOf(t, legacyConfigurations.Version, d.field, d.want) },
 		})
 	}
 	return tests
@@ -257,15 +289,34 @@ func legacyDefaults() []trial.Test {
 // server would call a webhook with this class.
 func legacySideEffects(class string) func(*trial.T) {
 	return func(t *trial.T) {
-		_, o := t.Configuration("hook", trial.Validating("hook", trial.Allow()))
-		webhooks := o.Objects("webhooks")
-		webhooks[1]["sideEffects"] = class
-		t.Create(legacyConfigurations, o.With("apiVersion", legacyConfigurations.GroupVersion())).OK()
-		t.Settle(o.Name())
-		a := t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All")
-		t.True(a.Code >= 400 && a.Code < 500, "a refusal with a code from 400 to 499", fmt.Sprint(a.Code))
-		t.Called()
-		t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-		t.Called("hook")
+		there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
+		for _, hook := range pairOf(trial.Allow(), trial.Fails(admissionregistrationv1.Ignore), t.Own) {
+			r, o := t.Configuration(hook.Short, hook)
+			r.Version = legacyConfigurations.Version
+			webhooks := o.Objects("webhooks")
+			webhooks[1]["sideEffects"] = class
+			t.Create(r, o.With("apiVersion", r.GroupVersion()).With("webhooks", webhooks)).OK()
+			t.Settle(o.Name())
+			for _, d := range triedRuns {
+				a := d.request(t, there)
+				t.True(a.Code == http.StatusBadRequest, "a refusal of the "+d.verb+" with code 400", fmt.Sprint(a.Code))
+				t.Contains("the message of the refusal of the "+d.verb, "does not support dry run", a.Object.Text("message"))
+			}
+			t.Equal("the object", there, t.Get(trial.ConfigMaps, "there").OK())
+			t.Create(trial.Secrets, t.Object(trial.Secrets, "other"), dry).OK()
+			t.Called()
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Equal("dryRun", false, t.One(hook.Short).At("dryRun"))
+			t.Delete(r, o.Name(), nil).OK()
+			t.Eventually("the configuration is no longer in effect", 20*time.Second, func() string {
+				t.Forget()
+				if a := t.Delete(trial.ConfigMaps, "a", nil, dry); !a.Succeeded() {
+					return fmt.Sprint(a.Code)
+				}
+				return ""
+			})
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			t.Forget()
+		}
 	}
 }

@@ -66,40 +66,52 @@ func dryRunTests() []trial.Test {
 			},
 		})
 	}
-	for _, d := range []struct {
-		verb    string
-		request func(t *trial.T, there trial.Object)
-	}{
-		{"create", func(t *trial.T, _ trial.Object) { t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All").OK() }},
-		{"update", func(t *trial.T, there trial.Object) {
-			t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All").OK()
-		}},
-		{"patch", func(t *trial.T, _ trial.Object) {
-			t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All").OK()
-		}},
-		{"apply", func(t *trial.T, _ trial.Object) {
-			t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All").OK()
-		}},
-		{"delete", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All").OK() }},
-		{"deletecollection", func(t *trial.T, _ trial.Object) { t.Delete(trial.ConfigMaps, "", nil, "dryRun=All").OK() }},
-		{"deleteOptions", func(t *trial.T, _ trial.Object) {
-			t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}}).OK()
-		}},
-	} {
+	for _, d := range triedRuns {
 		tests = append(tests, trial.Test{
 			ID: "dryRun.persistsNothing." + d.verb, Source: concepts + "Dry-run",
 			Promise: "A dry run is reviewed, and persists nothing: " + d.verb + ".",
 			Run: func(t *trial.T) {
 				there := t.Create(trial.ConfigMaps, t.ConfigMap("there", "key", "value")).OK()
-				t.Install(trial.Validating("hook", trial.Allow(), t.Own))
-				d.request(t, there)
-				t.Equal("dryRun in the review", true, t.One("hook").At("dryRun"))
+				t.Install(pairOf(trial.Allow(), t.Own)...)
+				d.request(t, there).OK()
+				for _, call := range t.Calls() {
+					t.Equal("dryRun in the review by "+call.Hook, true, call.Request().At("dryRun"))
+				}
+				t.Called("mutating", "validating")
 				t.Equal("the object", there, t.Get(trial.ConfigMaps, "there").OK())
 				t.Get(trial.ConfigMaps, "new").Refused(http.StatusNotFound)
 			},
 		})
 	}
 	return tests
+}
+
+// triedRuns has a dry run of each kind of request. The ConfigMap "there" exists.
+var triedRuns = []struct {
+	verb    string
+	request func(t *trial.T, there trial.Object) *trial.Answer
+}{
+	{"create", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Create(trial.ConfigMaps, t.ConfigMap("new"), "dryRun=All")
+	}},
+	{"update", func(t *trial.T, there trial.Object) *trial.Answer {
+		return t.Update(trial.ConfigMaps, there.With("data.key", "new"), "dryRun=All")
+	}},
+	{"patch", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "dryRun=All")
+	}},
+	{"apply", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Apply(trial.ConfigMaps, t.ConfigMap("new"), "tester", "dryRun=All")
+	}},
+	{"delete", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "there", nil, "dryRun=All")
+	}},
+	{"deletecollection", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "", nil, "dryRun=All")
+	}},
+	{"deleteOptions", func(t *trial.T, _ trial.Object) *trial.Answer {
+		return t.Delete(trial.ConfigMaps, "there", trial.Object{"dryRun": []string{"All"}})
+	}},
 }
 
 // dryRunEffects has the cases about effects of a dry run other than a stored object, such as events and allocated

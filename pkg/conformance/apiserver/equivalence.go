@@ -123,12 +123,22 @@ func equivalenceTests() []trial.Test {
 		Promise: "The versions of a custom resource are equivalent.",
 		Run: func(t *trial.T) {
 			v1, v2 := define(t, "things")
-			t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", v1)))
-			t.Create(v2, t.Object(v2, "a")).OK()
-			r := t.One("hook")
-			t.Equal("kind.version", "v1", r.At("kind.version"))
-			t.Equal("object.apiVersion", v1.GroupVersion(), r.At("object.apiVersion"))
-			t.Equal("requestKind.version", "v2", r.At("requestKind.version"))
+			t.Install(trial.Mutating("exact", trial.Allow(), trial.On("*", v1), trial.Matches(exact)),
+				trial.Mutating("mutating", trial.Patch(trial.Add("/spec", trial.Object{"size": 1})), trial.On("*", v1), trial.Matches(equivalent)),
+				trial.Validating("validating", trial.Allow(), trial.On("*", v1)))
+			created := t.Create(v2, t.Object(v2, "a")).OK()
+			t.Equal("apiVersion of the answer", v2.GroupVersion(), created["apiVersion"])
+			t.Equal("spec, which the webhook adds", trial.Object{"size": 1}, created["spec"])
+			calls := t.Calls()
+			t.Called("mutating", "validating")
+			for _, call := range calls {
+				r := call.Request()
+				t.Equal("resource", trial.Object{"group": v1.Group, "version": "v1", "resource": v1.Name}, r.At("resource"))
+				t.Equal("requestResource", trial.Object{"group": v1.Group, "version": "v2", "resource": v1.Name}, r.At("requestResource"))
+				t.Equal("kind", trial.Object{"group": v1.Group, "version": "v1", "kind": v1.Kind}, r.At("kind"))
+				t.Equal("requestKind", trial.Object{"group": v1.Group, "version": "v2", "kind": v1.Kind}, r.At("requestKind"))
+				t.Equal("object.apiVersion", v1.GroupVersion(), r.At("object.apiVersion"))
+			}
 		},
 	}, trial.Test{
 		ID: "match.policy.groups", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(oldDeployments)},

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,6 +87,14 @@ var failures = slices.Concat(failureTests(), []trial.Test{
 		},
 	},
 	{
+		ID: "failure.ends", Source: dynamic + "Failure policy", Promise: "After an error that rejects the request, no later mutating webhook and no validating one is called.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("a", trial.Allow()), trial.Mutating("b", trial.Raw(500, []byte{})), trial.Mutating("c", trial.Allow()), trial.Validating("d", trial.Allow()))
+			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
+			t.Called("a", "b")
+		},
+	},
+	{
 		ID: "failure.once", Source: dynamic + "Failure policy", Promise: "A call that fails isn't repeated.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Validating("hook", trial.Raw(500, []byte{})))
@@ -120,9 +129,12 @@ func failureTests() []trial.Test {
 			ID: "failure.ignore." + way.name, Source: dynamic + "Failure policy",
 			Promise: "Ignore means that an error calling the webhook is ignored and the API request is allowed to continue: " + way.because + ".",
 			Run: func(t *trial.T) {
+				t.Install(trial.Mutating("before", appends("b")))
 				t.Install(pairOf(trial.Allow(), way.hook(t), trial.Fails(admissionregistrationv1.Ignore))...)
-				t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-				t.Get(trial.ConfigMaps, "a").OK()
+				t.Install(trial.Mutating("then", appends("t")), trial.Validating("validates", trial.Allow()))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK()
+				t.Equal("data.trail, to which the other webhooks append", "bt", t.Get(trial.ConfigMaps, "a").OK().At("data.trail"))
+				t.Equal("calls of the other validating webhook", 1, len(t.Calls("validates")))
 			},
 		})
 	}
@@ -147,7 +159,9 @@ var timeouts = []trial.Test{
 				t.Install(hook)
 				a := t.Create(on, t.Object(on, "a"))
 				refusedByFailure(t, a)
+				t.Contains("the message of the refusal", "deadline exceeded", a.Object.Text("message"))
 				between(t, a.Took, time.Second, time.Second+slack)
+				t.Get(on, "a").Refused(http.StatusNotFound)
 			}
 		},
 	},
@@ -155,10 +169,12 @@ var timeouts = []trial.Test{
 		ID: "timeout.ignore", Source: dynamic + "Timeouts", Cost: 2 * time.Second,
 		Promise: "If the timeout expires before the webhook responds, the webhook call is ignored under the failure policy Ignore: not before, and soon after.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", t.Hang(), trial.Within(1), trial.Fails(admissionregistrationv1.Ignore)))
+			t.Install(trial.Validating("a", t.Hang(), trial.Within(1), trial.Fails(admissionregistrationv1.Ignore)),
+				trial.Validating("b", t.Hang(), trial.Within(1), trial.Fails(admissionregistrationv1.Ignore)), trial.Validating("c", trial.Allow()))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
 			a.OK()
 			between(t, a.Took, time.Second, time.Second+slack)
+			t.Equal("the hooks that are called", []string{"a", "b", "c"}, inAnyOrder(t))
 		},
 	},
 	{
@@ -166,11 +182,11 @@ var timeouts = []trial.Test{
 		Promise: "timeoutSeconds applies to each webhook: two mutating webhooks that hang delay the request by two timeouts.",
 		Run: func(t *trial.T) {
 			ignore := trial.Fails(admissionregistrationv1.Ignore)
-			t.Install(trial.Mutating("a", t.Hang(), trial.Within(1), ignore), trial.Mutating("b", t.Hang(), trial.Within(1), ignore))
+			t.Install(trial.Mutating("a", t.Hang(), trial.Within(1), ignore), trial.Mutating("b", t.Hang(), trial.Within(1), ignore), trial.Mutating("c", trial.Allow()))
 			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
 			a.OK()
 			between(t, a.Took, 2*time.Second, 2*time.Second+slack)
-			t.Called("a", "b")
+			t.Called("a", "b", "c")
 		},
 	},
 	{
@@ -183,32 +199,56 @@ var timeouts = []trial.Test{
 	},
 	{
 		ID: "timeout.parameter", Source: reference + "ValidatingWebhook",
-		Promise: "The call's url has the parameter timeout, with the time that is left.",
+		Promise: "The call's url has the parameter timeout, with the time that is left: that of the webhook, whose default is 10 seconds, or less if the request has less.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("mutating", trial.Allow(), trial.Within(7)), trial.Validating("validating", trial.Allow(), trial.Within(8)))
+			t.Install(trial.Mutating("seven", trial.Allow(), trial.Within(7)), trial.Mutating("ten", trial.Allow()), trial.Mutating("thirty", trial.Allow(), trial.Within(30)),
+				trial.Validating("validating-seven", trial.Allow(), trial.Within(7)), trial.Validating("validating-ten", trial.Allow()), trial.Validating("validating-thirty", trial.Allow(), trial.Within(30)))
+			sent := func() map[string]string {
+				queries := map[string]string{}
+				for _, call := range t.Calls() {
+					queries[strings.TrimPrefix(call.Hook, "validating-")+" "+call.Query] = ""
+				}
+				t.Equal("the number of calls", 6, len(t.Calls()))
+				t.Forget()
+				return queries
+			}
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			for hook, seconds := range map[string]string{"mutating": "7s", "validating": "8s"} {
-				for _, call := range t.Calls(hook) {
-					t.Equal("the query of the call of "+hook, "timeout="+seconds, call.Query)
+			t.Equal("the queries of the calls", map[string]string{"seven timeout=7s": "", "ten timeout=10s": "", "thirty timeout=30s": ""}, sent())
+			t.Create(trial.ConfigMaps, t.ConfigMap("b"), "timeout=20s").OK()
+			for query := range sent() {
+				switch hook, seconds, _ := strings.Cut(strings.TrimSuffix(query, "s"), " timeout="); hook {
+				case "thirty":
+					left, err := strconv.Atoi(seconds)
+					t.True(err == nil && left > 10 && left <= 20, "the time that is left of the 20 seconds of the request", query)
+				case "ten":
+					t.Equal("the time of the webhook", "10", seconds)
+				default:
+					t.Equal("the time of the webhook", "7", seconds)
 				}
 			}
-			t.Called("mutating", "validating")
 		},
 	},
 	{
 		ID: "timeout.cancelled", Source: dynamic + "Timeouts", Cost: 2 * time.Second,
 		Promise: "When the timeout expires, the server ends its call.",
 		Run: func(t *trial.T) {
-			ended := make(chan struct{})
-			t.Install(trial.Validating("hook", func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
-				listener.Hang(t.Context(), r)
-				close(ended)
-			}, trial.Within(1)))
-			refusedByFailure(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")))
-			select {
-			case <-ended:
-			case <-time.After(slack):
-				t.Fail("the call ends with its timeout", "the webhook still has the call "+slack.String()+" later")
+			for _, on := range []trial.Resource{trial.ConfigMaps, trial.Secrets} {
+				ended := make(chan struct{})
+				reply := func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
+					listener.Hang(t.Context(), r)
+					close(ended)
+				}
+				hook := trial.Mutating("mutating", reply, trial.Within(1), trial.On("CREATE", on))
+				if on.Name == trial.Secrets.Name {
+					hook = trial.Validating("validating", reply, trial.Within(1), trial.On("CREATE", on))
+				}
+				t.Install(hook)
+				refusedByFailure(t, t.Create(on, t.Object(on, "a")))
+				select {
+				case <-ended:
+				case <-time.After(slack):
+					t.Fail("the call ends with its timeout", "the webhook still has the call "+slack.String()+" later")
+				}
 			}
 		},
 	},

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,73 +10,93 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// The requests of the cases in matched.
-var (
-	createConfigMap = func(t *trial.T) { t.Create(trial.ConfigMaps, t.ConfigMap("a"), "dryRun=All").OK() }
-	createRole      = func(t *trial.T) {
-		t.Create(trial.ClusterRoles, t.Object(trial.ClusterRoles, t.Name("role")), "dryRun=All").OK()
-	}
-	createDeployment = func(t *trial.T) { t.Create(trial.Deployments, deployment(t, "web"), "dryRun=All").OK() }
-	patchStatus      = func(t *trial.T) {
-		t.Patch(trial.Deployments.Sub("status"), "there", trial.MergePatch, trial.Object{"status": trial.Object{"observedGeneration": 1}}, "dryRun=All").OK()
-	}
-	patchScale = func(t *trial.T) {
-		t.Patch(trial.Deployments.Sub("scale"), "there", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 0}}, "dryRun=All").OK()
-	}
-	updateDeployment = func(t *trial.T) {
-		t.Patch(trial.Deployments, "there", trial.MergePatch, trial.Object{"metadata": trial.Object{"annotations": trial.Object{"a": "b"}}}, "dryRun=All").OK()
-	}
-	deleteDeployment = func(t *trial.T) { t.Delete(trial.Deployments, "there", nil, "dryRun=All").OK() }
-)
-
-// matched has a rule and a request for each case, and says whether the rule must match the request.
-var matched = []struct {
-	name, promise string
-	rule          admissionregistrationv1.RuleWithOperations
-	request       func(*trial.T)
-	called        bool
+// matchable has the requests that each rule of matched is tried with. They are dry runs, and need the objects named
+// "there". A rule must match exactly the requests that its row names.
+var matchable = []struct {
+	name string
+	send func(*trial.T)
 }{
-	{"operation.create", "A rule for CREATE matches a create.", trial.Rule("CREATE", "apps", "v1", "deployments"), createDeployment, true},
-	{"operation.update", "A rule for CREATE doesn't match an update.", trial.Rule("CREATE", "apps", "v1", "deployments"), updateDeployment, false},
-	{"operation.delete", "A rule for CREATE and UPDATE doesn't match a delete.", trial.Rule("CREATE UPDATE", "apps", "v1", "deployments"), deleteDeployment, false},
-	{"operation.several", "A rule lists one or more operations: each of them matches.", trial.Rule("CREATE DELETE", "apps", "v1", "deployments"), deleteDeployment, true},
-	{"operation.all", "The operation * matches all operations.", trial.Rule("*", "apps", "v1", "deployments"), deleteDeployment, true},
-	{"group.other", "A rule for a group doesn't match another group.", trial.Rule("*", "batch", "v1", "deployments"), createDeployment, false},
-	{"group.core", `"" is the core API group: it doesn't match another group.`, trial.Rule("*", "", "v1", "deployments"), createDeployment, false},
-	{"group.all", "The group * matches all API groups.", trial.Rule("*", "*", "v1", "deployments"), createDeployment, true},
-	{"version.other", "A rule for a version that isn't served matches no request.", trial.Rule("*", "apps", "v9", "deployments"), createDeployment, false},
-	{"version.all", "The version * matches all API versions.", trial.Rule("*", "apps", "*", "deployments"), createDeployment, true},
-	{"resource.other", "A rule for a resource doesn't match another resource.", trial.Rule("*", "", "v1", "secrets"), createConfigMap, false},
-	{"resource.all", "The resource * matches all resources.", trial.Rule("*", "", "v1", "*"), createConfigMap, true},
-	{"resource.notSubresource", "A resource doesn't match its subresources.", trial.Rule("*", "apps", "v1", "deployments"), patchStatus, false},
-	{"resource.allNotSubresource", "The resource * doesn't match subresources.", trial.Rule("*", "apps", "v1", "*"), patchScale, false},
-	{"subresource.named", "deployments/status matches the status of a Deployment.", trial.Rule("*", "apps", "v1", "deployments/status"), patchStatus, true},
-	{"subresource.other", "deployments/status doesn't match the scale of a Deployment.", trial.Rule("*", "apps", "v1", "deployments/status"), patchScale, false},
-	{"subresource.ofResource", "deployments/* matches all subresources of Deployments.", trial.Rule("*", "apps", "v1", "deployments/*"), patchScale, true},
-	{"subresource.ofAll", "*/status matches all status subresources.", trial.Rule("*", "apps", "v1", "*/status"), patchStatus, true},
-	{"subresource.ofAllNotOther", "*/status matches no other subresource.", trial.Rule("*", "apps", "v1", "*/status"), patchScale, false},
-	{"everything.resource", "*/* matches all resources.", trial.Rule("*", "*", "*", "*/*"), createConfigMap, true},
-	{"everything.subresource", "*/* matches all subresources.", trial.Rule("*", "*", "*", "*/*"), patchScale, true},
-	{"scope.cluster", "Cluster means that only cluster-scoped resources will match.", scoped("Cluster"), createConfigMap, false},
-	{"scope.clusterMatches", "Cluster matches cluster-scoped resources.", scoped("Cluster"), createRole, true},
-	{"scope.namespaced", "Namespaced means that only namespaced resources will match.", scoped("Namespaced"), createRole, false},
-	{"scope.namespacedMatches", "Namespaced matches namespaced resources.", scoped("Namespaced"), createConfigMap, true},
-	{"scope.all", "* means that there are no scope restrictions: a cluster-scoped resource matches.", scoped("*"), createRole, true},
-	{"scope.allNamespaced", "* means that there are no scope restrictions: a namespaced resource matches.", scoped("*"), createConfigMap, true},
-	{"scope.namespace", "Namespace API objects are cluster-scoped.", scoped("Namespaced"), func(t *trial.T) {
-		t.Create(trial.Namespaces, t.Object(trial.Namespaces, t.Name("ns")), "dryRun=All").OK()
-	}, false},
-	{"scope.subresource", "Subresources match the scope of their parent resource.", func() admissionregistrationv1.RuleWithOperations {
-		r := scoped("Cluster")
-		r.Resources = []string{"*/*"}
-		return r
-	}(), patchStatus, false},
+	{"create configmaps", func(t *trial.T) { t.Create(trial.ConfigMaps, t.ConfigMap("a"), dry).OK() }},
+	{"update configmaps", func(t *trial.T) {
+		t.Patch(trial.ConfigMaps, "there", trial.MergePatch, trial.Object{"data": trial.Object{"a": "b"}}, dry).OK()
+	}},
+	{"delete configmaps", func(t *trial.T) { t.Delete(trial.ConfigMaps, "there", nil, dry).OK() }},
+	{"create deployments", func(t *trial.T) { t.Create(trial.Deployments, deployment(t, "web"), dry).OK() }},
+	{"update deployments", func(t *trial.T) {
+		t.Patch(trial.Deployments, "there", trial.MergePatch, trial.Object{"metadata": trial.Object{"annotations": trial.Object{"a": "b"}}}, dry).OK()
+	}},
+	{"delete deployments", func(t *trial.T) { t.Delete(trial.Deployments, "there", nil, dry).OK() }},
+	{"update status", func(t *trial.T) {
+		t.Patch(trial.Deployments.Sub("status"), "there", trial.MergePatch, trial.Object{"status": trial.Object{"observedGeneration": 1}}, dry).OK()
+	}},
+	{"update scale", func(t *trial.T) {
+		t.Patch(trial.Deployments.Sub("scale"), "there", trial.MergePatch, trial.Object{"spec": trial.Object{"replicas": 0}}, dry).OK()
+	}},
+	// A connection has no dry run. The pod doesn't exist, so the request fails after its review.
+	{"connect attach", func(t *trial.T) {
+		t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("attach"), "missing")})
+	}},
+	{"create clusterroles", func(t *trial.T) {
+		t.Create(trial.ClusterRoles, t.Object(trial.ClusterRoles, t.Name("role")), dry).OK()
+	}},
+	{"create namespaces", func(t *trial.T) { t.Create(trial.Namespaces, t.Object(trial.Namespaces, t.Name("ns")), dry).OK() }},
+	{"update finalize", func(t *trial.T) {
+		t.Update(trial.Namespaces.Sub("finalize"), t.Get(trial.Namespaces, t.Namespace()).OK(), dry).OK()
+	}},
 }
 
-func scoped(scope admissionregistrationv1.ScopeType) admissionregistrationv1.RuleWithOperations {
-	r := trial.Rule("CREATE UPDATE", "*", "*", "*")
-	r.Scope = &scope
-	return r
+const dry = "dryRun=All"
+
+// deployments are the requests of matchable for Deployments, except for those for subresources.
+var deployments = []string{"create deployments", "delete deployments", "update deployments"}
+
+// matched has rules, and the requests of matchable that they must match.
+var matched = []struct {
+	name, promise string
+	rules         []admissionregistrationv1.RuleWithOperations
+	matches       []string
+}{
+	{"operation.create", "A rule for CREATE matches a create, and no other request.", ruling("CREATE", "*", "*", "*/*"), []string{"create configmaps", "create deployments"}},
+	{"operation.update", "A rule for UPDATE matches an update and a patch, and no other request.", ruling("UPDATE", "*", "*", "*/*"), []string{"update configmaps", "update deployments", "update scale", "update status"}},
+	{"operation.delete", "A rule for DELETE matches a delete, and no other request.", ruling("DELETE", "*", "*", "*/*"), []string{"delete configmaps", "delete deployments"}},
+	{"operation.connect", "A rule for CONNECT matches a connection, and no other request.", ruling("CONNECT", "*", "*", "*/*"), []string{"connect attach"}},
+	{"operation.several", "A rule lists one or more operations: each of them matches.", ruling("UPDATE DELETE", "", "v1", "configmaps"), []string{"delete configmaps", "update configmaps"}},
+	{"operation.all", "The operation * matches all operations.", ruling("*", "apps", "v1", "deployments"), deployments},
+	{"group.other", "A rule for a group doesn't match another group.", ruling("*", "batch", "v1", "deployments"), nil},
+	{"group.named", "A rule for a group matches the resources of the group.", ruling("*", "apps", "*", "*/*"), append([]string{"update scale", "update status"}, deployments...)},
+	{"group.core", `"" is the core API group: it doesn't match another group.`, ruling("CREATE", "", "v1", "*"), []string{"create configmaps"}},
+	{"group.all", "The group * matches all API groups.", ruling("CREATE", "*", "v1", "deployments", "configmaps"), []string{"create configmaps", "create deployments"}},
+	{"version.other", "A rule for a version that isn't served matches no request.", ruling("*", "apps", "v9", "*/*"), nil},
+	{"version.all", "The version * matches all API versions.", ruling("*", "apps", "*", "deployments"), deployments},
+	{"resource.other", "A rule for a resource doesn't match another resource.", ruling("*", "", "v1", "secrets"), nil},
+	{"resource.all", "The resource * matches all resources.", ruling("*", "", "v1", "*"), []string{"create configmaps", "delete configmaps", "update configmaps"}},
+	{"resource.notSubresource", "A resource doesn't match its subresources.", ruling("*", "apps", "v1", "deployments"), deployments},
+	{"resource.allNotSubresource", "The resource * doesn't match subresources.", ruling("*", "apps", "v1", "*"), deployments},
+	{"subresource.named", "deployments/status matches the status of a Deployment, and nothing else.", ruling("*", "apps", "v1", "deployments/status"), []string{"update status"}},
+	{"subresource.other", "deployments/scale matches the scale of a Deployment, and not its status.", ruling("*", "apps", "v1", "deployments/scale"), []string{"update scale"}},
+	{"subresource.ofResource", "deployments/* matches all subresources of Deployments, and Deployments.", ruling("*", "apps", "v1", "deployments/*"), append([]string{"update scale", "update status"}, deployments...)},
+	{"subresource.ofAll", "*/status matches all status subresources.", ruling("*", "*", "*", "*/status"), []string{"update status"}},
+	{"subresource.ofAllNotOther", "*/scale matches no other subresource.", ruling("*", "*", "*", "*/scale"), []string{"update scale"}},
+	{"everything.resource", "*/* matches all resources.", ruling("CREATE DELETE", "*", "*", "*/*"), []string{"create configmaps", "create deployments", "delete configmaps", "delete deployments"}},
+	{"everything.subresource", "*/* matches all subresources.", ruling("CONNECT UPDATE", "*", "*", "*/*"), []string{"connect attach", "update configmaps", "update deployments", "update scale", "update status"}},
+	{"scope.cluster", "Cluster means that only cluster-scoped resources will match.", scoped("Cluster", "CREATE", "*"), []string{"create clusterroles", "create namespaces"}},
+	{"scope.namespaced", "Namespaced means that only namespaced resources will match.", scoped("Namespaced", "CREATE UPDATE", "*"), []string{"create configmaps", "create deployments", "update configmaps", "update deployments"}},
+	{"scope.all", "* means that there are no scope restrictions.", scoped("*", "CREATE", "*"), []string{"create clusterroles", "create configmaps", "create deployments", "create namespaces"}},
+	{"scope.namespace", "Namespace API objects are cluster-scoped.", scoped("Cluster", "CREATE", "namespaces"), []string{"create namespaces"}},
+	{"scope.subresource", "Subresources match the scope of their parent resource.", scoped("Cluster", "UPDATE", "*/*"), []string{"update finalize"}},
+	{"notMixed", "A request must match one rule as a whole: the group of one rule and the operation of another aren't enough.",
+		append(ruling("CREATE", "apps", "v1", "*"), ruling("DELETE", "", "v1", "configmaps")...), []string{"create deployments", "delete configmaps"}},
+	{"empty", "A webhook without rules is never called.", nil, nil},
+}
+
+func ruling(operations, group, version string, resources ...string) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{trial.Rule(operations, group, version, resources...)}
+}
+
+func scoped(scope admissionregistrationv1.ScopeType, operations, resource string) []admissionregistrationv1.RuleWithOperations {
+	rules := ruling(operations, "*", "*", resource)
+	rules[0].Scope = &scope
+	return rules
 }
 
 // matching has the cases about the rules of webhooks.
@@ -106,18 +127,21 @@ func ruleTests() []trial.Test {
 		tests = append(tests, trial.Test{
 			ID: "match.rule." + m.name, Promise: m.promise, Source: dynamic + "Matching requests: rules",
 			Run: func(t *trial.T) {
+				t.Create(trial.ConfigMaps, t.ConfigMap("there")).OK()
 				t.Create(trial.Deployments, deployment(t, "there")).OK()
-				rule := m.rule
-				var own []trial.Change
-				if rule.Scope != nil && *rule.Scope != admissionregistrationv1.NamespacedScope {
-					own = append(own, t.Own)
+				rules := slices.Clone(m.rules) // the hooks change their rules
+				changes := []trial.Change{trial.Rules(rules...)}
+				if len(rules) > 0 && rules[0].Scope != nil && *rules[0].Scope != admissionregistrationv1.NamespacedScope {
+					changes = append(changes, t.Own)
 				}
-				t.Install(pairOf(trial.Allow(), append(own, trial.Rules(rule))...)...)
-				m.request(t)
-				if m.called {
-					t.Called("mutating", "validating")
-				} else {
-					t.Called()
+				t.Install(pairOf(trial.Allow(), changes...)...)
+				for _, request := range matchable {
+					request.send(t)
+					called := []string{}
+					if slices.Contains(m.matches, request.name) {
+						called = []string{"mutating", "validating"}
+					}
+					t.Called(called...)
 				}
 			},
 		})
@@ -145,7 +169,18 @@ var selectors = []trial.Test{
 		Run: func(t *trial.T) {
 			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Create(trial.ConfigMaps, t.ConfigMap("b").WithLabel("opt", "out")).OK()
 			t.Called()
+		},
+	},
+	{
+		ID: "match.objectSelector.sent", Source: kep492 + "Object selector",
+		Promise: "The labels are those of the object that would be sent, with the changes of the webhooks before.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("a", trial.Patch(trial.Add("/metadata/labels/opt", "in"))), trial.Mutating("b", trial.Allow(), trial.Objects("opt", "in")),
+				trial.Validating("c", trial.Allow(), trial.Objects("opt", "in")))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Called("a", "b", "c")
 		},
 	},
 	{
@@ -184,9 +219,9 @@ var selectors = []trial.Test{
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, labelled(t, "a")).OK()
 			t.Create(trial.ConfigMaps, t.ConfigMap("b")).OK()
-			t.Install(trial.Validating("hook", trial.Allow(), trial.Objects("opt", "in")))
+			t.Install(pairOf(trial.Allow(), trial.Objects("opt", "in"))...)
 			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			t.Called("hook")
+			t.Called("mutating", "validating")
 			t.Delete(trial.ConfigMaps, "b", nil).OK()
 			t.Called()
 		},
@@ -195,8 +230,8 @@ var selectors = []trial.Test{
 		ID: "match.objectSelector.connect", Source: dynamic + "Matching requests: objectSelector", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("exec"))},
 		Promise: "An object that cannot have labels, like a PodExecOptions object, is not considered to match.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Validating("labelled", trial.Allow(), trial.On("CONNECT", trial.Pods.Sub("exec")), trial.Objects("opt", "in")),
-				trial.Validating("unlabelled", trial.Deny(http.StatusTeapot, "no"), trial.On("CONNECT", trial.Pods.Sub("exec"))))
+			t.Install(pairOf(trial.Allow(), trial.On("CONNECT", trial.Pods.Sub("exec")), trial.Objects("opt", "in"))...)
+			t.Install(trial.Validating("unlabelled", trial.Deny(http.StatusTeapot, "no"), trial.On("CONNECT", trial.Pods.Sub("exec"))))
 			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("exec"), "none"), Query: []string{"command=ls"}}).Refused(http.StatusTeapot)
 			t.Called("unlabelled")
 		},
@@ -229,13 +264,47 @@ var selectors = []trial.Test{
 	},
 	{
 		ID: "match.namespaceSelector.namespace", Source: dynamic + "Matching requests: namespaceSelector",
-		Promise: "If the object itself is a namespace, the matching is performed on object.metadata.labels.",
+		Promise: "If the object itself is a namespace, the matching is performed on object.metadata.labels; for a DELETE, on those of the existing namespace.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CREATE", trial.Namespaces), t.Own, environment(metav1.LabelSelectorOpIn, "prod")))
-			t.NewNamespace(t.Name("in"), map[string]string{"environment": "prod"})
-			t.Called("hook")
-			t.NewNamespace(t.Name("out"), map[string]string{"environment": "test"})
+			in, out := t.Name("in"), t.Name("out")
+			t.NewNamespace(in, map[string]string{"environment": "prod"})
+			t.NewNamespace(out, nil)
+			t.Install(trial.Validating("in", trial.Allow(), trial.On("*", trial.Namespaces), t.Own, environment(metav1.LabelSelectorOpIn, "prod")),
+				trial.Validating("not-in", trial.Allow(), trial.On("*", trial.Namespaces), t.Own, environment(metav1.LabelSelectorOpNotIn, "prod")))
+			create := func(label string) *trial.Answer {
+				return t.Create(trial.Namespaces, t.Object(trial.Namespaces, t.Name("new")).WithLabel(label, "prod"), dry)
+			}
+			label := func(name string, value any) *trial.Answer {
+				return t.Patch(trial.Namespaces, name, trial.MergePatch, trial.Object{"metadata": trial.Object{"labels": trial.Object{"environment": value}}}, dry)
+			}
+			for _, request := range []struct {
+				send   func() *trial.Answer
+				called string
+			}{
+				{func() *trial.Answer { return create("environment") }, "in"},
+				{func() *trial.Answer { return create("other") }, "not-in"},
+				{func() *trial.Answer { return label(out, "prod") }, "in"},
+				{func() *trial.Answer { return label(in, nil) }, "not-in"},
+				{func() *trial.Answer { return t.Delete(trial.Namespaces, in, nil, dry) }, "in"},
+				{func() *trial.Answer { return t.Delete(trial.Namespaces, out, nil, dry) }, "not-in"},
+			} {
+				request.send().OK()
+				t.Called(request.called)
+			}
+		},
+	},
+	{
+		ID: "match.namespaceSelector.name", Source: dynamic + "Matching requests: namespaceSelector",
+		Promise: "The label kubernetes.io/metadata.name, which each namespace has, selects a namespace by its name.",
+		Run: func(t *trial.T) {
+			t.NewNamespace(t.Name("in"), nil)
+			t.NewNamespace(t.Name("out"), nil)
+			t.Install(pairOf(trial.Allow(), trial.NamespacesWith(metav1.LabelSelectorRequirement{
+				Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{t.Name("in")}}))...)
+			t.Create(trial.ConfigMaps.In(t.Name("out")), t.ConfigMap("a")).OK()
 			t.Called()
+			t.Create(trial.ConfigMaps.In(t.Name("in")), t.ConfigMap("a")).OK()
+			t.Called("mutating", "validating")
 		},
 	},
 	{
@@ -306,18 +375,24 @@ func conditionTests() []trial.Test {
 			},
 		},
 		{
-			ID: "match.conditions.errorFail", Promise: "If a match condition fails to evaluate and the failure policy is Fail, the request is rejected without a call.",
+			ID: "match.conditions.errorFail", Promise: "If a match condition fails to evaluate, no other is false and the failure policy is Fail, the request is rejected without a call.",
 			Run: func(t *trial.T) {
-				t.Install(trial.Validating("hook", trial.Allow(), trial.When("error", "object.data.missing == 'x'")))
-				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
-				t.True(a.Code >= 400, "a refusal", string(a.Body))
+				for _, hook := range pairOf(trial.Allow(), trial.When("true", "true"), trial.When("error", "object.data.missing == 'x'")) {
+					on := trial.ConfigMaps
+					if hook.Short == "validating" {
+						on = trial.Secrets
+					}
+					trial.On("CREATE", on)(hook)
+					t.Install(hook)
+					t.Create(on, t.Object(on, "a").With("data", trial.Object{"key": "dmFsdWU="})).Refused(http.StatusForbidden, "no such key: missing")
+				}
 				t.Called()
 			},
 		},
 		{
 			ID: "match.conditions.errorIgnore", Promise: "If a match condition fails to evaluate and the failure policy is Ignore, the request goes on and the webhook is skipped.",
 			Run: func(t *trial.T) {
-				t.Install(pairOf(trial.Deny(403, "no"), trial.When("error", "object.data.missing == 'x'"), trial.Fails(admissionregistrationv1.Ignore))...)
+				t.Install(pairOf(trial.Deny(403, "no"), trial.When("true", "true"), trial.When("error", "object.data.missing == 'x'"), trial.Fails(admissionregistrationv1.Ignore))...)
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
 				t.Called()
 			},
@@ -340,17 +415,21 @@ func conditionTests() []trial.Test {
 		{"options", "request.options has the options of the operation.", "DELETE", "request.options.kind == 'DeleteOptions'"},
 		{"userInfo", "request.userInfo is the authenticated user.", "CREATE", "request.userInfo.groups.exists(g, g == 'system:authenticated')"},
 		{"authorizer", "authorizer performs checks for the user of the request.", "CREATE", "authorizer.group('').resource('configmaps').namespace(request.namespace).check('create').allowed()"},
+		{"authorizerDenies", "authorizer tells what the user of the request may not do.", "CREATE", "!authorizer.group('').resource('nodes').check('conformance-no-such-verb').allowed() || authorizer.group('*').resource('*').check('*').allowed()"},
+		{"library", "The functions of Kubernetes are there, beside those of CEL.", "CREATE", "object.metadata.name.matches('^a') && quantity('1Ki').isGreaterThan(quantity('1k')) && url('https://a/b').getHost() == 'a'"},
 		{"authorizerResource", "authorizer.requestResource is the check of the requested resource.", "CREATE", "authorizer.requestResource.check('create').allowed()"},
 	} {
 		tests = append(tests, trial.Test{
 			ID: "match.conditions.variable." + v.name, Promise: v.promise,
 			Run: func(t *trial.T) {
-				t.Install(trial.Validating("true", trial.Allow(), trial.On(v.operation, trial.ConfigMaps), trial.When("holds", v.expression)),
-					trial.Validating("false", trial.Allow(), trial.On(v.operation, trial.ConfigMaps), trial.When("holds-not", "!("+v.expression+")")))
+				for name, expression := range map[string]string{"true": v.expression, "false": "!(" + v.expression + ")"} {
+					on, when := trial.On(v.operation, trial.ConfigMaps), trial.When("condition", expression)
+					t.Install(trial.Mutating("mutating-"+name, trial.Allow(), on, when), trial.Validating("validating-"+name, trial.Allow(), on, when))
+				}
 				o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "new")).OK()
 				t.Update(trial.ConfigMaps, o.With("data.key", "newer")).OK()
 				t.Delete(trial.ConfigMaps, "a", nil).OK()
-				t.Called("true")
+				t.Called("mutating-true", "validating-true")
 			},
 		})
 	}

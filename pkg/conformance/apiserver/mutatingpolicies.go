@@ -3,12 +3,22 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
 // addsKey is a mutation that adds the key "added" to the data.
 var addsKey = trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: "yes"}]`)
+
+// failingMutations are mutations that fail for the data {"key": "value"}.
+var failingMutations = []struct {
+	name     string
+	mutation trial.Object
+}{
+	{"evaluation", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: object.data.missing}]`)},
+	{"patch", trial.JSONPatchMutation(`[JSONPatch{op: "remove", path: "/data/missing"}]`)},
+}
 
 // mutatingPolicies has the cases about mutating admission policies.
 var mutatingPolicies = mutatingPolicyTests()
@@ -24,14 +34,41 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		},
 		{
+			ID: "mutatingPolicy.jsonPatch.escapeKey", Promise: "The function jsonpatch.escapeKey escapes a key in a path, and the operations are applied in order.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {"a/b": "1"}}, `+
+					`JSONPatch{op: "replace", path: "/metadata/annotations/" + jsonpatch.escapeKey("a/b"), value: "2"}, JSONPatch{op: "remove", path: "/data/key"}]`))
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "other", "stays")).OK()
+				t.Equal("data", trial.Object{"other": "stays"}, o.At("data"))
+				t.Equal("the annotation", "2", o.Annotation("a/b"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.params", Promise: "Mutations can use the parameters that paramRef of the binding names.", Cost: 2 * time.Second, Timeout: 2 * time.Minute,
+			Run: func(t *trial.T) {
+				t.Create(trial.ConfigMaps, t.ConfigMap("param", "added", "yes")).OK()
+				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{data: params.data}`)).With("spec.paramKind", trial.Object{"apiVersion": "v1", "kind": "ConfigMap"})
+				reference := trial.Object{"name": "param", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"}
+				t.EnforceMutating(p, t.MutatingBinding(p).With("spec.paramRef", reference))
+				t.Eventually("the parameter is in effect", paramTimeout, func() string {
+					a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), dry)
+					if trial.Same(trial.Object{"added": "yes", "key": "value"}, a.Object["data"]) {
+						return ""
+					}
+					return string(a.Body)
+				})
+			},
+		},
+		{
 			ID: "mutatingPolicy.apply", Promise: "A mutation of the type ApplyConfiguration is merged into the object as server-side apply does.",
 			Run: func(t *trial.T) {
-				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{metadata: Object.metadata{labels: {"added": "yes"}}}`))
+				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{metadata: Object.metadata{labels: {"added": "yes"}}, data: {"new": "1", "old": "2"}}`))
 				t.EnforceMutating(p, t.MutatingBinding(p))
-				o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+				o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value", "old", "1")).OK()
 				t.Equal("the label", "yes", o.Label("added"))
 				t.Equal("another label", t.Namespace(), o.Label(trial.LabelCase))
-				t.Equal("data", trial.Object{"key": "value"}, o.At("data"))
+				t.Equal("data", trial.Object{"key": "value", "new": "1", "old": "2"}, o.At("data"))
 			},
 		},
 		{
@@ -54,7 +91,7 @@ func mutatingPolicyTests() []trial.Test {
 			ID: "mutatingPolicy.variables", Promise: "Variables can be used by mutations.",
 			Run: func(t *trial.T) {
 				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: variables.name}]`)).
-					With("spec.variables", []any{trial.Object{"name": "name", "expression": "object.metadata.name + '!'"}})
+					With("spec.variables", []any{trial.Object{"name": "name", "expression": "object.metadata.name + (request.userInfo.username == '' ? '' : '!')"}})
 				t.EnforceMutating(p, t.MutatingBinding(p))
 				t.Equal("data.added", "a!", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
 			},
@@ -62,9 +99,10 @@ func mutatingPolicyTests() []trial.Test {
 		{
 			ID: "mutatingPolicy.sequence", Promise: "Mutations of a policy are applied in order, each to the result of the previous mutation.",
 			Run: func(t *trial.T) {
-				p := t.MutatingPolicy("p", addsKey, trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/added", value: object.data.added + "!"}]`))
+				p := t.MutatingPolicy("p", addsKey, trial.ApplyMutation(`Object{data: {"added": object.data.added + "1"}}`),
+					trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/added", value: object.data.added + "2"}]`), trial.ApplyMutation(`Object{data: {"added": object.data.added + "3"}}`))
 				t.EnforceMutating(p, t.MutatingBinding(p))
-				t.Equal("data.added", "yes!", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
+				t.Equal("data.added", "yes123", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
 			},
 		},
 		{
@@ -83,18 +121,27 @@ func mutatingPolicyTests() []trial.Test {
 		{
 			ID: "mutatingPolicy.failure.fail", Promise: "failurePolicy Fail: a mutation that fails refuses the request.",
 			Run: func(t *trial.T) {
-				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: object.data.missing}]`))
-				t.EnforceMutating(p, t.MutatingBinding(p))
-				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
-				t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+				for _, failing := range failingMutations {
+					p := t.MutatingPolicy(failing.name, failing.mutation)
+					t.EnforceMutating(p, t.MutatingBinding(p))
+					a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
+					t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+					t.Contains("the message of the refusal", p.Name(), a.Object.Text("message"))
+					t.Delete(trial.MutatingBindings, p.Name(), nil).OK()
+					t.Eventually("the policy is no longer in effect", 20*time.Second, func() string {
+						return t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), dry).Object.Text("message")
+					})
+				}
 			},
 		},
 		{
 			ID: "mutatingPolicy.failure.ignore", Promise: "failurePolicy Ignore: a mutation that fails changes nothing.",
 			Run: func(t *trial.T) {
-				p := t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "add", path: "/data/added", value: object.data.missing}]`)).With("spec.failurePolicy", "Ignore")
-				t.EnforceMutating(p, t.MutatingBinding(p))
-				t.Equal("data", trial.Object{"key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data"))
+				for _, failing := range failingMutations {
+					p := t.MutatingPolicy(failing.name, failing.mutation).With("spec.failurePolicy", "Ignore")
+					t.EnforceMutating(p, t.MutatingBinding(p))
+					t.Equal("data", trial.Object{"key": "value"}, t.Create(trial.ConfigMaps, t.ConfigMap(failing.name, "key", "value")).OK().At("data"))
+				}
 			},
 		},
 		{

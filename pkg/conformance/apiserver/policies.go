@@ -25,7 +25,8 @@ func policyTests() []trial.Test {
 				p := t.Policy("p", validation("object.data.key == 'good'", "the key must be good"))
 				t.Enforce(p, t.Binding(p, "Deny"))
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good")).OK()
-				status := t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "bad")).Refused(http.StatusUnprocessableEntity, "the key must be good", p.Name())
+				status := t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "bad")).Refused(http.StatusUnprocessableEntity,
+					fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%[1]s' denied request: the key must be good", p.Name()))
 				t.Equal("reason", "Invalid", status["reason"])
 				t.Get(trial.ConfigMaps, "b").Refused(http.StatusNotFound)
 			},
@@ -89,7 +90,7 @@ func policyTests() []trial.Test {
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "'no ' + object.metadata.name"})
 				t.Enforce(p, t.Binding(p, "Deny"))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "no a")
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "denied request: no a")
 			},
 		},
 		{
@@ -97,7 +98,7 @@ func policyTests() []trial.Test {
 			Run: func(t *trial.T) {
 				p := t.Policy("p", trial.Object{"expression": "false", "message": "plain", "messageExpression": "string(object.data.missing)"})
 				t.Enforce(p, t.Binding(p, "Deny"))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "plain")
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "denied request: plain")
 			},
 		},
 		{
@@ -109,11 +110,11 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.every", Promise: "Every validation of a policy must be true.",
+			ID: "policy.every", Promise: "Every validation of a policy must be true; the answer is the first one that fails.",
 			Run: func(t *trial.T) {
-				p := t.Policy("p", validation("true", "first"), validation("false", "second"))
+				p := t.Policy("p", validation("true", "first"), validation("false", "second"), validation("false", "third"))
 				t.Enforce(p, t.Binding(p, "Deny"))
-				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "second")
+				t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusUnprocessableEntity, "denied request: second")
 			},
 		},
 		{
@@ -136,12 +137,19 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
+			ID: "policy.matchConditions.error", Promise: "A match condition that fails to evaluate denies the request, under the failure policy Fail.",
+			Run: func(t *trial.T) {
+				p := t.Policy("p", validation("true", "never")).With("spec.matchConditions", []any{trial.Object{"name": "error", "expression": "object.data.missing == 'x'"}})
+				t.Enforce(p, t.Binding(p, "Deny"))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, p.Name(), "no such key: missing")
+			},
+		},
+		{
 			ID: "policy.failure.fail", Promise: "failurePolicy Fail: an expression that fails to evaluate denies the request.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("object.data.missing == 'x'", "never"))
 				t.Enforce(p, t.Binding(p, "Deny"))
-				a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"))
-				t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "object.data.missing == 'x'", "no such key: missing")
 			},
 		},
 		{
@@ -267,12 +275,17 @@ func policyTests() []trial.Test {
 			},
 		},
 		{
-			ID: "policy.afterMutation", Promise: "Validations see the object after all mutations.",
+			ID: "policy.afterMutation", Promise: "Validations see the object after all mutations, and come before validating webhooks.",
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("object.data.key == 'good'", "not good"))
 				t.Enforce(p, t.Binding(p, "Deny"))
-				t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/key", "good"))))
+				t.Install(trial.Mutating("mutating", trial.Answering(func(c *trial.Call) trial.Response {
+					return trial.Patched(trial.Add("/data/key", map[string]string{"a": "good", "b": "bad"}[c.Request().Text("name")]))
+				})), trial.Validating("validating", trial.Allow()))
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "bad")).OK()
+				t.Called("mutating", "validating")
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "good")).Refused(http.StatusUnprocessableEntity, "not good")
+				t.Called("mutating")
 			},
 		},
 		{
@@ -301,14 +314,14 @@ func policyTests() []trial.Test {
 			Run: func(t *trial.T) {
 				p := t.Policy("p", validation("false", "never").With("reason", reason))
 				t.Enforce(p, t.Binding(p, "Deny"))
-				t.Equal("reason", reason, t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(code, "never")["reason"])
+				t.Equal("reason", reason, t.Create(trial.ConfigMaps, t.ConfigMap("a")).Refused(code, "denied request: never")["reason"])
 			},
 		})
 	}
 	for _, v := range []struct{ name, promise, expression string }{
 		{"object", "object is the incoming object.", "object.metadata.name == 'a' && object.data.key == 'value'"},
 		{"oldObject", "oldObject is null for a CREATE.", "oldObject == null"},
-		{"request", "request has the attributes of the API request.", "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && request.namespace == namespaceObject.metadata.name"},
+		{"request", "request has the attributes of the API request.", "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap' && request.name == 'a' && request.namespace == namespaceObject.metadata.name && request.userInfo.username != ''"},
 		{"namespaceObject", "namespaceObject is the namespace of the object, with its labels.", "namespaceObject.metadata.labels['" + trial.LabelCase + "'] == namespaceObject.metadata.name"},
 		{"authorizer", "authorizer checks permissions of the user of the request.", "authorizer.group('').resource('configmaps').namespace(request.namespace).check('create').allowed()"},
 	} {

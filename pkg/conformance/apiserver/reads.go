@@ -335,10 +335,13 @@ var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 		Run: func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
 			t.Install(trial.Validating("hook", trial.Allow()))
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			t.Equal("operation", "DELETE", t.One("hook").At("operation"))
+			for range 2 { // a deletion that is requested again is reviewed again
+				t.Delete(trial.ConfigMaps, "a", nil).OK()
+				t.Equal("operation", "DELETE", t.One("hook").At("operation"))
+			}
 			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"finalizers": nil}}).OK()
 			t.Equal("operation", "UPDATE", t.One("hook").At("operation"))
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
 		},
 	},
 	{

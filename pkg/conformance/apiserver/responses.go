@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
@@ -117,14 +119,32 @@ var responses = []trial.Test{
 		},
 	},
 	{
-		ID: "response.patch.defaults", Source: kep492 + "Mutating Plugin ordering", Promise: "What a patch adds gets the defaults of its version.",
+		ID: "response.patch.defaults", Source: kep492 + "Mutating Plugin ordering", Promise: "What a patch adds gets the defaults of its version, before the next webhook sees it.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/spec/ports/-", trial.Object{"name": "second", "port": 81})), trial.On("CREATE", trial.Services)))
+			on := trial.On("CREATE", trial.Services)
+			t.Install(trial.Mutating("adds", trial.Patch(trial.Add("/spec/ports/-", trial.Object{"name": "second", "port": 81})), on),
+				trial.Mutating("then", trial.Allow(), on), trial.Validating("validates", trial.Allow(), on))
 			o := t.Object(trial.Services, "web").With("spec.ports", []any{trial.Object{"name": "first", "port": 80}})
-			ports := t.Create(trial.Services, o).OK().Objects("spec.ports")
-			if t.True(len(ports) == 2, "two ports", fmt.Sprint(len(ports))) {
-				t.Equal("protocol of the port that the patch adds", "TCP", ports[1]["protocol"])
+			seen := map[string]trial.Object{"the answer": t.Create(trial.Services, o).OK()}
+			for _, call := range t.Calls("then", "validates") {
+				seen["the review by "+call.Hook] = call.Request().Sub("object")
 			}
+			t.Called("adds", "then", "validates")
+			for where, service := range seen {
+				ports := service.Objects("spec.ports")
+				if t.True(len(ports) == 2, "two ports in "+where, fmt.Sprint(len(ports))) {
+					t.Equal("protocol of the port that the patch adds, in "+where, "TCP", ports[1]["protocol"])
+				}
+			}
+		},
+	},
+	{
+		ID: "response.patch.delete", Source: dynamic + "Response", Promise: "A DELETE has no object that a patch could change: such a response refuses the request, under any failure policy.",
+		Run: func(t *trial.T) {
+			before := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/added", "yes")), trial.Fails(admissionregistrationv1.Ignore)))
+			t.Delete(trial.ConfigMaps, "a", nil).Refused(http.StatusInternalServerError, "hook.conformance.miniapi.dev")
+			t.Equal("the object", before, t.Get(trial.ConfigMaps, "a").OK())
 		},
 	},
 	{
@@ -221,6 +241,91 @@ var responses = []trial.Test{
 			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": true, "unheardOf": trial.Object{"a": 1}})))
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Called("hook")
+		},
+	},
+}
+
+// warnings has the cases about the Warning headers of answers.
+var warnings = []trial.Test{
+	{
+		ID: "warning.allowed", Source: dynamic + "Response", Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
+		Run: func(t *trial.T) {
+			for _, hook := range pairOf(trial.Warn("mind this", "and this")) {
+				on := trial.ConfigMaps
+				if hook.Short == "validating" {
+					on = trial.Secrets
+				}
+				trial.On("CREATE", on)(hook)
+				t.Install(hook)
+				a := t.Create(on, t.Object(on, "a"))
+				a.OK()
+				t.Equal("the Warning headers", []string{`299 - "mind this"`, `299 - "and this"`}, a.Warnings())
+			}
+		},
+	},
+	{
+		ID: "warning.denied", Source: dynamic + "Response", Promise: "Warnings can be sent with rejected admission responses.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": false, "warnings": []string{"mind this"}})))
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			t.True(!a.Succeeded(), "a refusal", fmt.Sprint(a.Code))
+			t.Equal("the Warning headers", []string{`299 - "mind this"`}, a.Warnings())
+		},
+	},
+	{
+		ID: "warning.all", Source: dynamic + "Response", Promise: "Warnings of all webhooks are returned.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("a", trial.Warn("from a")), trial.Validating("b", trial.Warn("from b")), trial.Validating("c", trial.Warn("from c")))
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			for _, text := range []string{"from a", "from b", "from c"} {
+				warned(t, a, text)
+			}
+		},
+	},
+	{
+		ID: "warning.operations", Source: dynamic + "Response", Promise: "Warnings are returned for updates, patches and deletes too.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Install(trial.Validating("hook", trial.Warn("mind this")))
+			warned(t, t.Update(trial.ConfigMaps, o.With("data.key", "new")), "mind this")
+			warned(t, t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "newer"}}), "mind this")
+			warned(t, t.Delete(trial.ConfigMaps, "a", nil), "mind this")
+		},
+	},
+	{
+		ID: "warning.quoted", Source: dynamic + "Response", Promise: "The text of a warning arrives whole, with quotes and backslashes escaped.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Warn(`a "quoted" \ text`)))
+			warned(t, t.Create(trial.ConfigMaps, t.ConfigMap("a")), `a \"quoted\" \\ text`)
+		},
+	},
+	{
+		ID: "warning.long", Source: dynamic + "Response", Promise: "A warning of 256 characters arrives whole; a longer one may be truncated, but arrives.",
+		Run: func(t *trial.T) {
+			whole, long := strings.Repeat("w", 256), strings.Repeat("l", 1000)
+			t.Install(trial.Validating("hook", trial.Warn(whole, long)))
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			warned(t, a, whole)
+			warned(t, a, long[:200])
+		},
+	},
+	{
+		ID: "warning.most", Source: dynamic + "Response", Promise: "If more than 4096 characters of warning messages are added, additional warning messages are ignored, and the request isn't refused.",
+		Run: func(t *trial.T) {
+			var many []string
+			for i := range 60 {
+				many = append(many, fmt.Sprintf("%02d %s", i, strings.Repeat("w", 200)))
+			}
+			t.Install(trial.Validating("hook", trial.Warn(many...)))
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			a.OK()
+			warned(t, a, many[0])
+			total := 0
+			for _, header := range a.Warnings() {
+				total += len(header) - len(`299 - ""`)
+			}
+			const last = 256 // the server may send a part of the message that exceeds the limit
+			t.True(total <= 4096+last, "no message after the one that exceeds 4096 characters", fmt.Sprintf("%d characters", total))
 		},
 	},
 }

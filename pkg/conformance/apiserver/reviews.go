@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
@@ -77,14 +79,16 @@ var reviews = []trial.Test{
 	{
 		ID: "review.delete.oldObject", Source: kep492 + "Plumbing existing objects to delete admission",
 		Promise: "DELETE has the existing object as oldObject.",
-		Run: both("DELETE", func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+		Run: func(t *trial.T) {
+			existing := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			t.Install(trial.Mutating("mutating", trial.Allow(), trial.Reviews("v1beta1")), trial.Validating("validating", trial.Allow()))
 			t.Delete(trial.ConfigMaps, "a", nil).OK()
-		}, func(t *trial.T, r trial.Object) {
-			t.Equal("operation", "DELETE", r.At("operation"))
-			t.Equal("oldObject.kind", "ConfigMap", r.At("oldObject.kind"))
-			t.Equal("oldObject.data", trial.Object{"key": "value"}, r.At("oldObject.data"))
-		}),
+			for _, call := range t.Calls() {
+				t.Equal("operation in the review by "+call.Hook, "DELETE", call.Request().At("operation"))
+				t.Equal("oldObject in the review by "+call.Hook, existing, call.Request().At("oldObject"))
+			}
+			t.Called("mutating", "validating")
+		},
 	},
 	{
 		ID: "review.delete.object", Source: dynamic + "Request",
@@ -92,7 +96,10 @@ var reviews = []trial.Test{
 		Run: both("DELETE", func(t *trial.T) {
 			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Delete(trial.ConfigMaps, "a", nil).OK()
-		}, func(t *trial.T, r trial.Object) { t.Equal("object", nil, r.At("object")) }),
+		}, func(t *trial.T, r trial.Object) {
+			t.True(r.Has("object"), "the field object", "none")
+			t.Equal("object", nil, r.At("object"))
+		}),
 	},
 	{
 		ID: "review.delete.options", Source: kep492 + "Passing {Operation}Option to Webhook",
@@ -153,15 +160,23 @@ var reviews = []trial.Test{
 	},
 	{
 		ID: "review.generateName", Source: reference + "AdmissionRequest",
-		Promise: "On a CREATE operation, the client may rely on the server to generate the name; then name is empty.",
+		Promise: "On a CREATE operation, the client may rely on the server to generate the name; then name is empty for mutating webhooks, and the generated one for validating webhooks.",
 		Run: func(t *trial.T) {
-			t.Install(trial.Mutating("hook", trial.Allow()))
+			t.Install(pairOf(trial.Allow())...)
 			o := t.ConfigMap("a").Without("metadata.name").With("metadata.generateName", "some-")
 			name := t.Create(trial.ConfigMaps, o).OK().Name()
-			r := t.One("hook")
-			t.Equal("name", "", r.Text("name"))
-			t.Equal("object.metadata.generateName", "some-", r.At("object.metadata.generateName"))
 			t.True(strings.HasPrefix(name, "some-") && name != "some-", "a name that begins with some-", name)
+			calls := t.Calls()
+			t.Called("mutating", "validating")
+			for _, call := range calls {
+				want := ""
+				if call.Hook == "validating" {
+					want = name
+				}
+				t.Equal("name in the review by "+call.Hook, want, call.Request().Text("name"))
+				t.Equal("object.metadata.name in the review by "+call.Hook, want, call.Request().Text("object.metadata.name"))
+				t.Equal("object.metadata.generateName in the review by "+call.Hook, "some-", call.Request().At("object.metadata.generateName"))
+			}
 		},
 	},
 	{
@@ -173,6 +188,27 @@ var reviews = []trial.Test{
 			t.Equal("namespace", "", t.One("hook").Text("namespace"))
 			t.NewNamespace(t.Name("other"), nil)
 			t.Equal("namespace", t.Name("other"), t.One("hook").At("namespace"))
+		},
+	},
+	{
+		ID: "review.clusterScope.generateName", Source: dynamic + "Request",
+		Promise: "If the name of a Namespace is generated, its review by mutating webhooks has neither name nor namespace; validating webhooks see the name, and the label of the name.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("mutating", trial.Allow(), trial.On("CREATE", trial.Namespaces), t.Own),
+				trial.Validating("validating", trial.Allow(), trial.On("CREATE", trial.Namespaces), t.Own,
+					trial.NamespacesWith(metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpExists})))
+			o := t.Object(trial.Namespaces, "").Without("metadata.name").With("metadata.generateName", t.Name("made-"))
+			name := t.Create(trial.Namespaces, o, dry).OK().Name()
+			calls := t.Calls()
+			t.Called("mutating", "validating")
+			for _, call := range calls {
+				want := map[string]string{"mutating": "", "validating": name}[call.Hook]
+				t.Equal("name in the review by "+call.Hook, want, call.Request().Text("name"))
+				t.Equal("namespace in the review by "+call.Hook, "", call.Request().Text("namespace"))
+				if call.Hook == "validating" {
+					t.Equal("the label that it sees", name, call.Request().Sub("object").Label("kubernetes.io/metadata.name"))
+				}
+			}
 		},
 	},
 	{

@@ -36,7 +36,7 @@ const (
 // subjects has the cases of all files, in the order of reports.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, dryRuns, warnings, ordering, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
+	reinvocation, dryRuns, warnings, ordering, phases, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
 	writes, applies, lists, watches, lifecycles, formats,
 }
 

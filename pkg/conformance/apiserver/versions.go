@@ -29,7 +29,7 @@ var versions = []trial.Test{
 	{
 		ID: "version.unknownSkipped", Source: dynamic + "Request",
 		Promise: "Versions of the list that the API server doesn't support are passed over.",
-		Run:     sentVersion("admission.k8s.io/v1", "v999", "v1"),
+		Run:     sentVersion("admission.k8s.io/v1beta1", "v999", "v1beta1", "v1"),
 	},
 	{
 		ID: "version.noneSupported", Source: dynamic + "Request",

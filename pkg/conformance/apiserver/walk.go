@@ -292,6 +292,7 @@ func (w *walk) reviewed(e expected) {
 			w.Equal(what+"resource", resource, r.At("resource"))
 			w.Equal(what+"requestResource", resource, r.At("requestResource"))
 			w.Equal(what+"subResource", w.resource.Subresource, r.Text("subResource"))
+			w.Equal(what+"namespace", w.namespace(e.name), r.Text("namespace"))
 			w.Equal(what+"dryRun", e.dryRun, r.At("dryRun"))
 			w.Equal(what+"options.kind", e.options, r.Text("options.kind"))
 			w.Equal(what+"object is null", e.operation == "DELETE", r.At("object") == nil)
@@ -311,6 +312,17 @@ func (w *walk) reviewed(e expected) {
 		}
 	}
 	w.Forget()
+}
+
+// namespace returns the namespace in the review of an object with a name. For a Namespace, it is the name.
+func (w *walk) namespace(name string) string {
+	switch {
+	case w.whole.Namespaced:
+		return w.Namespace()
+	case w.whole.Group == "" && w.whole.Name == trial.Namespaces.Name:
+		return name
+	}
+	return ""
 }
 
 // exempt tells whether the resource configures admission. Webhooks don't review objects of such resources.

@@ -260,21 +260,26 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 		},
 	},
 	{
-		ID: "write.precondition.uid", Promise: "A delete with another uid as precondition answers 409, and deletes nothing.",
+		ID: "write.precondition.uid", Promise: "A delete with another uid as precondition answers 409, isn't reviewed, and deletes nothing.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Install(pairOf(trial.Allow())...)
 			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"uid": "another"}}).Refused(http.StatusConflict)
+			t.Called()
 			t.Get(trial.ConfigMaps, "a").OK()
-			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"uid": o.Text("metadata.uid")}}).OK()
+			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"uid": o.Text("metadata.uid"), "resourceVersion": o.Version()}}).OK()
+			t.Called("mutating", "validating")
 			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
 		},
 	},
 	{
-		ID: "write.precondition.version", Promise: "A delete with an older resourceVersion as precondition answers 409, and deletes nothing.",
+		ID: "write.precondition.version", Promise: "A delete with an older resourceVersion as precondition answers 409, isn't reviewed, and deletes nothing.",
 		Run: func(t *trial.T) {
 			o := t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
 			t.Update(trial.ConfigMaps, o.With("data.key", "new")).OK()
+			t.Install(pairOf(trial.Allow())...)
 			t.Delete(trial.ConfigMaps, "a", trial.Object{"preconditions": trial.Object{"resourceVersion": o.Version()}}).Refused(http.StatusConflict)
+			t.Called()
 			t.Get(trial.ConfigMaps, "a").OK()
 		},
 	},

@@ -1,0 +1,118 @@
+package integration_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+)
+
+// dry makes a request a dry run, so that the test can repeat it.
+var dry = []string{metav1.DryRunAll}
+
+// requests has a request for each operation of admission, for the ConfigMap "thing" with the label app=thing. Except
+// for the create, all requests need an existing ConfigMap.
+var requests = []struct {
+	name, reason string
+	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
+	// request.
+	creates, deletes bool
+	do               func(context.Context, kubernetes.Interface) error
+}{
+	{"create", "a new object", true, false, func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, thing(), metav1.CreateOptions{})
+		return err
+	}},
+	{"apply to create", "apply creates an object that doesn't exist", true, false, applyThing},
+	{"update", "the whole object is sent", false, false, func(ctx context.Context, client kubernetes.Interface) error {
+		changed := thing()
+		changed.Data = map[string]string{"by": "update"}
+		_, err := client.CoreV1().ConfigMaps("default").Update(ctx, changed, metav1.UpdateOptions{})
+		return err
+	}},
+	{"json patch", "operations are sent", false, false, patchThing(types.JSONPatchType, `[{"op":"add","path":"/data/by","value":"json patch"}]`)},
+	{"merge patch", "a part is sent", false, false, patchThing(types.MergePatchType, `{"data":{"by":"merge patch"}}`)},
+	{"strategic merge patch", "a part is sent, merged by the schema", false, false, patchThing(types.StrategicMergePatchType, `{"data":{"by":"strategic"}}`)},
+	{"apply", "the part that a manager owns is sent", false, false, applyThing},
+	{"delete", "one object is deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+		return client.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{})
+	}},
+	{"deletecollection", "all selected objects are deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
+		return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
+	}},
+}
+
+func thing() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "thing", Labels: map[string]string{"app": "thing"}},
+		Data:       map[string]string{"made": "first"},
+	}
+}
+
+func applyThing(ctx context.Context, client kubernetes.Interface) error {
+	_, err := client.CoreV1().ConfigMaps("default").Apply(ctx,
+		corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test"})
+	return err
+}
+
+func patchThing(patchType types.PatchType, patch string) func(context.Context, kubernetes.Interface) error {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps("default").Patch(ctx, "thing", patchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+}
+
+// prepare creates the ConfigMap "thing" again, or deletes it.
+func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
+	t.Helper()
+	things := client.CoreV1().ConfigMaps("default")
+	if err := things.Delete(t.Context(), "thing", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if exists {
+		must(things.Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
+	}
+}
+
+// stamp returns a webhook's handler that adds a key to the data of the object, if the request has an object.
+func stamp(key string) http.Handler {
+	return answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if request.Object.Raw == nil {
+			return miniapitest.Allowed()
+		}
+		return miniapitest.Patched(miniapitest.Add("/data/"+key, "stamped"))
+	})
+}
+
+// stamps returns the keys that handlers of stamp have added, as one string.
+func stamps(object *corev1.ConfigMap) string {
+	var keys []string
+	for key, value := range object.Data {
+		if value == "stamped" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, "")
+}
+
+// stored returns the ConfigMap "thing", or nil if it doesn't exist.
+func stored(t *testing.T, client kubernetes.Interface) *corev1.ConfigMap {
+	t.Helper()
+	found, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "thing", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return must(found, err)(t)
+}
