@@ -161,7 +161,7 @@ func changed(id string, level Level, promise, source, advice string, change func
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
 		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
-			return s.each(func(in *Input) bool { return s.good(ctx, in) }, func(in *Input) *Finding {
+			return s.each(func(in *Input) bool { return s.good(ctx, in) && s.applies(ctx, in) }, func(in *Input) *Finding {
 				r := in.with(change)
 				object, _ := mustTree(r.body)["request"].(map[string]any)["object"].(map[string]any)
 				was, got := s.asked(ctx, in), s.ask(ctx, in, r)
@@ -191,7 +191,7 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
 		try: func(ctx context.Context, s *Suite) ([]Finding, error) {
 			return s.each(func(in *Input) bool {
-				return (keep == nil || keep(in)) && s.good(ctx, in) && s.asked(ctx, in).misunderstood() == ""
+				return (keep == nil || keep(in)) && s.good(ctx, in) && s.applies(ctx, in) && s.asked(ctx, in).misunderstood() == ""
 			}, func(in *Input) *Finding {
 				r := in.with(change)
 				got := s.ask(ctx, in, r)

@@ -27,6 +27,9 @@ func TestOneFaultOneCase(t *testing.T) {
 		{"content type", "response.contentType", nil, finished(func(e *exchange) { e.contentType = "text/plain" }), func(*webhook.Hook) {}},
 		{"uid", "response.uid", nil, finished(func(e *exchange) { e.response["uid"] = "" }), func(*webhook.Hook) {}},
 		{"kind", "response.kind", nil, finished(func(e *exchange) { e.answer["kind"] = "Review" }), func(*webhook.Hook) {}},
+		{"patch", "patch.applies", nil, decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/missing/key", "value": "a"}
+		})), func(*webhook.Hook) {}},
 		{"about as slow as the timeout", "response.answered", []string{"request.create", "request.update", "request.connect", "request.subresource"}, decided(func(e *exchange) {
 			addLabel(e)
 			if e.request["operation"] != "DELETE" {

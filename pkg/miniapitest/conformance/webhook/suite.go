@@ -141,6 +141,13 @@ func (s *Suite) good(ctx context.Context, in *Input) bool {
 	return s.asked(ctx, in).unreadable() == ""
 }
 
+// applies tells whether the patch of the answer to an unchanged input applies. If it doesn't, only the case
+// patch.applies reports that, and cases that change the input leave the input out.
+func (s *Suite) applies(ctx context.Context, in *Input) bool {
+	_, err := s.asked(ctx, in).patched(in.object())
+	return err == nil
+}
+
 // each calls try for the inputs for which the function keep returns true. It returns the first finding, with the number
 // of further inputs that have a finding.
 func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
