@@ -165,11 +165,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 		return cli.UsageError{Err: err}
 	}
 	if o.cleanup {
-		removed, err := trial.Cleanup(ctx, o.target)
-		for _, path := range removed {
-			fmt.Fprintln(out, path, "removed")
-		}
-		return err
+		return o.removeRuns(ctx, out)
 	}
 	if o.list {
 		return o.listServed(ctx, out)
@@ -179,18 +175,31 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	}
 	server, cases, err := apiserver.Start(ctx, o.target, o.run.Selection)
 	if err != nil {
-		return cli.UsageError{Err: err}
+		return cli.UsageError{Err: o.kubeconfig.Explained(err)}
 	}
 	o.run.Selection = apiserver.Adapted(o.run.Selection, cases)
 	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
 }
 
+// removeRuns removes the objects that killed runs have left, and prints their paths.
+func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Writer) error {
+	server, err := trial.Connect(ctx, o.target)
+	if err != nil {
+		return cli.UsageError{Err: o.kubeconfig.Explained(err)}
+	}
+	removed, err := server.Cleanup(ctx)
+	for _, path := range removed {
+		fmt.Fprintln(out, path, "removed")
+	}
+	return err
+}
+
 // listServed lists the cases that apply to the running server.
 func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Writer) error {
 	server, err := trial.Connect(ctx, o.target)
 	if err != nil {
-		return cli.UsageError{Err: err}
+		return cli.UsageError{Err: o.kubeconfig.Explained(err)}
 	}
 	cases, err := apiserver.Cases(server)
 	if err != nil {

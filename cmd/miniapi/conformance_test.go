@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
@@ -52,9 +55,11 @@ func TestConformancePermissionsDocument(t *testing.T) {
 // The exit code is 0 if no case fails, and 2 if the suite can't run.
 func TestConformanceExitCodes(t *testing.T) {
 	t.Parallel()
-	server, _ := serve(t)
+	server, config := serve(t)
 	kubeconfig := server.kubeconfig(t)
 	junit := filepath.Join(t.TempDir(), "junit.xml")
+	stopped := withStranger(t, "stopped", "https://127.0.0.1:1", nil)
+	stranger := withStranger(t, "stranger", config.Host, config.CAData)
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -74,6 +79,9 @@ func TestConformanceExitCodes(t *testing.T) {
 		{"format", "the format is unknown", []string{"--kubeconfig", kubeconfig, "-o", "yaml"}, cli.ExitUsage, "", `--output "yaml"`},
 		{"report", "the format of a file is unknown", []string{"--kubeconfig", kubeconfig, "--report", "file.xml"}, cli.ExitUsage, "", `--report "file.xml"`},
 		{"kubeconfig", "there is no such file", []string{"--kubeconfig", "missing"}, cli.ExitUsage, "", "kubeconfig missing"},
+		{"no server", "no process listens", []string{"--kubeconfig", stopped}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
+		{"no server to clean", "no process listens", []string{"--kubeconfig", stopped, "--cleanup"}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
+		{"stranger", "the server doesn't know the token", []string{"--kubeconfig", stranger}, cli.ExitUsage, "", "stranger must have credentials that the server accepts"},
 		{"address", "webhooks can't listen there", []string{"--kubeconfig", kubeconfig, "--webhook-address", "nowhere"}, cli.ExitUsage, "", `webhook address "nowhere"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -86,4 +94,19 @@ func TestConformanceExitCodes(t *testing.T) {
 	if _, err := os.Stat(junit); err != nil {
 		t.Error(err)
 	}
+}
+
+// withStranger writes a kubeconfig of a server, with a token that no server accepts.
+func withStranger(t *testing.T, name, host string, authority []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: name,
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: host, CertificateAuthorityData: authority}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: "none"}},
+	}, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -209,7 +209,7 @@ func (o *conformanceWebhookOptions) configurations(ctx context.Context, g *given
 	}
 	found, err := cluster.Find(ctx, config, o.name)
 	if err != nil {
-		return nil, err
+		return nil, o.kubeconfig.Explained(err)
 	}
 	at.cluster, g.cluster = found, found
 	for _, definition := range found.Definitions {

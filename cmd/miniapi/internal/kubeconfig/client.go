@@ -1,11 +1,14 @@
 package kubeconfig
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -42,6 +45,19 @@ func (s *Source) ClientConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %w", s.Name(), err)
 	}
 	return config, nil
+}
+
+// Explained adds to an error of a request what the kubeconfig must have, if the server wasn't reached or doesn't know the
+// user. It returns other errors as they are.
+func (s *Source) Explained(err error) error {
+	var unreached *url.Error
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w: kubeconfig %s must have credentials that the server accepts", err, s.Name())
+	case errors.As(err, &unreached):
+		return fmt.Errorf("%w: kubeconfig %s must have the address and the authority of a server that runs", err, s.Name())
+	}
+	return err
 }
 
 func (s *Source) load() clientcmd.ClientConfig {

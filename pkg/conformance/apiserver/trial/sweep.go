@@ -28,11 +28,7 @@ func (s *Server) Close(ctx context.Context) error {
 
 // Cleanup removes all objects of earlier runs that were killed, and returns their paths. It recognizes them by the
 // label of any run, so it also removes the objects of runs in progress.
-func Cleanup(ctx context.Context, o Options) ([]string, error) {
-	s, err := Connect(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) Cleanup(ctx context.Context) ([]string, error) {
 	return s.sweep(ctx, LabelRun, func(string) bool { return true })
 }
 
