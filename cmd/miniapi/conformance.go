@@ -170,6 +170,11 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	if o.list {
 		return o.listServed(ctx, out)
 	}
+	if o.target.AuditLog != "" {
+		if _, err := os.Stat(o.target.AuditLog); err != nil {
+			return cli.UsageError{Err: fmt.Errorf("--audit-log must be the file of the server's --audit-log-path: %w", err)}
+		}
+	}
 	if o.target.WebhookImage != "" {
 		fmt.Fprintf(progress, "starting the webhooks of the cases in the cluster, from the image %s\n", o.target.WebhookImage)
 	}
@@ -179,12 +184,13 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	}
 	o.run.Selection = apiserver.Adapted(o.run.Selection, cases)
 	suite := fmt.Sprintf("API server %s, Kubernetes %d.%d", o.target.Config.Host, server.Major, server.Minor)
-	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Close(ctx))
+	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Unreached(), server.Close(ctx))
 }
 
-// removeRuns removes the objects that killed runs have left, and prints their paths.
+// removeRuns removes the objects that killed runs have left, and prints their paths. It needs the permissions of the
+// selected cases, because without them it would find nothing to remove.
 func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Writer) error {
-	server, err := trial.Connect(ctx, o.target)
+	server, _, err := apiserver.Connect(ctx, o.target, o.run.Selection)
 	if err != nil {
 		return cli.UsageError{Err: o.kubeconfig.Explained(err)}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -58,8 +60,13 @@ func TestConformanceExitCodes(t *testing.T) {
 	server, config := serve(t)
 	kubeconfig := server.kubeconfig(t)
 	junit := filepath.Join(t.TempDir(), "junit.xml")
-	stopped := withStranger(t, "stopped", "https://127.0.0.1:1", nil)
-	stranger := withStranger(t, "stranger", config.Host, config.CAData)
+	stopped := kubeconfigOf(t, "stopped", "https://127.0.0.1:1", nil, "none")
+	stranger := kubeconfigOf(t, "stranger", config.Host, config.CAData, "none")
+	account, err := client(t, config).CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	poor := kubeconfigOf(t, "poor", config.Host, config.CAData, account.Status.Token)
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -81,6 +88,8 @@ func TestConformanceExitCodes(t *testing.T) {
 		{"kubeconfig", "there is no such file", []string{"--kubeconfig", "missing"}, cli.ExitUsage, "", "kubeconfig missing"},
 		{"no server", "no process listens", []string{"--kubeconfig", stopped}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
 		{"no server to clean", "no process listens", []string{"--kubeconfig", stopped, "--cleanup"}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
+		{"no permission", "nothing can be found or removed", []string{"--kubeconfig", poor, "--cleanup"}, cli.ExitUsage, "", "permissions that the cases need"},
+		{"no audit log", "the server writes none there", []string{"--kubeconfig", kubeconfig, "--audit-log", "missing"}, cli.ExitUsage, "", "--audit-log must be the file of the server's --audit-log-path: stat missing: "},
 		{"stranger", "the server doesn't know the token", []string{"--kubeconfig", stranger}, cli.ExitUsage, "", "stranger must have credentials that the server accepts"},
 		{"address", "webhooks can't listen there", []string{"--kubeconfig", kubeconfig, "--webhook-address", "nowhere"}, cli.ExitUsage, "", `webhook address "nowhere"`},
 	} {
@@ -96,15 +105,15 @@ func TestConformanceExitCodes(t *testing.T) {
 	}
 }
 
-// withStranger writes a kubeconfig of a server, with a token that no server accepts.
-func withStranger(t *testing.T, name, host string, authority []byte) string {
+// kubeconfigOf writes a kubeconfig of a server for the user of a token.
+func kubeconfigOf(t *testing.T, name, host string, authority []byte, token string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	if err := clientcmd.WriteToFile(clientcmdapi.Config{
 		CurrentContext: name,
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: host, CertificateAuthorityData: authority}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: "none"}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: token}},
 	}, file); err != nil {
 		t.Fatal(err)
 	}

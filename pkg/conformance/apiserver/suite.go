@@ -79,9 +79,9 @@ func Adapted(selection conformance.Selection, cases []conformance.Case) conforma
 	return selection
 }
 
-// Start connects to a server, and returns when the server can call the webhooks of the selected cases. If the client
-// lacks permissions, Start fails before it creates an object. The caller closes the server.
-func Start(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
+// Connect connects to a server, and returns the server with its cases. It returns an error if the client lacks
+// permissions that the selected cases need. The server calls no webhooks.
+func Connect(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
 	server, err := trial.Connect(ctx, target)
 	if err != nil {
 		return nil, nil, err
@@ -96,6 +96,16 @@ func Start(ctx context.Context, target trial.Options, selection conformance.Sele
 	}
 	if err := server.Permitted(ctx, PermissionsOf(selection.Of(cases))); err != nil {
 		return nil, nil, fmt.Errorf("%w; \"miniapi conformance apiserver --rbac\" prints a role with all of these permissions", err)
+	}
+	return server, cases, nil
+}
+
+// Start connects to a server, and returns when the server can call the webhooks of the selected cases. If the client
+// lacks permissions, Start fails before it creates an object. The caller closes the server.
+func Start(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
+	server, cases, err := Connect(ctx, target, selection)
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := server.Listen(ctx); err != nil {
 		return nil, nil, errors.Join(err, server.Close(ctx))

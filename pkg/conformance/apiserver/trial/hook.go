@@ -135,11 +135,40 @@ func (t *T) Install(hooks ...*Hook) {
 	}
 }
 
-// InstallTogether creates one configuration for several hooks of the same kind, and returns when it is in effect.
+// InstallTogether creates one configuration for several hooks of the same kind, and returns when it is in effect. It ends
+// the case at once if the server has called no webhook of the run, although another configuration should have been in
+// effect.
 func (t *T) InstallTogether(short string, hooks ...*Hook) {
+	if err := t.Server.Unreached(); err != nil {
+		t.FailNow("the server calls the webhooks of the suite", err.Error())
+	}
 	r, o := t.Configuration(short, hooks...)
 	t.Create(r, o).OK()
-	t.Settle(o.Name())
+	last := "no answer"
+	settled := false
+	defer func() { // also if settled ends the case
+		if !settled && t.Server.context.Err() == nil {
+			t.Server.unreached.CompareAndSwap(nil, &last)
+		}
+	}()
+	t.settled(o.Name(), func(a *Answer) bool {
+		last = a.says()
+		return isReady(a, o.Name())
+	})
+	settled = true
+}
+
+// Unreached returns an error if the server has called no webhook of the run, although a configuration should have been in
+// effect. The error has the server's answer to a request that the configuration concerns.
+func (s *Server) Unreached() error {
+	last := s.unreached.Load()
+	if last == nil || s.called.Load() {
+		return nil
+	}
+	if s.inCluster != nil {
+		return fmt.Errorf("no call of a webhook arrives by the service in the namespace %s: %s: the network must let the server connect to the service and to port 8443 of its pod", s.clusterNamespace(), *last)
+	}
+	return fmt.Errorf("no call of a webhook arrives at %s: %s: --webhook-address must be an address of this machine that the server can connect to; with --webhook-image, the webhooks run in the server's cluster", s.hooks.URL("/"), *last)
 }
 
 // Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The first
@@ -240,6 +269,7 @@ func (t *T) readyHook(name string, validates bool) map[string]any {
 		path = "/" + name + "/validating" + ReadyPath
 	}
 	program := t.Server.hooks.Handle(path, func(w http.ResponseWriter, _ *http.Request, raw *listener.Call) {
+		t.Server.called.Store(true)
 		call := &Call{Call: raw, Review: decoded(raw.Body)}
 		write(w, call, Response{"allowed": false, "status": Object{"code": http.StatusForbidden, "message": readyMessage(name)}})
 	})
@@ -263,7 +293,12 @@ func readyMessage(name string) string { return "configuration " + name + " is in
 // Settle returns when a configuration of webhooks, or a policy, is in effect: when the server refuses an object whose
 // label LabelReady has the value name.
 func (t *T) Settle(name string) {
-	t.settled(name, func(a *Answer) bool { return strings.Contains(a.Object.Text("message"), readyMessage(name)) })
+	t.settled(name, func(a *Answer) bool { return isReady(a, name) })
+}
+
+// isReady tells whether an answer is the refusal of the configuration or policy with the name.
+func isReady(a *Answer, name string) bool {
+	return strings.Contains(a.Object.Text("message"), readyMessage(name))
 }
 
 // settled repeats the dry run of a create in a separate namespace, until the function shows returns true for the

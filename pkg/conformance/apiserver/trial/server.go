@@ -77,6 +77,10 @@ type Server struct {
 	ready     sync.Once
 	metrics   sync.Once
 	noMetrics string
+	// called is true when the server has called a webhook that shows whether a configuration is in effect. unreached
+	// is the last answer to a request whose configuration wasn't in effect in time, or nil.
+	called    atomic.Bool
+	unreached atomic.Pointer[string]
 	// findWay calls wayByService once. The result is in way.
 	findWay sync.Once
 	way     serviceWay
