@@ -106,8 +106,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The server has the custom resource definitions at the beginning of --apply from its start. If two of these
-// definitions have the same name, the server keeps the later one.
+// The server has the custom resource definitions of --apply that come before webhook configurations and policies from its
+// start. If two of these definitions have the same name, the server keeps the later one.
 func TestApplyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
@@ -90,7 +91,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--apply: %w", err)}
 	}
-	if err := o.beginWith(manifests.Leading(objects)); err != nil {
+	if err := o.beginWith(manifests.AtStart(objects)); err != nil {
 		return fmt.Errorf("--apply: %w", err)
 	}
 	ctx, cancel := launch.UntilSignal(parent)
@@ -135,18 +136,14 @@ func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objec
 			fmt.Fprintf(errOut, "Skipped: %s: %s %s: nothing serves the kind in %s\n", object.Source, object.GetKind(), object.GetName(), object.GetAPIVersion())
 		}
 	}
-	there := map[int]bool{} // an index of Installed is also an index of objects, which begin with the definitions
+	definitions, there := manifests.AtStart(objects), map[*unstructured.Unstructured]bool{}
 	for _, installed := range s.Installed() {
-		applier.Tell(objects[installed.Index], installed.Warnings)
-		there[installed.Index] = true
+		definition := definitions[installed.Index]
+		there[definition.Unstructured] = true
+		applier.Tell(definition, installed.Warnings)
 	}
-	var others []manifests.Object
-	for i, object := range objects {
-		if !there[i] {
-			others = append(others, object)
-		}
-	}
-	err := applier.Apply(ctx, others)
+	applier.There = func(object manifests.Object) bool { return there[object.Unstructured] }
+	err := applier.Apply(ctx, objects)
 	if meta.IsNoMatchError(err) {
 		return fmt.Errorf("%w: --apply-skip-unknown skips such objects", err)
 	}

@@ -38,6 +38,9 @@ func measureInProcess(ctx context.Context, t *table, rounds int) error {
 	if err := measureDefinitions(ctx, t, e, server, rounds); err != nil {
 		return err
 	}
+	if err := measureObjects(ctx, t, e, rounds); err != nil {
+		return err
+	}
 	return measureIdle(ctx, t, e)
 }
 

@@ -44,6 +44,9 @@ var (
 	definitionsFirst = row{name: "start with 54 definitions of 4.6 MB, first of this content", format: milliseconds, target: 1000}
 	definitionsLater = row{name: "the same, later servers, more than without definitions", format: milliseconds, target: 20}
 	definitionMore   = row{name: "one more definition of 14 kB by a request", format: milliseconds, target: 10}
+	objectsFirst     = row{name: "start with 30 objects and 3 webhook configurations, first of this content, more than without", format: milliseconds, target: 100}
+	objectsLater     = row{name: "the same, later servers", format: milliseconds, target: 10}
+	objectsRequested = row{name: "the same, by requests", format: milliseconds, target: 100}
 	execReady        = row{name: "miniapi serve: exec to ready line", format: milliseconds, target: 200}
 	residentIdle     = row{name: "resident memory when idle", format: megabytes, target: 80}
 	extensionFirst   = row{name: "runtime extension: exec to the first call, by a server that discovers it", format: milliseconds, target: 50}
@@ -74,7 +77,7 @@ var (
 	rows = []*row{
 		&fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore,
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &restore,
-		&definitionsFirst, &definitionsLater, &definitionMore, &execReady, &residentIdle, &extensionFirst, &extensionCall,
+		&definitionsFirst, &definitionsLater, &definitionMore, &objectsFirst, &objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
 		&newTime, &newProcessor, &offlineTime, &offlineProcessor, &packagesTime, &packagesMemory,
 		&editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,7 +97,7 @@ func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	})
 }
 
-// early returns the definitions that are applied before any other object. The server can store them at its start.
+// early returns the definitions that the server can store at its start, before any other object.
 func (o *options) early() []manifests.Object {
 	var objects []manifests.Object
 	for _, definition := range o.definitions {
@@ -106,35 +107,53 @@ func (o *options) early() []manifests.Object {
 	for _, object := range o.objects {
 		others = append(others, object.Object)
 	}
-	return append(objects, manifests.Leading(others)...)
+	return append(objects, manifests.AtStart(others)...)
 }
 
-// describe adds definitions to the description of the server.
-func (o *options) describe(early []manifests.Object) error {
+// describe adds to the description of the server what the server has from its start: definitions, and the objects that an
+// earlier server may have kept.
+func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {
 		content, err := object.Encoded()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.description.Definitions = append(o.description.Definitions, content)
 	}
-	return nil
+	keeping, err := o.keeping(early)
+	if err != nil {
+		return nil, err
+	}
+	o.description.Kept = keeping.name
+	return keeping, nil
 }
 
 // install applies the objects of the options, except for those that the server has stored at its start. It also checks
 // once for each webhook that the server can reach it.
-func (s *Server) install(ctx context.Context, o *options, early []manifests.Object) error {
+func (s *Server) install(ctx context.Context, o *options, early []manifests.Object, keeping *keeping) error {
 	info, reached := s.server.Info(), map[string]bool{}
-	applier, there := s.applier(), map[*unstructured.Unstructured]bool{}
-	for _, installed := range info.Installed {
-		object := early[installed.Index]
-		there[object.Unstructured] = true
-		applier.Tell(object, installed.Warnings)
+	applier := s.applier()
+	there := stored(applier, early, info.Installed)
+	maps.Copy(there, stored(applier, keeping.objects, info.Kept))
+	keeping.ended = len(info.Kept) > 0
+	applier.There = func(object manifests.Object) bool { return there[object.Unstructured] }
+	tell := applier.Warn
+	applier.Warn = func(object manifests.Object, text string) {
+		keeping.warn(object, text)
+		tell(object, text)
 	}
 	for _, step := range o.steps(info) {
-		objects := slices.DeleteFunc(step.objects, func(object manifests.Object) bool { return there[object.Unstructured] })
-		if err := applier.Apply(ctx, objects); err != nil {
+		before, after := keeping.split(step.objects)
+		if err := applier.Apply(ctx, before); err != nil {
+			return explainUnknown(err)
+		}
+		if len(after) > 0 {
+			if err := keeping.end(ctx, s.server); err != nil {
+				return err
+			}
+		}
+		if err := applier.Apply(ctx, after); err != nil {
 			return explainUnknown(err)
 		}
 		for _, webhook := range step.webhooks {
@@ -148,7 +167,17 @@ func (s *Server) install(ctx context.Context, o *options, early []manifests.Obje
 			reached[address] = true
 		}
 	}
-	return nil
+	return keeping.end(ctx, s.server)
+}
+
+// stored returns the objects that the server has from its start, and tells the warnings about them.
+func stored(applier manifests.Applier, objects []manifests.Object, installed []engine.Installed) map[*unstructured.Unstructured]bool {
+	there := map[*unstructured.Unstructured]bool{}
+	for _, i := range installed {
+		there[objects[i.Index].Unstructured] = true
+		applier.Tell(objects[i.Index], i.Warnings)
+	}
+	return there
 }
 
 // addressOf returns a text that is the same for webhooks with the same address.

@@ -120,7 +120,8 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	}
 	o.description.Services, o.description.Callers = o.placedServices(webhooks.address()), o.neededCallers()
 	early := o.early()
-	if err := o.describe(early); err != nil {
+	keeping, err := o.describe(early)
+	if err != nil {
 		return nil, errors.Join(err, webhooks.close())
 	}
 	started, err := o.engine.Start(ctx, o.description, engine.Events{Log: log.add, Warn: log.warn, Audit: o.takeAudit(log), Configured: webhooks.serve})
@@ -128,7 +129,7 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 		return nil, errors.Join(err, webhooks.close())
 	}
 	s := &Server{server: started, webhooks: webhooks, config: adminConfig(started.Info()), origin: origin, log: log, users: map[string]*rest.Config{}}
-	if err := s.prepare(ctx, o, early); err != nil {
+	if err := s.prepare(ctx, o, early, keeping); err != nil {
 		return nil, errors.Join(err, s.stopAll())
 	}
 	return s, nil
@@ -152,14 +153,14 @@ func adminConfig(info engine.Info) *rest.Config {
 }
 
 // prepare makes the users and files of the options, and applies the objects to the running server.
-func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object) error {
+func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object, keeping *keeping) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)
 	}
 	if err := s.writeKubeconfig(o.folder); err != nil {
 		return err
 	}
-	if err := s.install(ctx, o, early); err != nil {
+	if err := s.install(ctx, o, early, keeping); err != nil {
 		return err
 	}
 	if err := s.registerExtensions(ctx, o.extensions); err != nil {

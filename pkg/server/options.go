@@ -89,6 +89,10 @@ type Options struct {
 	LogRequest func(Request)
 	// Definitions are CustomResourceDefinitions that the server has from its start.
 	Definitions Definitions
+	// Kept is the name of objects that were kept on an earlier server of the process, with seed.Keeper.Keep. If there are
+	// such objects, the server has copies of them from its start. The name must stand for all that the objects depend on:
+	// the other options, and what clients apply. With "", or if requests must be seen, the server has no Keeper.
+	Kept string
 	// Flagz reads the flags that /flagz shows. It is nil for a program without flags.
 	Flagz flagz.Reader
 	// FeatureGates are set after the gates of --feature-gates. KnownFeatureGates returns the possible names.

@@ -39,6 +39,8 @@ type Server struct {
 	seeded bool
 	// installed are the definitions of the options that were stored while the server was built.
 	installed []customresources.Installed
+	// kept keeps the objects that clients apply, for later servers. It is nil if the server can't keep objects.
+	kept *seed.Keeper
 	// snapshots are nil with an external etcd.
 	snapshots *snapshot.Snapshots
 	// background is the work of a start that continues after the server is ready.
@@ -187,6 +189,10 @@ func (s *Server) Run(ctx context.Context) (err error) {
 // Installed returns the definitions of the options that the server has stored. It must be called when the server is
 // ready.
 func (s *Server) Installed() []customresources.Installed { return s.installed }
+
+// Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server is
+// ready.
+func (s *Server) Kept() *seed.Keeper { return s.kept }
 
 // Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -112,6 +113,11 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := startRuntimeHooks(ctx, s.config); err != nil {
 		return err
 	}
+	if s.kept != nil {
+		if err := s.kept.Begin(ctx); err != nil {
+			return err
+		}
+	}
 	return s.config.beginFaults(ctx)
 }
 
@@ -150,11 +156,24 @@ func (s *Server) seed(ctx context.Context) (err error) {
 		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
 		FieldManager: c.options.Definitions.FieldManager,
 	})
-	return err
+	if err != nil || !c.canKeep() || len(s.installed) < len(c.options.Definitions.JSON) {
+		return err
+	}
+	s.kept = &seed.Keeper{
+		Sets: shared.kept, Name: c.options.globals.Key() + " " + c.options.Kept,
+		Member: c.etcd.Member(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
+	}
+	return s.kept.Store(ctx)
 }
 
-// canInstall reports whether definitions may be stored without requests. It returns false if each definition needs a
-// request: for audit, for a log of requests, or for the plugin AlwaysDeny.
+// canKeep reports whether objects of clients may be stored without requests. It returns false if no name is given, if
+// each object needs a request, if controllers work on the objects, or if stored objects are encrypted.
+func (c *Config) canKeep() bool {
+	return c.options.Kept != "" && !c.seesItself() && len(c.options.Controllers) == 0 && c.options.Etcd.EncryptionProviderConfigFilepath == ""
+}
+
+// canInstall reports whether objects may be stored without requests. It returns false if each object needs a request:
+// for audit, for a log of requests, or for the plugin AlwaysDeny.
 func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }

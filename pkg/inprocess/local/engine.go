@@ -57,7 +57,7 @@ func (e *Engine) start(ctx context.Context, d engine.Description, events engine.
 		<-s.ended
 		return nil, errors.Join(err, s.err)
 	}
-	s.info.Installed = installedOf(built)
+	s.info.Installed, s.info.Kept = installedOf(built), keptOf(built)
 	return s, nil
 }
 

@@ -44,6 +44,9 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	); err != nil {
 		return nil, err
 	}
+	if len(e.Changes) == 0 { // the name of the objects doesn't stand for changes by Go code
+		o.Kept = d.Kept
+	}
 	for _, change := range e.Changes {
 		change(o)
 	}

@@ -30,6 +30,16 @@ func infoOf(s *server.Server, o *server.Options) engine.Info {
 	return info
 }
 
+// keptOf returns the objects that the server has because an earlier server has kept them.
+func keptOf(s *server.Server) []engine.Installed {
+	keeper := s.Kept()
+	if keeper == nil {
+		return nil
+	}
+	objects, _ := keeper.Note().([]engine.Installed)
+	return objects
+}
+
 // installedOf returns the definitions of the description that the server has stored at its start.
 func installedOf(s *server.Server) []engine.Installed {
 	var installed []engine.Installed
@@ -68,6 +78,15 @@ func (s *runningServer) User(name string, groups []string) (cert, key []byte, er
 		return nil, nil, err
 	}
 	return config.CertData, config.KeyData, nil
+}
+
+// Keep implements engine.Server.
+func (s *runningServer) Keep(ctx context.Context, objects []engine.Installed) error {
+	keeper := s.server.Kept()
+	if keeper == nil {
+		return nil
+	}
+	return keeper.Keep(ctx, objects)
 }
 
 // Snapshot implements engine.Server.

@@ -1,6 +1,10 @@
 package engine
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+)
 
 // Description has the options of a server as data. The zero value stands for the defaults of "miniapi serve" and a free
 // port.
@@ -33,6 +37,10 @@ type Description struct {
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager of the definitions.
 	DefinitionManager string `json:",omitempty"`
+	// Kept is a name for the objects that the fixture applies to the server, and for all options that the result depends
+	// on, or "". If an earlier server has kept objects under the name (Server.Keep), the server has copies of them from
+	// its start, and Info.Kept lists them.
+	Kept string `json:",omitempty"`
 	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
 	// process removes the folder.
 	Leftover string `json:",omitempty"`
@@ -43,6 +51,15 @@ type Content struct {
 	JSON []byte
 	// Kept is true if later descriptions have the same Content. An engine stores only such Content.
 	Kept bool
+
+	summing sync.Once
+	sum     [sha256.Size]byte
+}
+
+// Sum returns the SHA-256 hash of the object.
+func (c *Content) Sum() [sha256.Size]byte {
+	c.summing.Do(func() { c.sum = sha256.Sum256(c.JSON) })
+	return c.sum
 }
 
 // Place is the address of a service, or of one of its ports. The port 0 stands for all ports.

@@ -47,6 +47,9 @@ type Server interface {
 	// Reach waits until the server can connect to a webhook, or until the timeout has passed. If the server doesn't
 	// trust the webhook's certificate, the error is an [UntrustedError].
 	Reach(ctx context.Context, webhook Webhook, timeout time.Duration) error
+	// Keep keeps the objects that the fixture has applied, for later servers with the same Description.Kept. The server
+	// may keep nothing. Later servers have the argument in their Info.Kept. It must not be empty.
+	Keep(ctx context.Context, objects []Installed) error
 	// Snapshot copies all stored objects.
 	Snapshot(ctx context.Context) (Snapshot, error)
 	// Restore brings back the objects of a snapshot of this server.
@@ -74,15 +77,18 @@ type Info struct {
 	// Installed are the definitions of the description that the server has stored at its start. The fixture applies the
 	// remaining definitions.
 	Installed []Installed `json:",omitempty"`
+	// Kept are the objects that the server has from its start because an earlier server has kept them. It is empty if
+	// there are none. The fixture numbers the objects.
+	Kept []Installed `json:",omitempty"`
 	// Snapshots is false if the server can't make snapshots, as with an external etcd.
 	Snapshots bool
 }
 
-// Installed is a definition of the description that the server has stored at its start.
+// Installed is an object that the server has stored at its start.
 type Installed struct {
-	// Index is the index of the definition in Description.Definitions.
+	// Index is the index of a definition in Description.Definitions, or the number of an object that was kept.
 	Index int
-	// Warnings are the warnings that a client would have got for the definition.
+	// Warnings are the warnings that a client would have got for the object.
 	Warnings []string `json:",omitempty"`
 }
 

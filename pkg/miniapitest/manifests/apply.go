@@ -34,6 +34,9 @@ type Applier struct {
 	// SkipUnknown, if set, is called with each object of a kind that the server doesn't serve, and the object is
 	// skipped. If it is nil, such an object is an error, which meta.IsNoMatchError recognizes.
 	SkipUnknown func(Object)
+	// There, if set, tells whether the server has an object already. Such an object isn't applied, and keeps its place in
+	// the order.
+	There func(Object) bool
 	// Warn, if set, is called with each warning of the server about an object.
 	Warn func(object Object, text string)
 }
@@ -42,7 +45,7 @@ type Applier struct {
 // of an object's kind comes later in the list, the object waits for it. Consecutive definitions are applied at the same
 // time, and the error has the faults of all of them. Objects without a namespace get the namespace default.
 func (a Applier) Apply(ctx context.Context, objects []Object) error {
-	if len(objects) == 0 {
+	if !slices.ContainsFunc(objects, func(object Object) bool { return !a.isThere(object) }) {
 		return nil
 	}
 	config := rest.CopyConfig(a.Config)
@@ -59,16 +62,19 @@ func (a Applier) Apply(ctx context.Context, objects []Object) error {
 		return err
 	}
 	run := &application{
-		Applier: a, client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient)),
+		Applier: a, client: client,
+		kinds: &kinds{client: client, all: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoveryClient))},
 	}
 	return run.all(ctx, objects)
 }
+
+func (a Applier) isThere(object Object) bool { return a.There != nil && a.There(object) }
 
 // application is one call of Apply.
 type application struct {
 	Applier
 	client rest.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	kinds  *kinds
 	// warned are objects with warnings that may not be true at the end: see warnAtEnd.
 	warned []warned
 }
@@ -80,7 +86,7 @@ func (a *application) all(ctx context.Context, objects []Object) error {
 		next, rest := objects[:n], objects[n:]
 		objects = rest
 		if !IsDefinition(next[0].GroupVersionKind()) {
-			waits, err := a.waits(next[0], rest)
+			waits, err := a.waits(ctx, next[0], rest)
 			switch {
 			case err != nil:
 				return describe(next[0], err)
@@ -100,13 +106,24 @@ func (a *application) all(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-// waits tells whether an object must wait: its kind isn't served, and a definition later in the list defines the kind.
-func (a *application) waits(object Object, later []Object) (bool, error) {
+// waits tells whether an object must wait: a definition later in the list defines its kind, and the kind isn't served
+// before.
+func (a *application) waits(ctx context.Context, object Object, later []Object) (bool, error) {
 	gvk := object.GroupVersionKind()
-	if !slices.ContainsFunc(later, func(o Object) bool { return IsDefinition(o.GroupVersionKind()) && defines(o, gvk.GroupKind()) }) {
+	defined := false
+	for _, definition := range later {
+		if !IsDefinition(definition.GroupVersionKind()) || !Defines(definition, gvk.GroupKind()) {
+			continue
+		}
+		if a.isThere(definition) { // it serves the kind already, but its place in the order is later
+			return true, nil
+		}
+		defined = true
+	}
+	if !defined {
 		return false, nil
 	}
-	_, err := a.mapping(gvk)
+	_, err := a.kinds.mapping(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return true, nil
 	}
@@ -171,28 +188,17 @@ func describe(object Object, err error) error {
 	return fmt.Errorf("%s: %s %s: %w", object.Source, object.GetKind(), object.GetName(), err)
 }
 
-func (a *application) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	// Every server has definitions, so their kind needs no discovery, which would take a tenth of the time of a small
-	// definition.
-	if gvk == DefinitionKind {
-		return &meta.RESTMapping{Resource: definitions, GroupVersionKind: gvk, Scope: meta.RESTScopeRoot}, nil
-	}
-	mapping, err := a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if meta.IsNoMatchError(err) {
-		a.mapper.Reset()
-		mapping, err = a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	}
-	return mapping, err
-}
-
 // metadataAlone is an Accept header that selects only the metadata of an applied object. The server then doesn't encode
 // the rest, and the client doesn't decode it.
 const metadataAlone = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// apply applies an object. The argument dryRun is empty, or has the value of the query parameter dryRun.
+// apply applies an object, unless it is there. The argument dryRun is empty, or has the value of the query parameter dryRun.
 func (a *application) apply(ctx context.Context, object Object, dryRun ...string) error {
+	if a.isThere(object) {
+		return nil
+	}
 	gvk := object.GroupVersionKind()
-	mapping, err := a.mapping(gvk)
+	mapping, err := a.kinds.mapping(ctx, gvk)
 	if err != nil {
 		return err
 	}
@@ -222,10 +228,7 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 
 // at returns a request whose path is the path of the resource.
 func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Request {
-	if resource.Group == "" {
-		return request.AbsPath("api", resource.Version).Resource(resource.Resource)
-	}
-	return request.AbsPath("apis", resource.Group, resource.Version).Resource(resource.Resource)
+	return in(request, resource.GroupVersion()).Resource(resource.Resource)
 }
 
 // checkEstablished returns an error if the resources of a definition aren't served. It needs no wait: a server of
@@ -265,8 +268,8 @@ func IsDefinition(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == DefinitionGroup && gvk.Kind == "CustomResourceDefinition"
 }
 
-// defines tells whether a definition defines a kind.
-func defines(definition Object, kind schema.GroupKind) bool {
+// Defines tells whether a definition defines a kind.
+func Defines(definition Object, kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	name, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	return group == kind.Group && name == kind.Kind

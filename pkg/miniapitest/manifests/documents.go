@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
@@ -128,12 +129,17 @@ func (o Object) Encoded() (*engine.Content, error) {
 	return &engine.Content{JSON: data}, nil
 }
 
-// Leading returns the definitions that come before all other objects. A server can store them at its start.
-func Leading(objects []Object) []Object {
-	for i, object := range objects {
-		if object.GroupVersionKind() != DefinitionKind {
-			return objects[:i]
+// AtStart returns the definitions among objects that a server can store at its start. These are the definitions before the
+// first webhook configuration or policy: no other object decides about a definition.
+func AtStart(objects []Object) []Object {
+	var definitions []Object
+	for _, object := range objects {
+		switch gvk := object.GroupVersionKind(); {
+		case gvk.Group == admissionregistrationv1.GroupName:
+			return definitions
+		case gvk == DefinitionKind:
+			definitions = append(definitions, object)
 		}
 	}
-	return objects
+	return definitions
 }

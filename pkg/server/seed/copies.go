@@ -55,20 +55,31 @@ func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 		return nil
 	}
 	object := found.(seeded).stored.DeepCopyObject()
-	accessor, err := meta.Accessor(object)
-	if err != nil {
+	if err := renew(object, metav1.NewTime(time.Now().Truncate(time.Second))); err != nil {
 		return nil
 	}
-	now := metav1.NewTime(time.Now().Truncate(time.Second))
-	accessor.SetUID(uuid.NewUUID())
+	copyStatus(given, object)
+	return object
+}
+
+// renew gives a copy of a stored object a UID of its own, unless the object has none, and the given time as the time of
+// its creation and of its managed fields.
+func renew(object runtime.Object, now metav1.Time) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	if accessor.GetUID() != "" {
+		accessor.SetUID(uuid.NewUUID())
+	}
 	accessor.SetResourceVersion("")
 	accessor.SetCreationTimestamp(now)
 	managers := accessor.GetManagedFields()
 	for i := range managers {
 		managers[i].Time = &now
 	}
-	copyStatus(given, object)
-	return object
+	accessor.SetManagedFields(managers)
+	return nil
 }
 
 // copyStatus copies the status of the kinds whose create requests drop the status. It returns false for objects of

@@ -1,6 +1,6 @@
-// Package seed stores the objects of every cluster in an empty etcd, while the rest of the server is built. It also
-// writes objects of the server itself directly to the storages, without the handler chain and admission. [Seeder] and
-// [NewWriter] are the entry points. Don't use the package for requests of users, which need admission. Don't use it for
+// Package seed stores the objects of every cluster in an empty etcd, while the rest of the server is built, and objects
+// that were kept on an earlier server. It also writes objects of the server itself directly to the storages, without the
+// handler chain and admission. [Seeder], [Keeper] and [NewWriter] are the entry points. Don't use the package for requests of users, which need admission. Don't use it for
 // an etcd that may have objects: package bootstrap creates the objects of every cluster by requests.
 package seed
 

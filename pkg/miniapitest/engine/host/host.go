@@ -138,6 +138,8 @@ func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 		reply.Cert, reply.Key, err = s.User(r.User.Name, r.User.Groups)
 	case r.Reach != nil:
 		err = s.Reach(ctx, r.Reach.Webhook, r.Reach.Timeout)
+	case len(r.Keep) > 0:
+		err = s.Keep(ctx, r.Keep)
 	case r.Snapshot:
 		reply.Snapshot, err = h.snapshot(ctx, s)
 	case r.Restore != 0:

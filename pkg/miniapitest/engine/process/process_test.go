@@ -116,6 +116,10 @@ func (s *fakeServer) Reach(_ context.Context, w engine.Webhook, _ time.Duration)
 	return &engine.UntrustedError{Err: fmt.Errorf("webhook %q isn't trusted", w.Name)}
 }
 
+func (s *fakeServer) Keep(_ context.Context, objects []engine.Installed) error {
+	return fmt.Errorf("kept %v as %s", objects, s.d.Kept)
+}
+
 func (s *fakeServer) Snapshot(context.Context) (engine.Snapshot, error) {
 	return s.snapshots.Add(1), nil
 }
@@ -199,6 +203,10 @@ func TestServer(t *testing.T) {
 	untrusted := (*engine.UntrustedError)(nil)
 	if err := s.Reach(context.Background(), engine.Webhook{Name: "w"}, time.Second); !errors.As(err, &untrusted) || err.Error() != `webhook "w" isn't trusted` {
 		t.Errorf("want an error that says why, got %v", err)
+	}
+	kept := []engine.Installed{{Index: 0, Warnings: []string{"w"}}}
+	if err := s.Keep(context.Background(), kept); err == nil || err.Error() != "kept [{0 [w]}] as " {
+		t.Errorf("want the error of the engine in the other process, got %v", err)
 	}
 	snapshot, err := s.Snapshot(context.Background())
 	if err != nil {

@@ -123,6 +123,12 @@ func (s *server) Reach(ctx context.Context, webhook engine.Webhook, timeout time
 	return err
 }
 
+// Keep implements engine.Server.
+func (s *server) Keep(ctx context.Context, objects []engine.Installed) error {
+	_, err := s.call(ctx, wire.Request{Keep: objects})
+	return err
+}
+
 // snapshot is an engine.Snapshot whose objects are in a miniapi process.
 type snapshot struct {
 	of *server

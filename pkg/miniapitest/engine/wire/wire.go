@@ -17,7 +17,7 @@ import (
 )
 
 // Protocol is the version of the messages. Both ends must have the same version.
-const Protocol = 3
+const Protocol = 4
 
 // Request is a message to the miniapi process. Only the fields of one kind of request are set.
 type Request struct {
@@ -34,9 +34,11 @@ type Request struct {
 	User        *User        `json:",omitempty"`
 	Certificate *Certificate `json:",omitempty"`
 	Reach       *Reach       `json:",omitempty"`
-	Snapshot    bool         `json:",omitempty"`
-	Restore     int64        `json:",omitempty"` // the number of a snapshot
-	Stop        bool         `json:",omitempty"`
+	// Keep keeps the objects of a server.
+	Keep     []engine.Installed `json:",omitempty"`
+	Snapshot bool               `json:",omitempty"`
+	Restore  int64              `json:",omitempty"` // the number of a snapshot
+	Stop     bool               `json:",omitempty"`
 
 	Cancel  int64 `json:",omitempty"` // the number of a request whose context has ended
 	Audited int64 `json:",omitempty"` // the number of an audit event that the test process has handled

@@ -1,0 +1,169 @@
+package miniapitest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
+)
+
+// keeping has the objects of a start that the first server keeps for later ones with the same options. The objects are
+// those that requests would make the same on each server: no webhook and no policy of the options sees them. They are
+// the first objects to be applied after the definitions.
+type keeping struct {
+	// name stands for the objects and for all options that the result of applying them depends on. It is "" if there are
+	// no such objects.
+	name    string
+	objects []manifests.Object
+	// numbers are the indexes of the objects.
+	numbers map[*unstructured.Unstructured]int
+	// kept are the objects as the engine keeps them: their numbers, with the warnings.
+	kept []engine.Installed
+	// ended is true if the objects have been kept, or are there from the start.
+	ended bool
+}
+
+// keeping returns the objects of the options that can be kept. The argument early are the definitions that the server
+// stores at its start.
+func (o *options) keeping(early []manifests.Object) (*keeping, error) {
+	k := &keeping{objects: o.keepable(early), numbers: map[*unstructured.Unstructured]int{}}
+	if len(k.objects) == 0 {
+		return k, nil
+	}
+	for i, object := range k.objects {
+		k.numbers[object.Unstructured] = i
+		k.kept = append(k.kept, engine.Installed{Index: i})
+	}
+	var err error
+	k.name, err = o.nameOf(k.objects)
+	return k, err
+}
+
+// keepable returns the objects of a keeping. There are none if the start of the server must have a request for each
+// object, if controllers work on the objects, or if flags may decide about them: a flag may name a file, whose content
+// may change.
+func (o *options) keepable(early []manifests.Object) []manifests.Object {
+	d := o.description
+	all := slices.Concat(o.objects, o.configurations)
+	if d.Audit || d.DataDir != "" || len(d.Controllers) > 0 || len(d.Flags) > 0 || slices.ContainsFunc(all, isLater(early)) {
+		return nil
+	}
+	var objects []manifests.Object
+	configured := false
+	for _, object := range all {
+		gvk := object.GroupVersionKind()
+		switch {
+		case manifests.IsDefinition(gvk):
+			continue
+		case configurationKinds.has(gvk): // neither webhooks nor policies see it
+			configured = true
+		case configured || differs(gvk) || o.isConverted(gvk.GroupKind()):
+			return objects
+		}
+		objects = append(objects, object.Object)
+	}
+	return objects
+}
+
+// isLater returns a function that tells whether an object is a definition that isn't among those of the server's start.
+func isLater(early []manifests.Object) func(installed) bool {
+	atStart := map[*unstructured.Unstructured]bool{}
+	for _, definition := range early {
+		atStart[definition.Unstructured] = true
+	}
+	return func(object installed) bool {
+		return manifests.IsDefinition(object.GroupVersionKind()) && !atStart[object.Unstructured]
+	}
+}
+
+// differs tells whether objects of a kind, or later objects, may differ from server to server even if requests are the
+// same.
+func differs(gvk schema.GroupVersionKind) bool {
+	switch gvk.Group {
+	case admissionregistrationv1.GroupName: // policies decide about later objects, and controllers check their types
+	case "apiregistration.k8s.io": // another server has the objects of its API
+	case certificatesv1.GroupName: // a request for a certificate has the credentials of the client
+	case flowcontrolv1.GroupName: // the server sets conditions
+	case eventsv1.GroupName: // events expire
+	case "":
+		return gvk.Kind == "Event"
+	default:
+		return false
+	}
+	return true
+}
+
+// isConverted tells whether a webhook converts the objects of a kind.
+func (o *options) isConverted(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(slices.Concat(o.definitions, o.objects), func(object installed) bool {
+		return manifests.IsDefinition(object.GroupVersionKind()) && len(object.webhooks) > 0 && manifests.Defines(object.Object, kind)
+	})
+}
+
+// nameOf returns a hash of the options of the server, of its definitions and of objects. Addresses of the fixture's
+// webhooks don't count, because no object has them.
+func (o *options) nameOf(objects []manifests.Object) (string, error) {
+	d := o.description
+	d.Leftover, d.Services = "", slices.Clone(d.Services)
+	for i := range d.Services {
+		d.Services[i].Address = ""
+	}
+	settings, err := json.Marshal(d)
+	if err != nil {
+		return "", err
+	}
+	contents := append([]*engine.Content{{JSON: settings}}, d.Definitions...)
+	for _, object := range objects {
+		content, err := object.Encoded()
+		if err != nil {
+			return "", err
+		}
+		contents = append(contents, content)
+	}
+	all := sha256.New()
+	for _, content := range contents {
+		sum := content.Sum()
+		_, _ = all.Write(sum[:]) // a hash accepts every write
+	}
+	return hex.EncodeToString(all.Sum(nil)), nil
+}
+
+// split splits the objects of a step before the first object that can't be kept.
+func (k *keeping) split(objects []manifests.Object) (before, after []manifests.Object) {
+	at := slices.IndexFunc(objects, func(object manifests.Object) bool {
+		_, kept := k.numbers[object.Unstructured]
+		return !kept && !manifests.IsDefinition(object.GroupVersionKind())
+	})
+	if at < 0 {
+		return objects, nil
+	}
+	return objects[:at], objects[at:]
+}
+
+// warn remembers a warning about an object, for later servers.
+func (k *keeping) warn(object manifests.Object, text string) {
+	if i, kept := k.numbers[object.Unstructured]; kept {
+		k.kept[i].Warnings = append(k.kept[i].Warnings, text)
+	}
+}
+
+// end makes the server keep the objects. It is called when they are applied, and before other objects are. Further calls
+// do nothing.
+func (k *keeping) end(ctx context.Context, server engine.Server) error {
+	if k.ended || k.name == "" {
+		return nil
+	}
+	k.ended = true
+	return server.Keep(ctx, k.kept)
+}

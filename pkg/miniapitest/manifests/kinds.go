@@ -1,0 +1,89 @@
+package manifests
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// kinds maps the kinds of objects to the resources of a server. It asks for the discovery documents of the objects'
+// versions alone: the documents of all versions are a hundred times as large, and take longer than a dozen of objects.
+type kinds struct {
+	client rest.Interface
+	// all has the documents of all versions, for kinds that the document of their version lacks.
+	all *restmapper.DeferredDiscoveryRESTMapper
+
+	mu       sync.Mutex
+	versions map[schema.GroupVersion][]metav1.APIResource
+}
+
+// mapping returns the mapping of a kind. If the kind isn't served, meta.IsNoMatchError recognizes the error.
+func (k *kinds) mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	// Every server has definitions, so their kind needs no discovery, which would take a tenth of the time of a small
+	// definition.
+	if gvk == DefinitionKind {
+		return &meta.RESTMapping{Resource: definitions, GroupVersionKind: gvk, Scope: meta.RESTScopeRoot}, nil
+	}
+	if mapping := k.inVersion(ctx, gvk); mapping != nil {
+		return mapping, nil
+	}
+	mapping, err := k.all.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		k.all.Reset()
+		mapping, err = k.all.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	return mapping, err
+}
+
+// inVersion returns the mapping of a kind that the document of its version has, or nil.
+func (k *kinds) inVersion(ctx context.Context, gvk schema.GroupVersionKind) *meta.RESTMapping {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	gv := gvk.GroupVersion()
+	if mapping := mappingIn(k.versions[gv], gvk); mapping != nil {
+		return mapping
+	}
+	// A definition may have added the kind since the last request.
+	data, err := in(k.client.Get(), gv).Do(ctx).Raw()
+	var document metav1.APIResourceList
+	if err == nil {
+		err = json.Unmarshal(data, &document)
+	}
+	if err != nil {
+		return nil
+	}
+	if k.versions == nil {
+		k.versions = map[schema.GroupVersion][]metav1.APIResource{}
+	}
+	k.versions[gv] = document.APIResources
+	return mappingIn(document.APIResources, gvk)
+}
+
+func mappingIn(resources []metav1.APIResource, gvk schema.GroupVersionKind) *meta.RESTMapping {
+	for _, resource := range resources {
+		if resource.Kind != gvk.Kind || strings.Contains(resource.Name, "/") {
+			continue
+		}
+		mapping := &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(resource.Name), GroupVersionKind: gvk, Scope: meta.RESTScopeRoot}
+		if resource.Namespaced {
+			mapping.Scope = meta.RESTScopeNamespace
+		}
+		return mapping
+	}
+	return nil
+}
+
+// in returns a request whose path is the path of the group version.
+func in(request *rest.Request, gv schema.GroupVersion) *rest.Request {
+	if gv.Group == "" {
+		return request.AbsPath("api", gv.Version)
+	}
+	return request.AbsPath("apis", gv.Group, gv.Version)
+}

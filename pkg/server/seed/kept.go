@@ -1,0 +1,214 @@
+package seed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"github.com/miniapi-dev/miniapi/pkg/storage"
+)
+
+const (
+	// mostSets and mostBytes are the number and the total stored size of sets after which Sets drops all of them. A
+	// process may generate objects without end, and must not keep them all. A set that is larger than mostBytes isn't
+	// kept.
+	mostSets  = 100
+	mostBytes = 16 << 20
+)
+
+// Sets are sets of objects, each under a name: the objects that clients have made on a server since its start. Servers
+// of a process share Sets, and change no object of a set. The zero value is ready for use.
+type Sets struct {
+	mu     sync.Mutex
+	byName map[string]*set
+	size   int
+}
+
+// set is a set of stored objects.
+type set struct {
+	objects []keptObject
+	note    any
+	size    int
+}
+
+// keptObject is a stored object: as a record, whose value has the object as it was, and decoded.
+type keptObject struct {
+	storage.Record
+	runtime.Object
+}
+
+func (o keptObject) resource() schema.GroupResource {
+	plural, _ := meta.UnsafeGuessKindToResource(o.GetObjectKind().GroupVersionKind())
+	return plural.GroupResource()
+}
+
+// configures tells whether the object configures webhooks.
+func (o keptObject) configures() bool { return o.resource().Group == admissionregistrationv1.GroupName }
+
+func (s *Sets) get(name string) *set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
+}
+
+func (s *Sets) add(name string, kept *set) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName[name] != nil || kept.size > mostBytes {
+		return
+	}
+	if s.byName == nil || len(s.byName) == mostSets || s.size+kept.size > mostBytes {
+		s.byName, s.size = map[string]*set{}, 0
+	}
+	s.byName[name] = kept
+	s.size += kept.size
+}
+
+// Keeper keeps the objects that clients make on one server, and stores objects that were kept on an earlier server.
+type Keeper struct {
+	// Sets has the sets of the process.
+	Sets *Sets
+	// Name is the name of the set. It must stand for everything that the stored objects depend on, because the Keeper
+	// doesn't compare objects: the options of the server, and the objects that clients apply.
+	Name string
+	// Member is the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The values must not
+	// be encrypted.
+	Member *storage.Member
+	Root   string
+	// Scheme has the types of the stored objects, except for custom resources.
+	Scheme *runtime.Scheme
+	// Written returns when a write of an object is in effect.
+	Written func(resource schema.GroupResource, obj runtime.Object)
+
+	found *set
+	// since is the revision at which the server was ready.
+	since int64
+}
+
+// Store stores copies of the set's objects, if there is a set of the name. Each copy has a UID and times of its own. Store
+// must be called before informers list the stored objects. It leaves the configurations of webhooks to Begin, because
+// the start of a server makes requests that the webhooks would see.
+func (k *Keeper) Store(ctx context.Context) error {
+	k.found = k.Sets.get(k.Name)
+	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })
+	if err == nil {
+		err = k.Member.Create(ctx, records)
+	}
+	if err != nil {
+		return fmt.Errorf("storing the objects of an earlier server: %w", err)
+	}
+	return nil
+}
+
+// Begin is called when the server is ready. If there is a set, Begin stores its configurations of webhooks, and waits
+// until they are in effect. Otherwise, Keep keeps the objects that are created after Begin.
+func (k *Keeper) Begin(ctx context.Context) (err error) {
+	if k.found == nil {
+		k.since, err = k.Member.Revision(ctx)
+		return err
+	}
+	records, resources, err := k.copies(keptObject.configures)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	changes := make([]storage.Change, len(records))
+	for i, record := range records {
+		changes[i] = record.Creation()
+	}
+	if err := k.Member.Apply(ctx, changes); err != nil {
+		return fmt.Errorf("storing the webhook configurations of an earlier server: %w", err)
+	}
+	for i, change := range changes {
+		k.Written(resources[i], &metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.FormatInt(change.Revision, 10)},
+		})
+	}
+	return nil
+}
+
+// copies returns copies of the set's objects that are wanted, with their resources. Without a set, there are none.
+func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record, resources []schema.GroupResource, err error) {
+	if k.found == nil {
+		return nil, nil, nil
+	}
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	for _, kept := range k.found.objects {
+		if !wanted(kept) {
+			continue
+		}
+		object := kept.DeepCopyObject()
+		if err := renew(object, now); err != nil {
+			return nil, nil, err
+		}
+		data, err := k.encode(object)
+		if err != nil {
+			return nil, nil, err
+		}
+		records, resources = append(records, kept.With(data)), append(resources, kept.resource())
+	}
+	return records, resources, nil
+}
+
+// Keep keeps all objects that were created since Begin as a set, with a note for Note. It keeps nothing if there is such a
+// set already, if an object of every cluster has been changed since Begin, or if one of the new objects expires or has an
+// unknown encoding.
+func (k *Keeper) Keep(ctx context.Context, note any) error {
+	if k.found != nil || k.Sets.get(k.Name) != nil {
+		return nil
+	}
+	records, alone, err := k.Member.CreatedSince(ctx, k.Root+"/", k.since)
+	if err != nil || !alone {
+		return err
+	}
+	kept := &set{note: note}
+	for _, record := range records {
+		object, err := k.decode(record.Value())
+		if err != nil {
+			return nil //nolint:nilerr // clients apply these objects to each server
+		}
+		kept.objects = append(kept.objects, keptObject{record.With(nil), object})
+		kept.size += len(record.Value())
+	}
+	k.Sets.add(k.Name, kept)
+	return nil
+}
+
+// Note returns the note of the set whose objects Store has stored, or nil.
+func (k *Keeper) Note() any {
+	if k.found == nil {
+		return nil
+	}
+	return k.found.note
+}
+
+// protobufPrefix begins the stored values of built-in kinds. Custom resources are stored in JSON.
+var protobufPrefix = []byte{'k', '8', 's', 0}
+
+func (k *Keeper) decode(data []byte) (runtime.Object, error) {
+	if bytes.HasPrefix(data, protobufPrefix) {
+		object, _, err := protobuf.NewSerializer(k.Scheme, k.Scheme).Decode(data, nil, nil)
+		return object, err
+	}
+	object := &unstructured.Unstructured{}
+	return object, object.UnmarshalJSON(data)
+}
+
+func (k *Keeper) encode(object runtime.Object) ([]byte, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return u.MarshalJSON()
+	}
+	var data bytes.Buffer
+	err := protobuf.NewSerializer(k.Scheme, k.Scheme).Encode(object, &data)
+	return data.Bytes(), err
+}

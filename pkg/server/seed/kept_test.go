@@ -1,0 +1,46 @@
+package seed
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Sets keeps a bounded number of sets of a bounded size. It never replaces a set, because a server may be about to store
+// its objects.
+func TestSetsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		sizes        []int
+		kept         []bool
+	}{
+		{"two", "both fit", []int{1, 2}, []bool{true, true}},
+		{"too large", "a set that is larger than all sets may be is dropped, and others stay", []int{1, mostBytes + 1, 2}, []bool{true, false, true}},
+		{"too large together", "the newest set stays", []int{mostBytes, 1}, []bool{false, true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var sets Sets
+			for i, size := range test.sizes {
+				sets.add(fmt.Sprint(i), &set{size: size})
+			}
+			for i, want := range test.kept {
+				if got := sets.get(fmt.Sprint(i)) != nil; got != want {
+					t.Errorf("set %d is kept: %t, want %t: %s", i, got, want, test.reason)
+				}
+			}
+		})
+	}
+	var sets Sets
+	for i := range 3 * mostSets {
+		sets.add(fmt.Sprint(i), &set{size: 1})
+		if got := len(sets.byName); got > mostSets || sets.size != got || sets.get(fmt.Sprint(i)) == nil {
+			t.Fatalf("after %d sets, %d of the size %d are kept", i+1, got, sets.size)
+		}
+	}
+	first := sets.get("299")
+	sets.add("299", &set{size: 1})
+	if sets.get("299") != first {
+		t.Error("a set was replaced")
+	}
+}

@@ -1,0 +1,44 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Revision returns the revision of the last write.
+func (m *Member) Revision(ctx context.Context) (int64, error) {
+	answer, err := m.client.KV.Get(ctx, "/", clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
+	}
+	return answer.Header.Revision, nil
+}
+
+// CreatedSince returns the records below a prefix that were created after a revision, with the revisions of their last
+// writes. The result alone is false if keys from before the revision were written, too, or if a record expires: then the
+// records don't tell all changes. Deleted keys don't count.
+func (m *Member) CreatedSince(ctx context.Context, prefix string, revision int64) (records []Record, alone bool, err error) {
+	written, err := m.client.KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithMinModRev(revision+1))
+	if err != nil {
+		return nil, false, fmt.Errorf("reading the keys below %s that were written after revision %d: %w", prefix, revision, err)
+	}
+	for _, kv := range written.Kvs {
+		if kv.CreateRevision <= revision || kv.Lease != 0 {
+			return nil, false, nil
+		}
+		records = append(records, Record{key: string(kv.Key), value: kv.Value, revision: kv.ModRevision})
+	}
+	return records, true, nil
+}
+
+// Value returns the object of the record, encoded as it is stored. The caller must not change it.
+func (r Record) Value() []byte { return r.value }
+
+// Creation returns the change that creates the record, for Apply. Create is for records that are stored before watches
+// begin.
+func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r.value}} }
+
+// With returns a record of the same key with another value.
+func (r Record) With(value []byte) Record { return Record{key: r.key, value: value} }
