@@ -31,7 +31,7 @@ func newHostCommand() *cobra.Command {
 			defer stop()
 			replies := os.Stdout
 			os.Stdout = os.Stderr // standard output has the replies to the test process, so a library must not print there
-			return host.Serve(ctx, &ending{os.Stdin}, replies, &local.Engine{}, server.Version().GitVersion)
+			return host.Serve(ctx, &exitAfterEOF{os.Stdin}, replies, &local.Engine{}, server.Version().GitVersion)
 		},
 	}
 }
@@ -39,12 +39,12 @@ func newHostCommand() *cobra.Command {
 // endTimeout limits the time for which the process continues after the end of the test process.
 const endTimeout = 10 * time.Second
 
-// ending reads standard input. After the end of the input, it ends the process after endTimeout, unless the process has
+// exitAfterEOF reads standard input. After the end of the input, it ends the process after endTimeout, unless the process has
 // ended before.
-type ending struct{ *os.File }
+type exitAfterEOF struct{ *os.File }
 
 // Read implements io.Reader.
-func (e *ending) Read(p []byte) (int, error) {
+func (e *exitAfterEOF) Read(p []byte) (int, error) {
 	n, err := e.File.Read(p)
 	if err != nil {
 		time.AfterFunc(endTimeout, func() { os.Exit(cli.ExitFailed) })

@@ -180,7 +180,7 @@ func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Requ
 		case ctx.Err() != nil, errors.Is(err, io.EOF):
 			return nil
 		default:
-			return server.Asking(err)
+			return server.Wrap(err)
 		}
 		if err := each(event); err != nil {
 			return err
@@ -196,10 +196,10 @@ func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, 
 	}
 	body, err := answer.Raw()
 	if err != nil {
-		return server.Asking(err)
+		return server.Wrap(err)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return server.Asking(fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: "+
+		return server.Wrap(fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: "+
 			"%w", err))
 	}
 	return nil
@@ -211,7 +211,7 @@ func explained(server *kubeconfig.Server, err error) error {
 	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
 		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version", server.Host, server.Name)
 	}
-	return server.Asking(err)
+	return server.Wrap(err)
 }
 
 // tracedObject names an object, or all objects of a resource.

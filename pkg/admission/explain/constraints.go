@@ -56,9 +56,9 @@ func (c Constraints) GetParsedNamespaceSelector() (labels.Selector, error) {
 // GetParsedObjectSelector implements k8s.io/apiserver's ObjectSelectorProvider.
 func (c Constraints) GetParsedObjectSelector() (labels.Selector, error) { return c.parsedObjects() }
 
-// Takes tells whether a rule matches the request, and no excluding rule matches it. If the rule matches an equivalent
-// of the request's resource, Takes also returns that resource. Takes ignores the selectors.
-func (m Matching) Takes() (as *trace.Resource, takes bool) {
+// RulesMatch tells whether a rule matches the request, and no excluding rule matches it. If the rule matches an equivalent
+// of the request's resource, RulesMatch also returns that resource. RulesMatch ignores the selectors.
+func (m Matching) RulesMatch() (as *trace.Resource, match bool) {
 	matched, ruledOut := m.Rules()
 	if len(ruledOut) > 0 || m.exclusion() != nil {
 		return nil, false

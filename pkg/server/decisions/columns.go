@@ -33,7 +33,7 @@ type column struct {
 // resource, takes also returns the equivalent resource.
 func (c column) takes(attributes admission.Attributes, interfaces admission.ObjectInterfaces) (*trace.Resource, bool) {
 	taken := func(constraints explain.Constraints) (*trace.Resource, bool) {
-		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.Takes()
+		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.RulesMatch()
 	}
 	as, takes := taken(c.constraints)
 	if !takes || slices.Contains(c.never, attributes.GetOperation()) {

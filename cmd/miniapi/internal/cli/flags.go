@@ -49,14 +49,14 @@ func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {
 		if f.Hidden || f.Deprecated != "" || len(f.Name) <= maxDistance {
 			return
 		}
-		flags.AddCommand(&cobra.Command{Use: f.Name, SuggestFor: endings(f.Name), Run: func(*cobra.Command, []string) {}})
+		flags.AddCommand(&cobra.Command{Use: f.Name, SuggestFor: suffixes(f.Name), Run: func(*cobra.Command, []string) {}})
 	})
 	return slices.Compact(flags.SuggestionsFor(name))
 }
 
-// endings returns a flag's name without its first word, without its first two words, and so on. Words are separated by
+// suffixes returns a flag's name without its first word, without its first two words, and so on. Words are separated by
 // dashes.
-func endings(name string) []string {
+func suffixes(name string) []string {
 	var all []string
 	for _, rest, more := strings.Cut(name, "-"); more; _, rest, more = strings.Cut(rest, "-") {
 		all = append(all, rest)

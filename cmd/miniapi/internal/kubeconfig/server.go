@@ -33,7 +33,7 @@ func (s *Source) Server() (*Server, error) {
 	return &Server{Name: s.Name(), Host: config.Host, Namespace: namespace, Client: client.Discovery().RESTClient()}, nil
 }
 
-// Asking adds the address of the server and the path of the kubeconfig to an error.
-func (s *Server) Asking(err error) error {
+// Wrap adds the address of the server and the path of the kubeconfig to an error.
+func (s *Server) Wrap(err error) error {
 	return fmt.Errorf("request to %s of kubeconfig %s: %w", s.Host, s.Name, err)
 }

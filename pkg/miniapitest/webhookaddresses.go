@@ -22,9 +22,9 @@ func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
 	find := func(manifests.Object) ([]engine.Webhook, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
 	case configurationKinds.has(gvk):
-		find = configured
+		find = configurationWebhooks
 	case manifests.IsDefinition(gvk):
-		find = converting
+		find = conversionWebhook
 	}
 	webhooks, err := find(object)
 	if err != nil {
@@ -41,8 +41,8 @@ type clientConfig struct {
 	CABundle any `json:"caBundle"`
 }
 
-// configured returns the webhooks of a configuration.
-func configured(object manifests.Object) ([]engine.Webhook, error) {
+// configurationWebhooks returns the webhooks of a configuration.
+func configurationWebhooks(object manifests.Object) ([]engine.Webhook, error) {
 	configuration := struct {
 		Webhooks []struct {
 			Name         string       `json:"name"`
@@ -63,8 +63,8 @@ func configured(object manifests.Object) ([]engine.Webhook, error) {
 	return webhooks, nil
 }
 
-// converting returns the conversion webhook of a custom resource definition, or none.
-func converting(object manifests.Object) ([]engine.Webhook, error) {
+// conversionWebhook returns the conversion webhook of a custom resource definition, or none.
+func conversionWebhook(object manifests.Object) ([]engine.Webhook, error) {
 	definition := struct {
 		Spec struct {
 			Conversion struct {
