@@ -89,6 +89,9 @@ func TestTraceOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if signedIn := decisions.SignInPath + " system:admin "; !strings.Contains(stderr, signedIn+"Go-http-client") {
+		t.Errorf("want %q with the program of the browser in the log of requests, got %s", signedIn, stderr)
+	}
 	for log, content := range map[string]string{"requests": stdout + stderr, "audit": string(events)} {
 		_, token, _ := strings.Cut(link, "token=")
 		if !strings.Contains(content, decisions.SignInPath) || strings.Contains(content, token) {

@@ -112,9 +112,6 @@ func (c *Config) buildAuthentication(context.Context) error {
 	c.security.authentication = applied
 	c.authenticateControllers()
 	c.follow(applied.Config)
-	if c.options.LogRequest != nil {
-		c.generic.Authentication.Authenticator = requestlog.Authenticator{Request: c.generic.Authentication.Authenticator}
-	}
 	return nil
 }
 
@@ -186,7 +183,11 @@ func (c *Config) buildDecisions(context.Context) error {
 		Hides:          c.options.Admission.Hides,
 		Runs:           c.options.Admission.Runs,
 	})
-	c.generic.Authentication.Authenticator = c.decisions.Authenticator(c.generic.Authentication.Authenticator)
+	authenticator := c.decisions.Authenticator(c.generic.Authentication.Authenticator)
+	if c.options.LogRequest != nil { // the log has the users of signed-in browsers, too
+		authenticator = requestlog.Authenticator{Request: authenticator}
+	}
+	c.generic.Authentication.Authenticator = authenticator
 	return nil
 }
 
