@@ -217,12 +217,25 @@ func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, ta
 func targetOf(text string) (trace.Reference, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	name, part, _ := strings.Cut(rest, "/")
-	target := trace.Reference{Kind: kind, Name: name, Part: part}
-	if trace.PluginOf(kind) == "" || name == "" {
+	target := trace.Reference{Kind: kindOf(kind), Name: name, Part: part}
+	if target.Kind == "" || name == "" {
 		return target, apierrors.NewBadRequest(fmt.Sprintf("webhook %q: must be %s/NAME or %s/NAME, with /WEBHOOK behind it for a single webhook, or %s/NAME or %s/NAME, with /BINDING behind it for a single binding",
 			text, trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy))
 	}
 	return target, nil
+}
+
+// kindOf returns the kind of configurations or policies for a name of the kind. Like kubectl, it accepts the singular and
+// the plural name of the resource, with or without the group. It returns "" for another name.
+func kindOf(name string) string {
+	resource, _, _ := strings.Cut(strings.ToLower(name), ".")
+	for _, kind := range []string{trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy} {
+		plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+		if resource == plural.Resource || resource == singular.Resource {
+			return kind
+		}
+	}
+	return ""
 }
 
 func answer(w http.ResponseWriter, value any) error {

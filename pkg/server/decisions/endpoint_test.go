@@ -100,9 +100,13 @@ func TestTargetOf(t *testing.T) {
 		"ValidatingAdmissionPolicy/a":        {Kind: trace.ValidatingPolicy, Name: "a"},
 		"MutatingAdmissionPolicy/a":          {Kind: trace.MutatingPolicy, Name: "a"},
 		"ValidatingAdmissionPolicyBinding/a": {},
-		"MutatingWebhookConfiguration/":      {},
-		"a":                                  {},
-		"":                                   {},
+		// kubectl prints and accepts these names.
+		"validatingwebhookconfiguration.admissionregistration.k8s.io/a": {Kind: trace.ValidatingConfiguration, Name: "a"},
+		"mutatingwebhookconfigurations/a":                               {Kind: trace.MutatingConfiguration, Name: "a"},
+		"validatingadmissionpolicies/a/b":                               {Kind: trace.ValidatingPolicy, Name: "a", Part: "b"},
+		"MutatingWebhookConfiguration/":                                 {},
+		"a":                                                             {},
+		"":                                                              {},
 	} {
 		got, err := targetOf(text)
 		if (err != nil) != (want == trace.Reference{}) || err == nil && got != want {
