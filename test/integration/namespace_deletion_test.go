@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -226,4 +227,31 @@ func TestDeletedNamespaceHasKindsThatAppear(t *testing.T) {
 	if left := must(widgets.List(t.Context(), metav1.ListOptions{}))(t); len(left.Items) > 0 {
 		t.Errorf("custom resources are left: %v", left.Items)
 	}
+}
+
+// Admission may allow a create before the deletion of its namespace, and the server may store the object only after the
+// namespace is gone, because a webhook answers slowly. Soon afterwards, the object is deleted.
+func TestDeletedNamespaceKeepsNoLateObject(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, withControllers("namespace"))
+	asked, answer := make(chan struct{}), make(chan struct{})
+	install(t, srv, mutating("slow", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		close(asked)
+		<-answer
+		return miniapitest.Allowed()
+	}), on("CREATE", "v1", "configmaps")))
+	client, stored := srv.Client(), make(chan error, 1)
+	deletedNamespace(t, client, "ended", func() {
+		go func() {
+			_, err := client.CoreV1().ConfigMaps("ended").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+			stored <- err
+		}()
+		<-asked
+	})
+	namespaceGone(t, client, "ended")
+	close(answer)
+	ok(t, <-stored)
+	gone(t, "a ConfigMap of a namespace that doesn't exist", func(ctx context.Context) (*corev1.ConfigMap, error) {
+		return client.CoreV1().ConfigMaps("ended").Get(ctx, "late", metav1.GetOptions{})
+	})
 }

@@ -76,6 +76,7 @@ func newWorld(t *testing.T, names ...string) *world {
 	w.Controller = &Controller{
 		Config:  Config{Client: w.typed.CoreV1(), Metadata: w.calls, Resources: served.New(w.kinds, nil)},
 		waiting: sets.New[string](),
+		ended:   func(string) {},
 	}
 	return w
 }

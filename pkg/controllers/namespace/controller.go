@@ -58,6 +58,8 @@ type Config struct {
 type Controller struct {
 	Config
 	queue *work.Queue[string]
+	// ended is called when the controller has removed its finalizer from a namespace.
+	ended func(namespace string)
 
 	mu      sync.Mutex
 	waiting sets.Set[string] // namespaces whose content isn't gone yet
@@ -66,6 +68,7 @@ type Controller struct {
 // New starts the controller.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, waiting: sets.New[string]()}
+	c.ended = newOrphans(&c.Config).expect
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{
 		Name: Name, Workers: workers, Do: c.delete,
 		Limiter: workqueue.NewTypedMaxOfRateLimiter(
@@ -189,7 +192,10 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 		return client.Finalize(ctx, n, metav1.UpdateOptions{})
 	})
-	return 0, ignoreGone(err)
+	if err = ignoreGone(err); err == nil {
+		c.ended(name)
+	}
+	return 0, err
 }
 
 // update changes a namespace. After a conflict, it reads the namespace and tries again.

@@ -1,6 +1,8 @@
 // Package namespace is the controller namespace-controller: it deletes the content of namespaces that are being
 // deleted, pods first, and then removes their finalizer.
 //
+// After the end of a namespace, the controller deletes objects that requests have stored in it too late.
+//
 // [New] starts the controller. The conditions of a namespace show what the deletion waits for. They have the
 // same texts as in kube-controller-manager.
 package namespace
