@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
 )
 
-// A handler is a Go function, so most of its tests need no server.
+// The handler is a Go function, so this test needs no server.
 func TestCheckQuota(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -24,13 +24,13 @@ func TestCheckQuota(t *testing.T) {
 		want                  hooksv1.ResponseStatus
 		message               string
 	}{
-		{name: "no workers", reason: "a cluster may have none", cluster: `{}`, want: "Success"},
+		{name: "no workers", reason: "a cluster without workers is within the limit", cluster: `{}`, want: "Success"},
 		{
-			name: "too many", reason: "all deployments count", settings: map[string]string{"maxWorkers": "3"}, want: "Failure",
+			name: "too many", reason: "the limit is for the workers of all deployments together", settings: map[string]string{"maxWorkers": "3"}, want: "Failure",
 			cluster: `{"metadata":{"name":"c"},"spec":{"topology":{"workers":{"machineDeployments":[{"replicas":2},{"replicas":2}]}}}}`,
 			message: "cluster c has 4 workers, and 3 are allowed",
 		},
-		{name: "setting", reason: "a quota is a number", cluster: `{}`, settings: map[string]string{"maxWorkers": "many"}, want: "Failure", message: `setting maxWorkers: strconv.Atoi: parsing "many": invalid syntax`},
+		{name: "setting", reason: "the setting maxWorkers must be a number", cluster: `{}`, settings: map[string]string{"maxWorkers": "many"}, want: "Failure", message: `setting maxWorkers: strconv.Atoi: parsing "many": invalid syntax`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

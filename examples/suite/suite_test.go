@@ -29,7 +29,8 @@ func TestOne(t *testing.T) { createSettings(t) }
 
 func TestTwo(t *testing.T) { createSettings(t) }
 
-// createSettings creates a config map of a fixed name. Without reset, the second test's create would fail.
+// createSettings creates a config map with a fixed name. Without reset, the create of the second test
+// would fail.
 func createSettings(t *testing.T) {
 	t.Helper()
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}

@@ -59,8 +59,8 @@ type Environment struct {
 	// report the objects of these resources. Elsewhere returns nil if no other server serves a resource. Elsewhere
 	// is required if Objects isn't nil.
 	Elsewhere func() func(served.Resource) bool
-	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if it
-	// can't. Count may be nil.
+	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if the
+	// number isn't available without a request. Count may be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
 	// RootCA has the certificates by which clients verify the server, in PEM.
 	RootCA []byte

@@ -13,7 +13,7 @@ func TestSelection(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		selection    controllers.Selection
-		want         []string // those of the test's two controllers that are selected
+		want         []string // the selected controllers, of the two controllers namespace and garbage
 		errs         int
 	}{
 		{"nothing", "by default, no controller runs", nil, nil, 0},

@@ -21,8 +21,9 @@ import (
 // Engine runs the server in the test's process.
 func Engine() miniapitest.Option { return with() }
 
-// WithServerOptions runs the server in the test's process, and lets change modify the options that the flags of
-// "miniapi serve" set. The functions are called in order, after all other options are applied.
+// WithServerOptions runs the server in the test's process, and calls the function change with the server's options. The
+// flags of "miniapi serve" set the same options. If a test gives several such functions, they are called in order,
+// after all other options are applied.
 func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	if change == nil {
 		return miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) {

@@ -142,8 +142,8 @@ func buildCustomResources(c *Config) error {
 	})
 }
 
-// seesItself tells whether something other than admission handles the requests that the server sends to itself: an
-// audit log, traces, the record of admission decisions, or faults.
+// seesItself tells whether an audit log, traces, the record of admission decisions, or faults handle the requests that
+// the server sends to itself.
 func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
 }
@@ -275,7 +275,7 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 // resource apply, as in kube-apiserver.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
-// identify sets the name by which the server's peers know the server, if flags turn peering on.
+// identify sets the server's name among its peers, if flags turn peering on.
 func identify(c *Config) error {
 	if !c.options.Peers.Enabled() {
 		return nil

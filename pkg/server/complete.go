@@ -92,8 +92,8 @@ func withServiceAccounts(o *Options) *admission.Options {
 	return &plugins
 }
 
-// Warnings returns a warning for each option whose effect differs from the effect in kube-apiserver, or from what a
-// user expects.
+// Warnings returns a warning for each option whose effect differs from the effect in kube-apiserver, or from the effect
+// that a user expects.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 func validate(o *Options) []error {
@@ -134,7 +134,7 @@ func validateEtcd(o *Options) []error {
 	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
 		errs := o.Etcd.Validate()
 		if o.DataDir != "" {
-			errs = append(errs, errors.New("--data-dir is where an embedded etcd keeps its data: it can't be used together with --etcd-servers"))
+			errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because it is the folder of an embedded etcd", o.DataDir))
 		}
 		return errs
 	}
@@ -217,7 +217,7 @@ func validatePeers(o *Options) []error {
 		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port must be given together with --etcd-servers: no other server has an embedded etcd"))
 	}
 	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {
-		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this one may name the client of a request", o.Peers.CAFile))
+		errs = append(errs, fmt.Errorf("--peer-ca-file %s: must be given together with --proxy-client-cert-file and --proxy-client-key-file, which prove to the other servers that this server may name the client of a request", o.Peers.CAFile))
 	}
 	// The server's own certificate may be the authority of its peers. The server makes the certificate at its start, so
 	// the file may not exist yet.

@@ -102,9 +102,9 @@ type Options struct {
 }
 
 // Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a
-// client had applied them. The server leaves out a definition if more than its content decides about it, for example an
-// admission plugin. Server.Installed returns the stored definitions. The caller must apply the other definitions by
-// requests.
+// client had applied them. The server leaves out a definition if its stored form depends on more than its content, for
+// example on an admission plugin. Server.Installed returns the stored definitions. The caller must apply the other
+// definitions by requests.
 type Definitions struct {
 	// FieldManager is the field manager that owns the fields of the definitions.
 	FieldManager string
@@ -200,7 +200,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 // EmulateVersion makes the server behave as a version of Kubernetes, such as 1.35, as --emulated-version does.
 func (o *Options) EmulateVersion(minor string) error { return o.globals.Emulate(minor) }
 
-// KnownFeatureGates returns the feature gates that the server knows, and the properties of each by version.
+// KnownFeatureGates returns the feature gates of the server, and the properties of each gate by version.
 func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return o.globals.KnownGates()
 }

@@ -31,12 +31,12 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			change: func(*Options) {},
 		},
 		{
-			name: "service range", reason: "addresses are taken from a range, not from an address",
+			name: "service range", reason: "a single address isn't a range",
 			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.1" },
 			want:   []string{"--service-cluster-ip-range", `"10.0.0.1"`, "10.0.0.0/24"},
 		},
 		{
-			name: "two ranges of one family", reason: "the second range is there for the other family",
+			name: "two ranges of one family", reason: "the second range must be of the other IP family",
 			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/24,10.1.0.0/24" },
 			want:   []string{"--service-cluster-ip-range", "different IP families"},
 		},
@@ -55,7 +55,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/29,fd00::/125" },
 		},
 		{
-			name: "two homes for the data", reason: "an external etcd keeps its data where it likes",
+			name: "data folder and etcd servers", reason: "an external etcd has a data folder of its own",
 			change: func(o *Options) {
 				o.DataDir = "here"
 				o.Etcd.StorageConfig.Transport.ServerList = []string{"http://127.0.0.1:2379"}
@@ -63,7 +63,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want: []string{"--data-dir", "--etcd-servers"},
 		},
 		{
-			name: "overrides without etcd servers", reason: "an embedded etcd keeps everything",
+			name: "overrides without etcd servers", reason: "an embedded etcd stores all resources",
 			change: func(o *Options) { o.Etcd.EtcdServersOverrides = []string{"/events#http://127.0.0.1:2379"} },
 			want:   []string{"--etcd-servers-overrides", `"/events#http://127.0.0.1:2379"`, "--etcd-servers"},
 		},
@@ -82,12 +82,12 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--etcd-servers-overrides", "apiextensions.k8s.io/customresourcedefinitions", "built in"},
 		},
 		{
-			name: "override of another name", reason: "events of both groups are the same, and the core group's count",
+			name: "override of another name", reason: "the events of both groups are stored together, as events of the core group",
 			change: overrides("events.k8s.io/events#http://127.0.0.1:2"),
 			want:   []string{"--etcd-servers-overrides", "events.k8s.io/events", "stored as /events"},
 		},
 		{
-			name: "override without servers", reason: "the servers can't be guessed",
+			name: "override without servers", reason: "an override must name etcd servers",
 			change: overrides("apps/deployments"),
 			want:   []string{"--etcd-servers-overrides", "group/resource#servers"},
 		},
@@ -100,29 +100,29 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want: []string{"--event-ttl", "--endpoint-reconciler-type", `"sometimes"`, "lease, master-count or none"},
 		},
 		{
-			name: "half a certificate", reason: "a certificate is nothing without its key",
+			name: "certificate without a key", reason: "the server can't use a certificate without its key",
 			change: func(o *Options) { o.ProxyClientCertFile = "cert.pem" },
 			want:   []string{"--proxy-client-cert-file", "--proxy-client-key-file"},
 		},
 		{
-			name: "unknown API group", reason: "a misspelt group would be left out in silence",
+			name: "unknown API group", reason: "a misspelt group would have no effect",
 			change: func(o *Options) { o.APIs.RuntimeConfig["nosuch.example.com/v1"] = "true" },
 			want:   []string{"--runtime-config", "nosuch.example.com/v1"},
 		},
 		{
-			name: "unknown resources", reason: "a misspelt resource would be left out in silence, too",
+			name: "unknown resources", reason: "a misspelt resource would have no effect",
 			change: func(o *Options) {
 				o.APIs.RuntimeConfig["apps/v1/foos"], o.APIs.RuntimeConfig["storage.k8s.io/v1alpha1/csinodes"] = "true", "false"
 			},
 			want: []string{"--runtime-config", "unknown resources apps/v1/foos, storage.k8s.io/v1alpha1/csinodes"},
 		},
 		{
-			name: "no core", reason: "nothing works without namespaces",
+			name: "no core", reason: "a server can't work without the core group, for example without namespaces",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/ga"] = "false" },
 			want:   []string{"--runtime-config", "api/ga=false", "v1"},
 		},
 		{
-			name: "api/legacy", reason: "the value is true or false",
+			name: "api/legacy", reason: "the value must be true or false",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/legacy"] = "maybe" },
 			want:   []string{"--runtime-config", "api/legacy=maybe", "true or false"},
 		},
@@ -165,11 +165,11 @@ func TestEtcdLocations(t *testing.T) {
 		want     []string
 		reason   string
 	}{
-		{schema.GroupResource{Group: "apps", Resource: "deployments"}, []string{"http://exact"}, "what is said of the resource counts, in any order"},
-		{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, []string{"http://group"}, "it is of the group"},
-		{schema.GroupResource{Resource: "events"}, []string{"http://a", "http://b"}, "a cluster has several servers"},
-		{schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, []string{"http://a", "http://b"}, "it is the same store"},
-		{schema.GroupResource{Resource: "pods"}, nil, "nothing is said of it"},
+		{schema.GroupResource{Group: "apps", Resource: "deployments"}, []string{"http://exact"}, "an override of the resource takes precedence over an override of its group, in any order"},
+		{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, []string{"http://group"}, "the override of the group applies"},
+		{schema.GroupResource{Resource: "events"}, []string{"http://a", "http://b"}, "an etcd cluster has several servers"},
+		{schema.GroupResource{Group: "events.k8s.io", Resource: "events"}, []string{"http://a", "http://b"}, "the events of both groups are stored together"},
+		{schema.GroupResource{Resource: "pods"}, nil, "no override names the resource or its group"},
 	} {
 		if diff := cmp.Diff(test.want, locations[test.resource]); diff != "" {
 			t.Errorf("%s (-want +got): %s\n%s", test.resource, test.reason, diff)
@@ -189,17 +189,17 @@ func TestRuntimeConfig(t *testing.T) {
 		{"custom resource definitions", "the server serves definitions although the table doesn't have them", nil, gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions"), true},
 		{"legacy unasked", "legacy versions must be enabled", nil, gvr("apps", "v1beta1", "deployments"), false},
 		{"legacy", "api/legacy stands for all legacy versions", map[string]string{"api/legacy": "true"}, gvr("extensions", "v1beta1", "deployments"), true},
-		{"legacy in a version of today", "a version that is still served may have lost single kinds", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), true},
-		{"legacy, but not of it", "api/legacy doesn't enable resources that kube-apiserver still serves", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), false},
-		{"legacy, but not this one", "the key of a version takes precedence over api/legacy", map[string]string{"api/legacy": "true", "apps/v1beta1": "false"}, gvr("apps", "v1beta1", "deployments"), false},
+		{"legacy kind of a served version", "kube-apiserver has removed single kinds from versions that it still serves", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), true},
+		{"api/legacy, and no legacy kind", "api/legacy doesn't enable resources that kube-apiserver still serves", map[string]string{"api/legacy": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), false},
+		{"legacy without one version", "the key of a version takes precedence over api/legacy", map[string]string{"api/legacy": "true", "apps/v1beta1": "false"}, gvr("apps", "v1beta1", "deployments"), false},
 		{"legacy by name", "a legacy version can be enabled by its own key", map[string]string{"apps/v1beta2": "true"}, gvr("apps", "v1beta2", "deployments"), true},
 		{"legacy resource by name", "a legacy resource can be enabled by its own key", map[string]string{"storage.k8s.io/v1beta1/storageclasses": "true"}, gvr("storage.k8s.io", "v1beta1", "storageclasses"), true},
 		{"all", "api/all doesn't enable legacy versions", map[string]string{"api/all": "true"}, gvr("apps", "v1beta1", "deployments"), false},
 		{"all of a version", "api/all enables the resources that a version still has", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies"), true},
-		{"all, but not what a version lost", "kube-apiserver doesn't serve this resource of the version any more", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), false},
+		{"api/all, and a legacy kind", "kube-apiserver doesn't serve this resource of the version any more", map[string]string{"api/all": "true"}, gvr("admissionregistration.k8s.io", "v1beta1", "validatingwebhookconfigurations"), false},
 		{"beta", "api/beta enables beta versions that are off by default", map[string]string{"api/beta": "true"}, gvr("resource.k8s.io", "v1beta1", "resourceclaims"), true},
 		{"the first alpha versions", "the first alpha versions are legacy, although their types don't declare a removal", map[string]string{"api/all": "true"}, gvr("rbac.authorization.k8s.io", "v1alpha1", "roles"), false},
-		{"the first alpha versions, asked for", "api/legacy enables the first alpha versions", map[string]string{"api/legacy": "true"}, gvr("node.k8s.io", "v1alpha1", "runtimeclasses"), true},
+		{"the first alpha versions with api/legacy", "api/legacy enables the first alpha versions", map[string]string{"api/legacy": "true"}, gvr("node.k8s.io", "v1alpha1", "runtimeclasses"), true},
 		{"off", "a version that is on by default can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
 		{"definitions", "the group of definitions can be turned off, although it has a scheme of its own", map[string]string{"apiextensions.k8s.io/v1": "false"}, customresources.Definitions, false},
 		{"all but one version, and definitions", "the key of a version takes precedence over api/all", map[string]string{"api/all": "false", "/v1": "true", "apiextensions.k8s.io/v1": "true"}, customresources.Definitions, true},

@@ -29,8 +29,9 @@ const (
 	lifetime = 365 * 24 * time.Hour
 	shortest = 10 * time.Minute
 
-	// A certificate becomes valid backdate before the time of its issue, so that clients whose clock is slow accept
-	// it. This time is part of the lifetime of a certificate, unless the lifetime is less than short.
+	// backdate is the time between the beginning of a certificate's validity and its issue. So a client whose clock
+	// is slow accepts a new certificate. backdate is part of the lifetime of a certificate, unless the lifetime is
+	// less than short.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 

@@ -71,10 +71,10 @@ func TestWhenRequestsAreOver(t *testing.T) {
 		certificate  string
 		want         time.Time
 	}{
-		{"pending", "an approver has a day", "", "", created.Add(24 * time.Hour)},
+		{"pending", "an approver has a day to approve the request", "", "", created.Add(24 * time.Hour)},
 		{"denied", "a client has an hour to read the refusal", certificatesv1.CertificateDenied, "", judged.Add(time.Hour)},
 		{"failed", "a client has an hour to read the failure", certificatesv1.CertificateFailed, "", judged.Add(time.Hour)},
-		{"approved", "a signer has a day", certificatesv1.CertificateApproved, "", judged.Add(24 * time.Hour)},
+		{"approved", "a signer has a day to issue the certificate", certificatesv1.CertificateApproved, "", judged.Add(24 * time.Hour)},
 		{"issued", "a client has an hour to read the certificate", certificatesv1.CertificateApproved, "issued", judged.Add(time.Hour)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // status of a budget.
 type expected struct {
 	pods, healthy int32
-	// unmanaged is true if a pod has no controller. The number pods doesn't count such a pod.
+	// unmanaged is true if a pod has no controller. The field pods doesn't count such a pod.
 	unmanaged bool
 }
 

@@ -155,7 +155,7 @@ func TestStaleAfter(t *testing.T) {
 		after        time.Duration
 		has          bool
 	}{
-		{"evicted", "the pod has two minutes", func(*corev1.Pod) {}, 90 * time.Second, true},
+		{"evicted", "the condition becomes stale after two minutes", func(*corev1.Pod) {}, 90 * time.Second, true},
 		{"long ago", "the pod wasn't deleted", func(p *corev1.Pod) {
 			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Hour))
 		}, 0, true},
@@ -163,7 +163,7 @@ func TestStaleAfter(t *testing.T) {
 		{"ended", "the condition has the reason for the end of the pod", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 0, false},
 		{"by the kubelet", "the kubelet ends the pod", func(p *corev1.Pod) { p.Status.Conditions[0].Reason = corev1.PodReasonTerminationByKubelet }, 0, false},
 		{"reset", "the condition is false already", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, 0, false},
-		{"none", "the pod was never to be evicted", func(p *corev1.Pod) { p.Status.Conditions = nil }, 0, false},
+		{"none", "the pod was not evicted", func(p *corev1.Pod) { p.Status.Conditions = nil }, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// Recorder records the Events of a controller. Equal Events are counted in one object, as client-go does.
+// Recorder records the Events of a controller. Like client-go, it counts equal Events in one object.
 type Recorder struct {
 	start func() record.EventRecorder
 }

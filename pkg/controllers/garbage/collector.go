@@ -77,9 +77,9 @@ func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerRefere
 	c.events.Warn(about, "OwnerRefInvalidNamespace", "ownerRef %s does not exist in namespace %q", referred(owner, dependent.Namespace), dependent.Namespace)
 }
 
-// errUnseen makes the queue repeat its check of an owner until the source reports the owner. The collector knows
-// the owner only from references. The source may never report it, because the owner may have been created and
-// deleted between two lists.
+// errUnseen makes the queue repeat its check of an owner until the source reports the owner. The owner is only in
+// references so far. The source may never report the owner, because the owner may have been created and deleted
+// between two lists.
 var errUnseen = errors.New("the owner hasn't been seen yet")
 
 // await waits for Begin.
@@ -116,7 +116,7 @@ func (c *Collector) consider(ctx context.Context, uid types.UID) (time.Duration,
 	return 0, nil
 }
 
-// judge reads an object and its owners from the server, and does what the rules of garbage collection demand.
+// judge reads an object and its owners from the server, and applies the rules of garbage collection to the object.
 func (c *Collector) judge(ctx context.Context, n node) error {
 	if n.deleting && !n.waits {
 		return nil // the dependents are considered when the object is gone

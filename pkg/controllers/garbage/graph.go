@@ -22,8 +22,8 @@ type node struct {
 	identity
 	owners     []metav1.OwnerReference
 	dependents map[*node]struct{}
-	// virtual is true for an owner that the graph knows only from references of its dependents. Its identity comes
-	// from one of these references, and may be wrong.
+	// virtual is true for an owner that no event has reported: only references of its dependents name the owner.
+	// The identity of the node comes from one of these references, and may be wrong.
 	virtual bool
 	// deleting, orphan and foreground are the fields of the same name of objects.Object.
 	deleting, orphan, foreground bool
@@ -192,7 +192,7 @@ func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 		case owner.virtual && !owner.isReferredBy(r), !owner.isMeantBy(r):
 			doubtful = true
 		case owner.virtual && owner.Namespace != n.Namespace:
-			doubtful = true // the owner's kind may be namespaced, and the reference of n therefore wrong
+			doubtful = true // if the owner's kind is namespaced, the reference of n is wrong
 		}
 	}
 	if doubtful {

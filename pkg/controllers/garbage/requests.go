@@ -83,7 +83,7 @@ func (r *requests) delete(ctx context.Context, id identity, live *metav1.Partial
 		case apierrors.IsNotFound(getErr):
 			return errMissed
 		case getErr == nil && now.UID == live.UID && now.ResourceVersion != live.ResourceVersion && equality.Semantic.DeepEqual(now.OwnerReferences, live.OwnerReferences):
-			// The object has changed, but not its owners: delete it all the same.
+			// The object has changed, but its owners haven't, so delete the object.
 			options.Preconditions.ResourceVersion = nil
 			err = client.Delete(ctx, id.Name, options)
 		}
@@ -169,8 +169,8 @@ func (r *requests) unblockOwners(ctx context.Context, n node) error {
 	})
 }
 
-// patchOwners changes the owners of an object. It sends a strategic merge patch. Custom resources don't support
-// that: for them, it reads the object and sends a merge patch.
+// patchOwners changes the owners of an object by a strategic merge patch. Custom resources don't support
+// strategic merge patches. So for a custom resource, patchOwners reads the object and sends a merge patch.
 func (r *requests) patchOwners(ctx context.Context, id identity, strategic strategicPatch, change func([]metav1.OwnerReference) []metav1.OwnerReference) error {
 	client, err := r.of(id)
 	if err != nil {

@@ -20,9 +20,9 @@ const (
 	// finalizerEstimate is the number of seconds after which the controller looks again at objects with finalizers.
 	finalizerEstimate = 15
 
-	// parallel is the number of resources of a namespace that are deleted at the same time. A data folder needs one
-	// fsync for several deletions. The limit is low enough that all workers together stay below
-	// --max-mutating-requests-inflight.
+	// parallel is the number of resources of a namespace that are deleted at the same time. If the etcd has a data
+	// folder, one fsync is enough for several deletions at the same time. The limit is low enough that all workers
+	// together stay below --max-mutating-requests-inflight.
 	parallel = 16
 )
 
@@ -40,7 +40,8 @@ type content struct {
 	// remaining counts the remaining objects by resource. finalizers counts them by finalizer.
 	remaining  map[schema.GroupVersionResource]int
 	finalizers map[string]int
-	// podsOnly is true if only pods have been deleted, and other resources come later.
+	// podsOnly is true if the controller has deleted only pods, because it deletes other objects only when no pods
+	// are left.
 	podsOnly bool
 	// undiscovered is the error of discovery. invalid is the error for a group version that can't be parsed.
 	// undeleted has the errors of deletions.
@@ -48,7 +49,7 @@ type content struct {
 	undeleted             []error
 }
 
-// delete deletes all objects in the namespace. It deletes the other objects only when no pods are left.
+// delete deletes the pods in the namespace. When no pods are left, it deletes all other objects.
 func (c *content) delete(ctx context.Context) {
 	c.remaining, c.finalizers = map[schema.GroupVersionResource]int{}, map[string]int{}
 	resources, err := c.Resources.List()
@@ -103,7 +104,7 @@ func (c *content) count(ctx context.Context, r served.Resource) (n int64, known 
 	return c.Count(ctx, r, c.namespace)
 }
 
-// deleteAll deletes the objects of a resource, and records what remains.
+// deleteAll deletes the objects of a resource, and records the remaining objects.
 func (c *content) deleteAll(ctx context.Context, r served.Resource) {
 	if n, known := c.count(ctx, r); known && n == 0 {
 		return
@@ -138,7 +139,8 @@ func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []
 		}
 	}
 	client := c.Metadata.Resource(r.GroupVersionResource).Namespace(c.namespace)
-	// Without a policy, some kinds orphan their dependents by default. Here the dependents must go too.
+	// Without a policy, some kinds orphan their dependents by default. In a namespace that is being deleted, the
+	// dependents must be deleted too.
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{PropagationPolicy: &background}
 	collected := false

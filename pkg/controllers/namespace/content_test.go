@@ -165,7 +165,8 @@ func TestKindThatAppears(t *testing.T) {
 	}
 }
 
-// The conditions say what remains and what has failed. If a condition doesn't change, its lastTransitionTime stays.
+// The conditions list the remaining objects and the failures. If a condition doesn't change, its lastTransitionTime
+// stays.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.Unix(1000, 0), metav1.Unix(2000, 0)

@@ -47,8 +47,8 @@ type Config struct {
 	Resources *served.Resources
 	// Namespaces is the informer of namespaces.
 	Namespaces cache.SharedIndexInformer
-	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if it
-	// can't. Count may be nil.
+	// Count returns the number of objects of a resource in a namespace, without a request. It returns false if
+	// the number isn't available without a request. Count may be nil.
 	Count func(ctx context.Context, resource served.Resource, namespace string) (int64, bool)
 	// Shared is true if other servers store objects in the same etcd.
 	Shared bool
@@ -134,8 +134,8 @@ func (c *Controller) wait(namespace string, waits bool) {
 	}
 }
 
-// delete deletes the content of a namespace that is being deleted, and removes the namespace's finalizer when
-// nothing is left. Otherwise it returns the time after which to look again.
+// delete deletes the content of a namespace that is being deleted, and removes the namespace's finalizer when no
+// object is left. Otherwise it returns the time after which the controller must call delete again.
 func (c *Controller) delete(ctx context.Context, name string) (time.Duration, error) {
 	c.wait(name, true)
 	again, err := c.deleteContent(ctx, name)

@@ -3,6 +3,6 @@
 //
 // After the end of a namespace, the controller deletes objects that requests have stored in it too late.
 //
-// [New] starts the controller. The conditions of a namespace show what the deletion waits for. They have the
-// same texts as in kube-controller-manager.
+// [New] starts the controller. The conditions of a namespace show why its deletion isn't complete. The texts of
+// the conditions are the same as in kube-controller-manager.
 package namespace

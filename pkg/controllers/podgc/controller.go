@@ -184,7 +184,7 @@ func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Dura
 	})
 }
 
-// checkTerminating deletes a pod that is being deleted, if its grace period is over and its node has no kubelet.
+// checkTerminating removes a terminating pod, if its grace period is over and its node has no kubelet.
 func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if grace := time.Until(pod.DeletionTimestamp.Time); grace > 0 {
 		return grace, nil
@@ -228,8 +228,8 @@ func isOutOfService(node *corev1.Node) bool {
 	return !isReady && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// limitEnded deletes pods that have ended until at most maxTerminated are left. It deletes evicted pods first, and
-// then the oldest.
+// limitEnded deletes ended pods, so that at most maxTerminated ended pods are left. It deletes evicted pods first,
+// and then the oldest pods.
 func (c *collector) limitEnded(ctx context.Context) error {
 	all := c.Pods.GetStore()
 	if len(all.ListKeys()) <= maxTerminated {

@@ -124,7 +124,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 		if used, ok := measured[name]; ok {
 			status.Used[name] = used
 		} else if used, ok := quota.Status.Used[name]; ok {
-			status.Used[name] = used // it can't be measured, so the old value stays
+			status.Used[name] = used // Measure has no value for the resource, so the old value stays
 		}
 	}
 	if !inForce(quota) || !equality.Semantic.DeepEqual(status, quota.Status) {

@@ -36,7 +36,7 @@ type Resources struct {
 
 	mu      sync.Mutex
 	changes int
-	known   []Resource // the last list; nil if discovery must be asked again
+	known   []Resource // the last list; nil if List must request discovery again
 	told    []func()
 }
 

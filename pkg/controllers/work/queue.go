@@ -19,8 +19,8 @@ type Options[K comparable] struct {
 	// Do handles a key. If again isn't 0, the key is handled again after that time. If err isn't nil, the key is
 	// handled again after a delay that Limiter determines.
 	Do func(ctx context.Context, key K) (again time.Duration, err error)
-	// Limiter determines the delay of a key after an error. The default is 5 ms. It doubles with each further
-	// error, up to 1000 s.
+	// Limiter determines the delay of a key after an error. By default, the delay is 5 ms after the first error,
+	// and doubles with each further error, up to 1000 s.
 	Limiter workqueue.TypedRateLimiter[K]
 }
 

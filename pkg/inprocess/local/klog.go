@@ -83,13 +83,13 @@ var (
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",
 	}
-	// logging are the packages whose functions the packages of serving call to log.
+	// logging are the packages that the packages in serving call to write log entries.
 	logging = []string{
 		"github.com/go-logr/", "k8s.io/apimachinery/pkg/util/runtime.", "k8s.io/klog/", "github.com/miniapi-dev/miniapi/pkg/inprocess/local.(*klogTap)",
 	}
 )
 
-// byServer reports whether a package of a server wrote the entry that is being written. It looks at the call stack.
+// byServer reports whether a package of a server is writing the present entry. It reads the call stack.
 func byServer() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

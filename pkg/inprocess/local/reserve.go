@@ -17,15 +17,15 @@ const firstReserve = 64 << 20
 // already large.
 var firstReserved atomic.Bool
 
-// reserveHeap allocates the reserve. It allocates nothing if the argument once was already set, or if the process has a
-// memory limit. It sets once in any case. The program never touches the reserve, so the reserve isn't resident. After
+// reserveHeap allocates the reserve, and sets the argument once to true. It allocates nothing if once was true before,
+// or if the process has a memory limit. The program never touches the reserve, so the reserve isn't resident. After
 // release, the garbage collector frees it.
 func reserveHeap(once *atomic.Bool) (release func()) {
 	// SetMemoryLimit(-1) returns the limit without changing it.
 	if once.Swap(true) || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return func() {}
 	}
-	var reserve strings.Builder // Grow doesn't clear reused memory; make would, and so make the memory resident
+	var reserve strings.Builder // unlike make, Grow doesn't clear reused memory; cleared memory would be resident
 	reserve.Grow(firstReserve)
 	return func() { runtime.KeepAlive(&reserve) }
 }

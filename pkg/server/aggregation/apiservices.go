@@ -139,9 +139,9 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited tells whether the spec of the stored APIService have differs from the spec of the wanted APIService, so that
-// this server must restore it. The result is false if one of the two doesn't have the value managed in the label
-// managedLabel.
+// edited compares have, a stored APIService, with want, the APIService that this server wants. The result is true if
+// their specs differ, so that this server must restore the spec. The result is false if one of the two APIServices
+// doesn't have the value managed in the label managedLabel.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

@@ -62,7 +62,7 @@ func newListing(life context.Context, target aggregated.ResourceManager, checks 
 		started := make(chan struct{})
 		begin(func() { manager.Run(life.Done(), started) })
 		select {
-		case <-started: // the manager knows no server at its start, so that it sends every request by its queue
+		case <-started: // the first server is added after the start, so that the manager sends every request by its queue
 		case <-life.Done():
 		}
 		return manager

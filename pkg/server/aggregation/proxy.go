@@ -80,9 +80,10 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, proxied)
 }
 
-// whileAsked returns the context of the request to the other server. The context ends when the client is gone, or
-// stopTimeout after the beginning of a stop of this server. If the request's deadline passes, the context ends
-// stopTimeout later, so that the filter with the deadline can answer the client first.
+// whileAsked returns the context of the request to the other server. The context ends when the client is gone. It also
+// ends after the beginning of a stop of this server: at once for a watch, and after stopTimeout for any other request.
+// If the request's deadline passes, the context ends stopTimeout later, so that the filter with the deadline can answer
+// the client first.
 func (r *remoteAPI) whileAsked(req *http.Request) (context.Context, context.CancelFunc) {
 	asked := req.Context()
 	ctx, end := context.WithCancel(context.WithoutCancel(asked))
@@ -183,7 +184,7 @@ func (r *remoteAPI) fail(w http.ResponseWriter, req *http.Request, err error) {
 	metrics.RecordRequestTermination(req, info, metricsComponent, http.StatusServiceUnavailable)
 }
 
-// explain answers that the other server can't be reached, and why.
+// explain answers that the other server can't be reached, and gives the reason.
 func (r *remoteAPI) explain(w http.ResponseWriter, req *http.Request, err error) {
 	s := r.service.Spec.Service
 	unavailable := apierrors.NewServiceUnavailable(fmt.Sprintf("APIService %s is served by service %s/%s, which can't be reached: %v",

@@ -93,7 +93,7 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	ctx, done := r.checks.begin(r.ctx)
 	defer done()
 	condition := r.check(ctx)
-	if ctx.Err() != nil { // hold or end has interrupted the check, and starts the next one if there is to be one
+	if ctx.Err() != nil { // hold or end has interrupted the check; after a hold, its release starts the next check
 		return checkPeriod
 	}
 	pause := checkPeriod

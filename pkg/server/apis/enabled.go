@@ -75,9 +75,10 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), err, runtimeConfigForm)
 	}
 	if !apis.ResourceEnabled(corev1.SchemeGroupVersion.WithResource("namespaces")) {
-		return nil, fmt.Errorf("--runtime-config %s: turns off v1, without which there is no API server", o.RuntimeConfig.String())
+		return nil, fmt.Errorf("--runtime-config %s: must not turn off v1, because every server needs it", o.RuntimeConfig.String())
 	}
-	// "api/all" and "api/beta" must not enable legacy resources: they enable resources of the emulated version.
+	// "api/all" and "api/beta" must not enable legacy resources, because these keys stand for resources of the
+	// emulated version.
 	for _, gvr := range legacy {
 		if !apis.VersionExplicitlyEnabled(gvr.GroupVersion()) && !apis.ResourceExplicitlyEnabled(gvr) {
 			apis.DisableResources(gvr)

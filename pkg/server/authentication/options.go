@@ -21,7 +21,7 @@ func HealthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "
 type Options struct {
 	// ClientCAFile has certificate authorities. A client certificate of one of these authorities authenticates a user.
 	ClientCAFile string
-	// TokenFile is a CSV file: token, user, uid and, optional, groups.
+	// TokenFile is a CSV file with the columns token, user and uid, and optionally groups.
 	TokenFile string
 	// APIAudiences are the audiences of tokens for this server. By default, they are the service account issuers.
 	APIAudiences []string
@@ -46,14 +46,14 @@ type Options struct {
 type AnonymousOptions struct {
 	// Allow is --anonymous-auth.
 	Allow bool
-	// DefaultPaths limits anonymous requests to these paths as long as --anonymous-auth isn't given. Nil allows
-	// anonymous requests to all paths, as kube-apiserver does by default.
+	// DefaultPaths are the only paths that allow anonymous requests if --anonymous-auth isn't given. If DefaultPaths
+	// is nil, all paths allow anonymous requests, as in kube-apiserver by default.
 	DefaultPaths []string
 }
 
 // ServiceAccountOptions are the --service-account-* flags.
 type ServiceAccountOptions struct {
-	// Issuers are the accepted issuers. The first one signs.
+	// Issuers are the accepted issuers. New tokens have the first issuer.
 	Issuers []string
 	// KeyFiles hold the keys that tokens are verified with.
 	KeyFiles []string

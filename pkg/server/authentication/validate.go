@@ -48,7 +48,7 @@ func (o *ServiceAccountOptions) validate() []error {
 		if issuer == "" {
 			errs = append(errs, errors.New("--service-account-issuer can't be empty"))
 		}
-		// An issuer is any string, but one with a colon must be a URL (RFC 7519, StringOrURI).
+		// An issuer may be any string, but an issuer with a colon must be a URL (RFC 7519, StringOrURI).
 		if strings.Contains(issuer, ":") {
 			if _, err := url.Parse(issuer); err != nil {
 				errs = append(errs, fmt.Errorf("--service-account-issuer %q contains a ':' but is not a valid URL: %w", issuer, err))

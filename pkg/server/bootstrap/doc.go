@@ -6,6 +6,7 @@
 // [Objects] and [Service] return the objects. A server with an empty store can store them directly; [Ensure] creates
 // and reconciles them by requests, as kube-apiserver does.
 //
-// The roles admin, edit and view are stored without rules, as in kube-apiserver. They have an aggregationRule, which
-// package authorization/rbac resolves whenever a role is used; no controller is needed.
+// As in kube-apiserver, the roles admin, edit and view have no rules, unless Config.Aggregated is set. They have an
+// aggregationRule. Package authorization/rbac resolves this rule whenever a role is used, so the roles also work
+// without a controller that fills in their rules.
 package bootstrap

@@ -89,7 +89,8 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	})
 }
 
-// ensureTokenTracking doesn't change an existing ConfigMap, because it has the date since which tokens are tracked.
+// ensureTokenTracking creates the ConfigMap with the date since which the use of legacy tokens is recorded. It doesn't
+// change an existing ConfigMap, because the date must stay.
 func ensureTokenTracking(ctx context.Context, configMaps typedv1.ConfigMapInterface) error {
 	_, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -115,7 +116,8 @@ func ensureService(ctx context.Context, client kubernetes.Interface, config Conf
 	})
 }
 
-// ensureServiceCIDR doesn't change an existing ServiceCIDR: ranges can't be changed while they are in use.
+// ensureServiceCIDR creates the default ServiceCIDR. It doesn't change an existing ServiceCIDR, because ranges can't be
+// changed while they are in use.
 func ensureServiceCIDR(ctx context.Context, client kubernetes.Interface, want *networkingv1.ServiceCIDR) error {
 	cidrs := client.NetworkingV1().ServiceCIDRs()
 	_, err := cidrs.Get(ctx, want.Name, metav1.GetOptions{})

@@ -47,7 +47,7 @@ func Dangling(level string, exists bool) flowcontrolv1.FlowSchemaCondition {
 	return condition
 }
 
-// updatedByServer returns copies of the objects with the annotation by which Ensure may update their specs.
+// updatedByServer returns copies of the objects, with the annotation that allows Ensure to update their specs.
 func updatedByServer[P interface {
 	metav1.Object
 	DeepCopy() P

@@ -83,7 +83,7 @@ func TestInheritRules(t *testing.T) {
 		role         *rbacv1.ClusterRole
 		want         bool
 	}{
-		{"from before there was aggregation", "aggregation would remove rules that an administrator has added to the role", view(nil), true},
+		{"without an aggregationRule", "aggregation would remove rules that an administrator has added to the role", view(nil), true},
 		{"aggregated", "the rules of an aggregated role come from other roles", view(&rbacv1.AggregationRule{}), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -149,7 +149,7 @@ func (b *barrier) changed(name string) {
 	})
 }
 
-// refused records that the controllers could not write the status of the definition of the resource version. The
+// refused records that the controllers could not write the status of the definition with the resource version. The
 // controllers try again, but a webhook may refuse the status forever.
 func (b *barrier) refused(name, resourceVersion string) {
 	b.known.Update(func(k *knownDefinitions) { k.stuck[name] = resourceVersion })

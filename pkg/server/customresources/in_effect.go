@@ -30,7 +30,7 @@ func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted):
 		return isRefusedCABundle(crd)
 	}
-	return true // no controller will establish it
+	return true // no controller will establish the definition
 }
 
 // hasItsNames reports whether the accepted names of a definition equal the requested names.

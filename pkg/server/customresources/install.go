@@ -33,7 +33,7 @@ type Installation struct {
 	FieldManager string
 }
 
-// Installed is a definition of an Installation that is stored.
+// Installed is a definition that Install has stored.
 type Installed struct {
 	// Index is the index of the definition in Installation.Definitions.
 	Index int
@@ -174,8 +174,8 @@ func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 	})
 }
 
-// unknown is the informer of definitions for the library's controller that reports schemas that aren't structural. It
-// passes no event to the controller for definitions that Install has checked.
+// unknown is the informer of definitions for one controller of the library. This controller reports schemas that
+// aren't structural. unknown passes no event to the controller for definitions that Install has checked.
 type unknown struct {
 	crdinformers.CustomResourceDefinitionInformer
 	installed *installed

@@ -88,8 +88,9 @@ func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prep
 	return newPrepared(crd, data, warned, differing)
 }
 
-// judgedByNames reports whether the controllers decide about a definition by its names alone. They also look at the
-// caBundle of a webhook, at owner references and at finalizers.
+// judgedByNames reports whether the controllers decide about a definition by its names alone. The result is false for a
+// definition with owner references, with finalizers or with an invalid caBundle of a webhook, because the controllers
+// check these fields too.
 func judgedByNames(crd *apiextensions.CustomResourceDefinition) bool {
 	if len(crd.OwnerReferences) > 0 || len(crd.Finalizers) > 0 || crd.DeletionTimestamp != nil {
 		return false

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// masters is the number of API servers for the library. With a number above one, the library would always serve a
-	// definition some seconds late. Instead, serveAtOnce decides whether other servers need that time.
+	// masters is the number of API servers that the library gets. If the number were more than one, the library would
+	// always serve a definition some seconds late. Instead, serveAtOnce decides whether other servers need that time.
 	masters = 1
 	// workers is the number of goroutines of each controller that has several, as in the library
 	// apiextensions-apiserver.

@@ -13,9 +13,9 @@ import (
 // mostSpecs is the maximum number of remembered specs. Only a few definitions are written at the same time.
 const mostSpecs = 16
 
-// specs are the specs that a server has stored last. A new definition is stored three times and decoded after each write: for
-// the answer, for the informer and for the next write. The spec, which is most of the definition, is the same each time.
-// The zero value remembers nothing.
+// specs are the specs that a server has stored last. A new definition is stored three times and decoded after each
+// write: for the answer, for the informer and for the next write. The spec is most of the definition, and is the same
+// each time. The zero value remembers nothing.
 type specs struct {
 	// decode decodes a definition whose spec isn't remembered.
 	decode func(data []byte) (*apiextensions.CustomResourceDefinition, error)

@@ -22,10 +22,11 @@ const (
 	// these nonResourceURLs, and for the verb post on WhyPath and SignInPath.
 	Prefix = "/debug/admission/"
 	// RequestsPath lists recorded requests, as a List. The parameters resource, namespace, name and user select
-	// requests, and limit=N selects the last N. With follow=true, the response is a stream of Events, one a line, for
-	// requests that end from then on. With output=text or output=wide, the response is text for people.
+	// requests, and limit=N selects the last N. With follow=true, the response is a stream of Events, one in each
+	// line, for requests that end after the beginning of the stream. With output=text or output=wide, the response is
+	// text for people.
 	RequestsPath = Prefix + "requests"
-	// WhyPath says why webhooks are called for an object or not, as a Why. GET takes the parameters
+	// WhyPath returns, as a Why, the reasons why webhooks are called for an object or not. GET takes the parameters
 	// webhook=KIND/NAME[/WEBHOOK], resource, namespace and name; the name may be missing for objects that have none,
 	// such as a TokenReview. POST takes an Evaluation, which describes a request that no client makes.
 	WhyPath = Prefix + "why"

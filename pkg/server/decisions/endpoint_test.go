@@ -129,8 +129,8 @@ func TestValidateOptions(t *testing.T) {
 		{"defaults", "a server needs no flag", func(*Options) {}, ""},
 		{"requests", "there is no negative number of requests", func(o *Options) { o.Requests = -1 }, "--trace-requests -1: must be at least 0"},
 		{"bytes", "requests need memory", func(o *Options) { o.Bytes = 0 }, "--trace-bytes 0: must be more than 0"},
-		{"secrets", "without requests, there are no secrets", func(o *Options) { o.Secrets = true }, "--trace-secrets needs --trace-requests"},
-		{"secrets of denials", "explained denials remember requests", func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
+		{"secrets", "a server that remembers no requests has no secrets to remember", func(o *Options) { o.Secrets = true }, "--trace-secrets needs --trace-requests"},
+		{"secrets with denials", "with ExplainDenials, the server remembers requests", func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
 	} {
 		o := NewOptions()
 		test.change(o)

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// maxError is the number of bytes that are read of the body of an error.
+// maxError is the largest number of bytes of an error's body that a response keeps.
 const maxError = 64 << 10
 
 // Handler returns a handler that records the requests for next, while the recorder is on or an OpenTelemetry trace

@@ -21,7 +21,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 		return nil, nil //nolint:nilerr // the Validate method of the options returns this error
 	}
 	if len(o.StorageConfig.Transport.ServerList) == 0 {
-		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd keeps everything", strings.Join(o.EtcdServersOverrides, ","))
+		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd stores all resources", strings.Join(o.EtcdServersOverrides, ","))
 	}
 	// An override of one resource takes precedence over an override of its group.
 	slices.SortStableFunc(overrides, func(a, b genericoptions.EtcdServerOverride) int { return breadth(b) - breadth(a) })

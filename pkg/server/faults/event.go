@@ -22,7 +22,7 @@ const (
 	Annotation = "faults.miniapi.dev/injected"
 )
 
-// Event says that a request, or a call of a webhook, met a fault.
+// Event records that a request, or a call of a webhook, met a fault.
 type Event struct {
 	// Fault is the name of the fault. Effect is the field of Fault that changes the response, or "" for a fault with a
 	// latency only.

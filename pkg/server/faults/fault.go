@@ -14,8 +14,8 @@ import (
 // of admission webhooks; the other fields then select the requests for which the webhooks are called. Besides its
 // latency, a fault has at most one effect.
 type Fault struct {
-	// Name is the name of the fault. The default says where the fault comes from, and its position there: flag-1,
-	// file-2 or request-3.
+	// Name is the name of the fault. The default has the source of the fault, and the fault's position in the source:
+	// flag-1, file-2 or request-3.
 	Name string `json:"name,omitempty"`
 
 	// Verbs are verbs of the API: get, list, watch, create, update, patch, delete, deletecollection. By default, they

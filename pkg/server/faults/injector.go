@@ -46,7 +46,7 @@ type Injector struct {
 // inForce has the rules for requests, and the rules for calls of webhooks.
 type inForce struct{ requests, webhooks rules }
 
-// source is where a fault comes from.
+// source is the origin of a fault.
 type source string
 
 const (
@@ -178,7 +178,7 @@ func (i *Injector) force(all rules) {
 // State is a fault in force with its counts.
 type State struct {
 	Fault `json:",inline"`
-	// Source is where the fault comes from: flag, file or request.
+	// Source is the origin of the fault: flag, file or request.
 	Source string `json:"source"`
 	// Matched is the number of requests that the fault has selected. Injected is the number of requests that met the
 	// fault.

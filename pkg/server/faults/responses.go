@@ -13,19 +13,20 @@ const (
 	resetConnection = "connection"
 )
 
-// abort breaks the response of a request off: over HTTP/2 the stream is reset, over HTTP/1.1 the connection is closed.
+// abort breaks off the response of a request: over HTTP/2 it resets the stream, and over HTTP/1.1 it closes the
+// connection.
 func abort() {
-	// This panic makes net/http break the response off. net/http recovers from the panic.
+	// This panic makes net/http break off the response. net/http recovers from the panic.
 	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http recovers from this value
 }
 
-// truncate serves a request, and breaks the response off after a number of bytes of its body.
+// truncate serves a request, and breaks off the response after a number of bytes of its body.
 func (v *visit) truncate(w http.ResponseWriter, req *http.Request, bytes int) {
 	ctx, end := context.WithCancel(req.Context())
 	defer end()
 	cut := &cutting{ResponseWriter: w, left: bytes, end: end}
-	// The handler must not notice that the response is cut off: the library would answer a panic of the handler, and
-	// log an error of a write.
+	// The handler must get no error for the cut: the library would log an error of a write, and would write an
+	// answer after a panic of the handler.
 	v.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(cut), req.WithContext(ctx))
 	if cut.cut {
 		abort()

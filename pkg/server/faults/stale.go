@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// staleness says how old the state in a stale list is, by a resource version or by the number of writes before the
-// request. The zero value stands for the moment at which the fault was added.
+// staleness selects the state that a stale list has: by a resource version, or by the number of writes between the
+// state and the request. The zero value stands for the moment at which the fault was added.
 type staleness struct{ version, behind uint64 }
 
 // frozen is the value of Fault.Stale that stands for the moment at which the fault was added.

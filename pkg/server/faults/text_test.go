@@ -87,7 +87,7 @@ func TestWrongFaults(t *testing.T) {
 		{"truncate=-1", "truncate -1: must not be negative"},
 		{"stale=yesterday", `stale "yesterday": must be frozen, a number of writes`},
 		{"latency=1s,executed", "executed: needs status, timeout or reset"},
-		{"conflict,executed", "executed: can't go with conflict"},
+		{"conflict,executed", "executed: can't be set together with conflict"},
 		{"webhooks=*,status=500,message=no", "reason, message: belong to responses to requests"},
 	} {
 		t.Run(test.text, func(t *testing.T) {

@@ -113,7 +113,7 @@ func (f *Fault) validateEffect() []error {
 			errs = append(errs, fmt.Errorf("%s: is for resources, so it excludes paths", t.effect))
 		}
 		if f.Executed && !t.executes {
-			errs = append(errs, fmt.Errorf("executed: can't go with %s, which doesn't replace a response", t.effect))
+			errs = append(errs, fmt.Errorf("executed: can't be set together with %s, which doesn't replace a response", t.effect))
 		}
 	}
 	if f.Executed && len(effects) == 0 {

@@ -53,8 +53,9 @@ func New(following context.Context, client typedv1.FlowcontrolV1Interface, boots
 	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
 }
 
-// passes has the pauses of passes. The pause before the first pass exists because a schema and its level are often
-// written one after the other. The longer pauses come after failed passes, because admission may refuse the writes.
+// passes has the pauses before passes. The first pass begins after a short pause, because a schema and its level are
+// often written one after the other. After failed passes, the pauses become longer, because admission may refuse the
+// writes.
 var passes = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
 
 // Written starts a pass after a write of a schema or of a priority level, and returns without waiting for the pass.

@@ -74,7 +74,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 		}
 		// trust runs at each call, because a restore may have removed the published authority since the last call.
 		if err := c.trust(ctx, proxy); err != nil {
-			return nil, nil, fmt.Errorf("telling other servers to trust the certificate of the front proxy: %w", err)
+			return nil, nil, fmt.Errorf("publishing the authority of the front proxy's certificate: %w", err)
 		}
 		return proxy.Cert, proxy.Key, nil
 	}

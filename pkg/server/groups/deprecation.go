@@ -8,10 +8,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// datingCreater creates objects for the library's routes. From these objects, the library learns the deprecation of
-// kinds, for warnings, metrics and the audit log. The library compares the version of a deprecation with the version
-// of the program. A program without a version, such as a test, would warn of deprecations that are years away, so
-// datingCreater compares with the served version of Kubernetes.
+// datingCreater creates objects for the library's routes. The library reads the deprecation of kinds from these
+// objects, for warnings, metrics and the audit log. The library compares the version of a deprecation with the
+// version of the program. A program without a version, such as a test, would warn of deprecations that are years
+// away, so datingCreater compares with the served version of Kubernetes.
 type datingCreater struct {
 	runtime.ObjectCreater
 	// installed is true when the routes are made. Later calls of New create objects for requests, and the library

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// A start that times out returns an error with the reason and the flag that caused it.
+// If a start times out, the error has the reason, and the flag with the setting that must be
+// corrected.
 func TestAwaitHealthNamesTheReason(t *testing.T) {
 	t.Parallel()
 	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"
@@ -24,7 +25,7 @@ func TestAwaitHealthNamesTheReason(t *testing.T) {
 		failing      map[string]string // the reasons of failing checks, by name
 		want         []string
 	}{
-		{"encryption", "the provider isn't up, and the file says where it should be", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
+		{"encryption", "the provider of the keys doesn't run, and the file has its address", map[string]string{"kms-providers": kms}, []string{"--encryption-provider-config kms.yaml: kms-providers: " + kms}},
 		{"encryption by version 1", "each provider has a check", map[string]string{"kms-provider-0": kms}, []string{"--encryption-provider-config kms.yaml: kms-provider-0: " + kms}},
 		{"others", "the error has the reasons of all failed checks", map[string]string{"etcd": "no answer", "poststarthook/rbac/bootstrap-roles": "not yet"}, []string{"etcd: no answer", "poststarthook/rbac/bootstrap-roles: not yet"}},
 		{"no check", "the response names no failed check", nil, []string{"the last answer: ", "readyz check failed"}},

@@ -14,7 +14,7 @@ import (
 )
 
 // answerGrace is the time for which a connection stays open after its last response, so that the client can read the
-// response. A client that knows of the stop closes the connection within that time.
+// response. A client to which the server has announced its stop closes the connection within that time.
 const answerGrace = 100 * time.Millisecond
 
 // Listener records its open connections, so that a server can close them as soon as it has answered its last request.
@@ -25,8 +25,8 @@ type Listener struct {
 	mu sync.Mutex
 	// open has the open connections by the addresses of their clients.
 	open map[string]*connection
-	// LongRunning tells whether a request, such as a watch, has no complete response to wait for. It must be set before
-	// the first request.
+	// LongRunning tells whether a request is long-running, such as a watch. The response to such a request is never
+	// complete, so a stop doesn't wait for it. LongRunning must be set before the first request.
 	LongRunning func(*http.Request) bool
 	// stopping is true after Stop, and closed is true after CloseConnections.
 	stopping, closed bool

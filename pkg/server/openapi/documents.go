@@ -25,7 +25,7 @@ type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister
 
-	mu sync.Mutex // held while a document is replaced by that of the definitions
+	mu sync.Mutex // held while the document of the definitions replaces another document
 }
 
 // Follow keeps the documents of custom resources in a service up to date. The informer of definitions must call its

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The label that marks the Leases of API servers. kube-apiserver has the same label and value.
+// This label marks the Leases of API servers. kube-apiserver has the same label and value.
 const (
 	identityLabel = "apiserver.kubernetes.io/identity"
 	identity      = "kube-apiserver"

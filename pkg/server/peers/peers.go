@@ -48,9 +48,9 @@ const (
 
 // Config has the parts of the server that Peers need. All fields are required.
 type Config struct {
-	// ServerID is the server's name, and Address the HOST:PORT at which peers reach it.
+	// ServerID is the server's name. Address is the HOST:PORT at which peers reach the server.
 	ServerID, Address string
-	// Client and Loopback belong to this server itself: Client is a typed client, and Loopback its configuration.
+	// Client is a typed client of this server itself. Loopback is the configuration of Client.
 	Client   kubernetes.Interface
 	Loopback *rest.Config
 	// Addresses has the storage options for the addresses of peers. An address is stored as Endpoints.

@@ -122,7 +122,7 @@ func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	}
 	if !missing {
 		err = s.replace(ServingCert, chain)
-	} else if err = s.create(ServingCert, chain, certMode); errors.Is(err, fs.ErrExist) { // another server was first
+	} else if err = s.create(ServingCert, chain, certMode); errors.Is(err, fs.ErrExist) { // another server has created the file first
 		return s.Serving(a, names)
 	}
 	if err != nil {

@@ -212,7 +212,7 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 	}
 }
 
-// A start repairs an invalid file of a store, or returns an error that names the file and says what to do.
+// A start repairs an invalid file of a store, or returns an error that names the file and the remedy.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	other, intact := NewStore(t.TempDir()), NewStore(t.TempDir())

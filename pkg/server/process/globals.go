@@ -59,7 +59,7 @@ func (g *Globals) Emulate(minor string) error {
 // Versions returns the version that the server emulates, and the version of the binary.
 func (g *Globals) Versions() basecompatibility.EffectiveVersion { return g.versions }
 
-// KnownGates returns the feature gates that the server knows, and the properties of each by version.
+// KnownGates returns the feature gates of the server, and the properties of each gate by version.
 func (g *Globals) KnownGates() map[featuregate.Feature]featuregate.VersionedSpecs {
 	return g.gates.GetAllVersioned()
 }

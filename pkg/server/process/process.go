@@ -1,8 +1,8 @@
 // Package process guards variables that exist only once in a process: the feature gates and versions of
 // k8s.io/apiserver and k8s.io/component-base. Servers that run at the same time must have the same gates and versions.
 //
-// [New] returns the guard, and [NewGlobals] the gates and versions of one server. Don't use the package for other state
-// that the servers of a process share: pkg/server/shared.go has that state.
+// [New] returns the guard. [NewGlobals] returns the gates and versions of one server. Don't use the package for other
+// state that the servers of a process share: pkg/server/shared.go has that state.
 package process
 
 import (
@@ -158,7 +158,7 @@ func (p *Process) change(wanted settings) error {
 	return p.gates.SetFromMap(p.changed)
 }
 
-// restore reverts the changes that change has made.
+// restore undoes the method change: it gives the libraries their earlier gates and versions.
 func (p *Process) restore() error {
 	for name := range p.changed {
 		if err := p.gates.ResetFeatureValueToDefault(featuregate.Feature(name)); err != nil {

@@ -261,10 +261,10 @@ func TestFolders(t *testing.T) {
 		name, reason, path string
 		want               []string
 	}{
-		{"no link", "the folder of the file", "a/b/config", []string{"a/b"}},
-		{"relative link", "the folder of the link, and the folder of its target", "relative/config", []string{"", "a/b"}},
-		{"link to a link", "the folder of each link", "a/absolute/config", []string{"a", "", "a/b"}},
-		{"nothing there", "the folder in which the file may be created", "c/config", []string{"c"}},
+		{"no link", "a change of the path is in the folder of the file", "a/b/config", []string{"a/b"}},
+		{"relative link", "a change of the path is in the folder of the link or of its target", "relative/config", []string{"", "a/b"}},
+		{"link to a link", "a change of the path may be in the folder of each link", "a/absolute/config", []string{"a", "", "a/b"}},
+		{"missing folder", "the file may be created in the folder", "c/config", []string{"c"}},
 		{"link to itself", "the number of links is limited", "loop", slices.Repeat([]string{""}, longest)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -94,8 +94,8 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 }
 
 // steps splits the changes into steps. In the order of the steps, every watch can decode its events. If a definition
-// changes, its custom resources are deleted first, because their watches know only the versions of the old definition.
-// The next round restores these custom resources.
+// changes, its custom resources are deleted first, because their watches can decode only the versions of the old
+// definition. The next round restores these custom resources.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change

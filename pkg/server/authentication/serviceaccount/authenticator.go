@@ -46,8 +46,9 @@ type Authenticator struct {
 	Audiences authenticator.Audiences
 	// Objects reads accounts, pods, secrets and nodes.
 	Objects ObjectGetter
-	// LookupLegacy refuses a token that was made for a Secret (a legacy token) unless the Secret still has the token,
-	// as --service-account-lookup says. The objects that TokenRequest tokens are bound to are always checked.
+	// LookupLegacy is the value of --service-account-lookup. If it is true, a token that was made for a Secret (a
+	// legacy token) is refused unless the Secret still has the token. The objects that TokenRequest tokens are bound
+	// to are always checked.
 	LookupLegacy bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

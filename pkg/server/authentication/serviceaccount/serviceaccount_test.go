@@ -252,7 +252,7 @@ func TestLegacy(t *testing.T) {
 	}{
 		{"held", true, []runtime.Object{account, holding}, "", "the Secret has the token"},
 		{"not held", true, []runtime.Object{account, secret}, "token does not match server's copy", "the Secret has another token"},
-		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or get another by a TokenRequest", "nobody has used it for a year, or an administrator has revoked it"},
+		{"marked", true, []runtime.Object{account, invalid}, "the token in secret ns/secret is marked invalid: take the label kubernetes.io/legacy-token-invalid-since off the secret, or get another by a TokenRequest", "no client has used the token for a year, or an administrator has revoked the token"},
 		{"no secret", true, []runtime.Object{account}, "token has been invalidated", "a legacy token ends with its Secret"},
 		{"no lookup", false, nil, "", "without the lookup, a valid signature is enough"},
 	} {

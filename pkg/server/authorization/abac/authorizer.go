@@ -64,7 +64,8 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string
 	return resources, urls, false, nil
 }
 
-// isFor tells whether the policy applies to the user. A policy without a user and a group applies to no user.
+// isFor tells whether the policy applies to the user. A policy with neither a user nor a group applies to no
+// user.
 func (p policy) isFor(who user.Info) bool {
 	if who == nil || p.User == "" && p.Group == "" {
 		return false

@@ -1,5 +1,6 @@
-// Package abac decides what a user may do by a file of policies, one JSON object a line
-// (https://kubernetes.io/docs/reference/access-authn-authz/abac/). The file is read once, at start.
+// Package abac authorizes requests by a file of policies
+// (https://kubernetes.io/docs/reference/access-authn-authz/abac/). Each line of the file is a JSON
+// object. The server reads the file once, at its start.
 //
 // The package is for setups that still have such a file. New setups should use package rbac.
 package abac

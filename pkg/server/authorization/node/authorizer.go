@@ -102,8 +102,8 @@ func getOf(kind objectKind) decide {
 	}
 }
 
-// readOf returns a decision that allows the verb get for objects that the node needs, and list and watch if a field
-// selector names a single such object.
+// readOf returns a decision that allows the verb get for objects that the node needs. The decision also allows list
+// and watch if a field selector names a single object that the node needs.
 func readOf(kind objectKind) decide {
 	return func(a *Authorizer, node string, request authorizer.Attributes) string {
 		switch {

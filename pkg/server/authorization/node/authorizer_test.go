@@ -102,13 +102,13 @@ func TestAuthorizer(t *testing.T) {
 		{"pods of other nodes", selecting(ask("list", "", "pods", "", "", ""), "spec.nodeName!=n1"), false, "the field selector excludes the pods of the node"},
 		{"requests of its pods", selecting(ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), "spec.nodeName=n1"), true, "the node waits for the certificates of its pods"},
 		{"requests of all pods", ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), false, "other nodes wait for the certificates of their pods"},
-		{"a request for a pod", ask("create", "certificates.k8s.io", "podcertificaterequests", "", "ns", ""), true, "NodeRestriction looks at the pod"},
-		{"a request of its pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "mine"), true, "the node made it"},
-		{"a request of another node's pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "theirs"), false, "another node made it"},
-		{"issuing", ask("update", "certificates.k8s.io", "podcertificaterequests", "status", "ns", "r"), false, "a node is no signer"},
+		{"a request for a pod", ask("create", "certificates.k8s.io", "podcertificaterequests", "", "ns", ""), true, "the plugin NodeRestriction checks the pod"},
+		{"a request of its pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "mine"), true, "the request names the node"},
+		{"a request of another node's pod", ask("get", "certificates.k8s.io", "podcertificaterequests", "", "ns", "theirs"), false, "the request names another node"},
+		{"issuing", ask("update", "certificates.k8s.io", "podcertificaterequests", "status", "ns", "r"), false, "only a signer may write the status"},
 		{"own lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n1"), true, "a node may write its own Lease"},
 		{"other lease", ask("update", "coordination.k8s.io", "leases", "", corev1.NamespaceNodeLease, "n2"), false, "a node may not write other Leases"},
-		{"own csinode", ask("create", "storage.k8s.io", "csinodes", "", "", ""), true, "the name is for an admission plugin"},
+		{"own csinode", ask("create", "storage.k8s.io", "csinodes", "", "", ""), true, "the plugin NodeRestriction checks the name"},
 		{"rules", ask("list", "", "services", "", "", ""), true, "the role system:node allows the request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

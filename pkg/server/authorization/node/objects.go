@@ -77,7 +77,7 @@ func (o *objects) needs(node string, kind objectKind, namespace, name string) bo
 	return o.podNeeds(node, kind, namespace, name)
 }
 
-// podNeeds tells whether a pod of the namespace that is bound to the node refers to the object.
+// podNeeds tells whether any pod refers to the object. Only pods in the namespace that are bound to the node count.
 func (o *objects) podNeeds(node string, kind objectKind, namespace, name string) bool {
 	pods, err := o.pods.Pods(namespace).List(labels.Everything())
 	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {

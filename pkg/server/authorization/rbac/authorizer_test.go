@@ -75,7 +75,7 @@ func TestAuthorizer(t *testing.T) {
 		{
 			"aggregated", ask(named("vic", "viewers"), "b"), authorizer.DecisionAllow,
 			`RBAC: allowed by ClusterRoleBinding "aggregated" of ClusterRole "view" to Group "viewers"`,
-			"the authorizer resolves aggregationRules itself, also if roles aggregate each other",
+			"the authorizer resolves aggregationRules itself, even if two roles aggregate one another",
 		},
 		{
 			"role binding", ask(serviceaccount.UserInfo("a", "bot", ""), "a"), authorizer.DecisionAllow,
@@ -93,7 +93,7 @@ func TestAuthorizer(t *testing.T) {
 		{
 			"dangling", ask(named("dan"), "a"), authorizer.DecisionNoOpinion,
 			`RBAC: clusterroles.rbac.authorization.k8s.io "gone" not found`,
-			"the reason says why the binding has no effect",
+			"the authorizer's reason names the missing role of the binding",
 		},
 		{"no binding", ask(named("eve"), "a"), authorizer.DecisionNoOpinion, "", "a missing binding gives no reason"},
 	} {
@@ -140,7 +140,7 @@ func TestEscalationChecker(t *testing.T) {
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
 			"the message joins the verbs of a resource",
 		},
-		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "system:masters have every permission"},
+		{"superuser", user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}}, clusterRole("new", nil, "", readSecrets), nil, "", "members of system:masters have every permission"},
 		{"escalate", user.DefaultInfo{Name: "esc"}, clusterRole("new", nil, "", readSecrets), nil, "", "the verb escalate allows to grant any permission"},
 		{
 			"aggregation", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "to-new"), nil,
@@ -148,9 +148,9 @@ func TestEscalationChecker(t *testing.T) {
 			"the aggregated rules can change later",
 		},
 		{"garbage collection", user.DefaultInfo{Name: "ann"}, clusterRole("secret-reader", nil, "", readSecrets), collected, "", "owner references and finalizers grant no permission"},
-		{"binding of what is held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the user has the permissions of the role"},
+		{"binding of held permissions", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "pod-reader"), nil, "", "the user has the permissions of the role"},
 		{
-			"binding of more", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "secret-reader"), nil,
+			"binding of permissions not held", user.DefaultInfo{Name: "ann"}, clusterBinding("new", "secret-reader"), nil,
 			"clusterrolebindings.rbac.authorization.k8s.io \"new\" is forbidden: user \"ann\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
 				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
 			"the user doesn't have the permissions of the role",
