@@ -143,9 +143,10 @@ var remedies = []struct {
 	{http.StatusForbidden, "", "give the user of the kubeconfig the verb create for services/proxy in the namespace"},
 	{http.StatusNotFound, "", "clientConfig.service must name a service of the cluster that has a pod"},
 	{http.StatusServiceUnavailable, "no service port", "clientConfig.service.port, by default 443, must be a port of the service"},
-	{http.StatusServiceUnavailable, "no endpoints", "a pod that the service selects must run and be ready"},
+	{http.StatusServiceUnavailable, "no endpoints", "a pod that the service selects must be ready, and the port must have the same name in the service and in its endpoints"},
+	{http.StatusServiceUnavailable, "error trying to reach service: dial ", "a pod must accept connections on the targetPort of the service"},
 	{http.StatusServiceUnavailable, "HTTP response to HTTPS client", "the webhook must serve TLS"},
-	{http.StatusServiceUnavailable, "", "a pod must accept connections on the targetPort of the service"},
+	{http.StatusServiceUnavailable, "error trying to reach service: tls: ", "the webhook must serve TLS, of the version 1.2 or 1.3"},
 }
 
 // Reach calls each service of the webhooks once, and returns an error for each service that the API server can't call.
@@ -189,8 +190,8 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
 }
 
-// remedyOf returns the remedy for an answer, or "" if the answer is the webhook's. A webhook may answer with a status, too,
-// but not with one about services.
+// remedyOf returns the remedy for an answer, or "" if the webhook was called. A webhook may answer with a status, too, but
+// not with one about services. It may also end the connection because it can't read the request: cases are about that.
 func remedyOf(code int, answer *metav1.Status) string {
 	about := answer.Details != nil && answer.Details.Kind == "services"
 	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {

@@ -63,9 +63,11 @@ func TestReach(t *testing.T) {
 		{"forbidden", "the user lacks a permission", apierrors.NewForbidden(services, "https:hooks:443", nil), "the verb create for services/proxy"},
 		{"no service", "the name is wrong", apierrors.NewNotFound(services, "hooks"), "must name a service of the cluster"},
 		{"no port", "the port is wrong", apierrors.NewServiceUnavailable(`no service port 443 found for service "hooks"`), "clientConfig.service.port, by default 443"},
-		{"no endpoints", "no pod is ready", apierrors.NewServiceUnavailable(`no endpoints available for service "https:hooks:443"`), "must run and be ready"},
+		{"no endpoints", "no pod is ready", apierrors.NewServiceUnavailable(`no endpoints available for service "https:hooks:443"`), "must be ready, and the port must have the same name"},
 		{"no listener", "the target port is wrong", apierrors.NewServiceUnavailable("error trying to reach service: dial tcp 10.0.0.1:9443: connect: connection refused"), "targetPort"},
 		{"no TLS", "the scheme is wrong", apierrors.NewServiceUnavailable("error trying to reach service: http: server gave HTTP response to HTTPS client"), "must serve TLS"},
+		{"plain text", "the scheme is wrong, and the webhook says so after the handshake began", apierrors.NewServiceUnavailable("error trying to reach service: tls: first record does not look like a TLS handshake"), "must serve TLS"},
+		{"webhook's end", "the webhook panics when there is no review", apierrors.NewServiceUnavailable("error trying to reach service: stream error: stream ID 1; INTERNAL_ERROR; received from peer"), ""},
 		{"webhook's path", "the webhook is itself an API server without this path", apierrors.NewNotFound(schema.GroupResource{}, ""), ""},
 		{"webhook's refusal", "the webhook authenticates its callers", apierrors.NewForbidden(schema.GroupResource{}, "", nil), ""},
 	} {
