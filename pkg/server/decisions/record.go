@@ -105,8 +105,8 @@ func (r *response) Write(p []byte) (int, error) {
 	if r.code == 0 {
 		r.code = http.StatusOK
 	}
-	if r.code >= http.StatusBadRequest && r.body.Len()+len(p) <= maxError {
-		r.body.Write(p)
+	if r.code >= http.StatusBadRequest {
+		r.body.Write(p[:min(len(p), maxError-r.body.Len())])
 	}
 	return r.ResponseWriter.Write(p)
 }
