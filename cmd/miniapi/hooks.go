@@ -108,7 +108,7 @@ command make the call.`,
 // oneHook requires the name of a hook as the only argument.
 func oneHook(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%s takes the name of one hook, as in %[1]s BeforeClusterCreate", cmd.CommandPath())
+		return fmt.Errorf("%s takes the name of one hook, as in %[1]s BeforeClusterCreate, got %q", cmd.CommandPath(), args)
 	}
 	return nil
 }

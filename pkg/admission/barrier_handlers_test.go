@@ -135,7 +135,7 @@ func TestObservedHandler(t *testing.T) {
 	steps := []struct {
 		name, reason string
 		call         func()
-		// seen are writes that the handler has seen after the call. unseen are writes that it hasn't seen.
+		// After the call, the handler must have seen the writes in seen, and must not have seen the writes in unseen.
 		seen, unseen []write
 	}{{
 		name:   "add",

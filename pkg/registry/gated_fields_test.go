@@ -257,8 +257,8 @@ func fill(v reflect.Value, path []int) {
 	}
 }
 
-// TestGatesReadTogether reads one object from several goroutines, as requests read a cached object. The gate's
-// field is inside of a map. If used wrote to the map, the runtime would end the process.
+// TestGatesReadTogether calls Gate.Used for one object from several goroutines, as requests read a cached object. The
+// gate's field is inside a map. A method Used that changes the map would make the runtime end the process.
 func TestGatesReadTogether(t *testing.T) {
 	t.Parallel()
 	gate := registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")

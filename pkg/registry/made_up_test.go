@@ -103,7 +103,7 @@ var (
 	kettleV1beta1 = schema.GroupVersion{Group: "kitchen.example.com", Version: "v1beta1"}
 )
 
-// kettle is the only row of the table.
+// kettle is the made-up kind of these tests: the only row of their table of kinds.
 var kettle = registry.Kind{
 	Resource:   "kettles",
 	ShortNames: []string{"kt"},

@@ -65,8 +65,8 @@ func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, e
 }
 
 // Watch begins a watch of the changes after a revision, which comes from a recent List. The watch calls notify when
-// StreamWatch.Take has changes to return, when the watch has reached a revision that Reach returned, and when the
-// watch ends. notify must not block.
+// StreamWatch.Take has changes to return, and when the watch ends. After a call of StreamWatch.Reach, it also calls
+// notify when it has all changes up to the revision that Reach returned. notify must not block.
 func (s *Stream) Watch(revision int64, notify func()) (*StreamWatch, error) {
 	w := newHubWatch(s.prefix, clientv3.GetPrefixRangeEnd(s.prefix), revision+1, notify)
 	w.progress, w.lastValues = true, true

@@ -93,7 +93,7 @@ func (r *redaction) learn(content any) {
 	}
 }
 
-// scrub replaces all text with a known secret value.
+// scrub replaces every text in content that contains a known secret value, including keys of maps. See text.
 func (r *redaction) scrub(content any) any {
 	switch content := content.(type) {
 	case string:

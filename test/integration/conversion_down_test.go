@@ -107,8 +107,8 @@ func TestWatchWithConversionDown(t *testing.T) {
 	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed: ") {
 		t.Errorf("want the webhook's failure, got %v", err)
 	}
-	// These requests took seconds together. Without the intervals, the library would make some hundred calls in that
-	// time.
+	// The request took seconds. If the server didn't wait between its calls of the webhook, it would make some hundred
+	// calls in that time.
 	if calls := webhook.calls.Load(); calls > 50 {
 		t.Errorf("want the webhook to be left alone for a while, got %d calls", calls)
 	}

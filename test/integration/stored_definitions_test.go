@@ -95,8 +95,8 @@ func schemaOf(definition *unstructured.Unstructured) any {
 	return versions[0]
 }
 
-// A typed client can send a definition in protobuf. It then means the same as in JSON: a schema of additionalProperties
-// allows additional properties, and the client doesn't have to set the boolean.
+// A typed client can send a definition in protobuf. The definition then means the same as in JSON: a schema in
+// additionalProperties allows additional properties, even if the Go field Allows is false.
 func TestDefinitionsInProtobuf(t *testing.T) {
 	t.Parallel()
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}

@@ -83,8 +83,8 @@ func objectSelector(labels map[string]string) change {
 // shortName returns the name of the hook without its domain.
 func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
 
-// install serves the hooks, and creates a configuration for each until the test ends. The recorder has the calls of all
-// hooks, in order.
+// install serves the hooks that have a handler, and creates a configuration for each hook. The end of the test deletes
+// the configurations. The recorder has the calls of all handlers, in order.
 func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// slowCall is the duration from which a call is logged with its parts.
+// slowCall is the duration from which a call of a webhook is logged, with the events of its span.
 const slowCall = 500 * time.Millisecond
 
 // maxHTTPCode is the greatest HTTP status code. If a webhook returned a greater one, net/http would panic and break

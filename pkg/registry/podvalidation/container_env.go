@@ -186,11 +186,13 @@ var (
 const sizes = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei"
 
 // downwardResources are the container resources to which environment variables and files can refer, as a request or
-// as a limit. The value is the list of allowed units.
+// as a limit.
 var downwardResources = []struct {
+	// described is the name in error messages.
 	name, described string
-	divisors        sets.Set[string]
-	listed          string
+	// divisors are the allowed units, and listed is the list of them in error messages.
+	divisors sets.Set[string]
+	listed   string
 }{
 	{"cpu", "cpu", cpuDivisors, "1m and 1"},
 	{"memory", "memory", binaryDivisors, sizes},

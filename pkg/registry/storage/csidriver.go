@@ -108,8 +108,8 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 	return f.Errs
 }
 
-// countDriverChanges increments the generation of a CSIDriver if the update changes a field that the kubelet reads.
-// A new CSIDriver has the generation 0.
+// countDriverChanges increments the generation of a CSIDriver if the update changes tokenRequests, requiresRepublish or
+// seLinuxMount. A new CSIDriver has the generation 0.
 func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
 	now, was := d.Spec, old.Spec
 	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||

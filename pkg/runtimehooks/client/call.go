@@ -40,7 +40,7 @@ type Call struct {
 
 // Result is the result of a Call.
 type Result struct {
-	// Hook is the version of the hook that was called.
+	// Hook is the hook that was called, in the form GROUP/VERSION/HOOK.
 	Hook string `json:"hook"`
 	// Answers are the answers of the handlers, in the order of the calls.
 	Answers []Answer `json:"answers"`

@@ -86,7 +86,7 @@ func (o *WebhookOptions) validate() []error {
 func (o *OIDCOptions) validate() []error {
 	var errs []error
 	if o.IssuerURL == "" || o.ClientID == "" {
-		errs = append(errs, errors.New("--oidc-issuer-url and --oidc-client-id must be given together when any --oidc-* flag is"))
+		errs = append(errs, fmt.Errorf("--oidc-issuer-url %q and --oidc-client-id %q: both must be set if any --oidc-* flag is set", o.IssuerURL, o.ClientID))
 	}
 	for _, required := range []struct{ flag, value string }{
 		{"--oidc-username-claim", o.UsernameClaim},

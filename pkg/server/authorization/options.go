@@ -102,7 +102,7 @@ var flagsOfConfig = []string{
 	"authorization-webhook-cache-unauthorized-ttl",
 }
 
-// Validate returns all errors in the flags and in the file of --authorization-config.
+// Validate returns all errors in the flags and in the file of --authorization-config, unless the file is a pipe.
 func (o *Options) Validate() []error {
 	if o == nil {
 		return nil

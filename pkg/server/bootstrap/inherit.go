@@ -55,7 +55,8 @@ func inherit[T any, P interface {
 	return created, nil
 }
 
-// inheritRules returns a copy of a role, or nil if the role has an aggregationRule already.
+// inheritRules returns a role with the given name that has the rules of another role. It returns nil if the other role
+// has an aggregationRule already.
 func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	if of.AggregationRule != nil {
 		return nil

@@ -18,8 +18,8 @@ import (
 type definitionStorage struct {
 	definitions rest.Creater
 	status      rest.Updater
-	// fields manage the fields of definitions, and statusFields manage the fields of their status. Both are created at
-	// the first use.
+	// fields returns the field manager of definitions, and statusFields returns the field manager of their status. Each
+	// manager is created at the first call.
 	fields, statusFields func() (*managedfields.FieldManager, error)
 }
 

@@ -63,7 +63,8 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return len(p), http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-// marking is a response that adds Header for each event of its request.
+// marking is a response with the header Miniapi-Fault. The header has a value for each fault that the request met
+// before the response began.
 type marking struct {
 	http.ResponseWriter
 	events *events

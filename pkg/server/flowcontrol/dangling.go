@@ -47,8 +47,8 @@ var Resources = []schema.GroupVersionResource{
 	flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"),
 }
 
-// New returns Conditions that write with a client until following ends. Conditions aren't written before bootstrapped
-// is closed.
+// New returns a Conditions, which writes with the client until the context following ends. It writes nothing before the
+// channel bootstrapped is closed.
 func New(following context.Context, client typedv1.FlowcontrolV1Interface, bootstrapped <-chan struct{}) *Conditions {
 	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
 }

@@ -26,7 +26,8 @@ func Dial(open context.Context) func(ctx context.Context, network, address strin
 	}
 }
 
-// connection is a connection that Dial has made. After Close, the end of open doesn't close it again.
+// connection is a connection that Dial has made. Close calls forget, so that the end of Dial's context open doesn't
+// close the connection a second time.
 type connection struct {
 	net.Conn
 	forget func() bool

@@ -118,8 +118,8 @@ func (i *Informer) stop() {
 	i.ended()
 }
 
-// follow handles the events that are available. It lists the objects first if there is no watch yet, or the watch
-// has ended.
+// follow lists the objects if there is no watch. Otherwise it handles the events that are available. After an error,
+// such as the end of the watch, the next call of follow lists the objects again.
 func (i *Informer) follow(ctx context.Context) (err error) {
 	if i.events == nil {
 		return i.list(ctx)

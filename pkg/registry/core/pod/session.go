@@ -35,7 +35,8 @@ type session struct {
 	translate func(spdy http.Handler, location *url.URL, transport http.RoundTripper) http.Handler
 }
 
-// sessionSubresource returns the subresource of a session. O is the type of its options.
+// sessionSubresource returns a subresource of pods whose requests open sessions, such as exec. O is the type of the
+// subresource's options, and ask returns the session that the options of a request ask for.
 func sessionSubresource[O runtime.Object](name string, ask func(O) session) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
