@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -168,7 +169,9 @@ func (m Matching) exclusion() *trace.Verdict {
 	return &trace.Verdict{Reason: trace.RuleExcluded, Field: excluded.Field, As: excluded.As}
 }
 
-func (m Matching) rule(i int) string { return fmt.Sprintf("%s.%s[%d]", m.Path, m.rulesField, i) }
+func (m Matching) rule(i int) string {
+	return m.Path + "." + m.rulesField + "[" + strconv.Itoa(i) + "]"
+}
 
 // inResource has the attributes of a request, with an equivalent resource in place of the request's resource.
 type inResource struct {

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -31,7 +30,7 @@ func (p *plugin) exempt(scope *trace.Scope, attributes admission.Attributes) {
 type consideration struct {
 	scope     *trace.Scope
 	explainer *explainer
-	webhooks  []*trace.Webhook
+	webhooks  []trace.Webhook
 	// judged is the number of webhooks that have a verdict.
 	judged int
 }
@@ -42,16 +41,17 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 	if scope == nil || scope.Step == nil {
 		return nil
 	}
-	considered := &consideration{scope: scope, explainer: c.explainer, webhooks: make([]*trace.Webhook, len(hooks))}
+	considered := &consideration{scope: scope, explainer: c.explainer, webhooks: make([]trace.Webhook, len(hooks))}
 	index := 0
 	for i, hook := range hooks {
 		if i > 0 && hooks[i-1].GetConfigurationName() != hook.GetConfigurationName() {
 			index = 0
 		}
 		reference := trace.Reference{Kind: c.configuration, Name: hook.GetConfigurationName(), Part: hook.GetName()}
-		considered.webhooks[i] = &trace.Webhook{Reference: reference, Index: index}
+		considered.webhooks[i] = trace.Webhook{Reference: reference, Index: index}
 		index++
 	}
+	scope.Update(func(*trace.Request) { scope.Step.Webhooks = make([]*trace.Webhook, 0, len(hooks)) })
 	return considered
 }
 
@@ -65,8 +65,8 @@ func (c *consideration) judge(ctx context.Context, i int, considered candidate, 
 	if c == nil {
 		return
 	}
-	w := c.webhooks[i]
-	m := considered.matching(fmt.Sprintf("webhooks[%d]", w.Index))
+	w := &c.webhooks[i]
+	m := considered.matching(pathOf(w))
 	var verdict trace.Verdict
 	switch {
 	case invocation == nil:
@@ -87,12 +87,15 @@ func (c *consideration) judge(ctx context.Context, i int, considered candidate, 
 	c.record(i, verdict)
 }
 
+// pathOf returns the path of a webhook in its configuration, such as webhooks[0].
+func pathOf(w *trace.Webhook) string { return "webhooks[" + strconv.Itoa(w.Index) + "]" }
+
 // record adds a webhook and its verdict to the step.
 func (c *consideration) record(i int, verdict trace.Verdict) {
 	c.judged = i + 1
 	c.scope.Update(func(*trace.Request) {
 		c.webhooks[i].Verdict = verdict
-		c.scope.Step.Webhooks = append(c.scope.Step.Webhooks, c.webhooks[i])
+		c.scope.Step.Webhooks = append(c.scope.Step.Webhooks, &c.webhooks[i])
 	})
 }
 
@@ -150,7 +153,7 @@ func (c *consideration) call(i int, attributes *admission.VersionedAttributes) *
 	}
 	kind := attributes.VersionedKind
 	return &callRecord{
-		scope: c.scope, webhook: c.webhooks[i],
+		scope: c.scope, webhook: &c.webhooks[i],
 		kind: trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 	}
 }
@@ -171,7 +174,7 @@ func (r *callRecord) dryRun(hook webhook.WebhookAccessor, err error) {
 	if r == nil {
 		return
 	}
-	verdict := dryRunVerdict(hook, fmt.Sprintf("webhooks[%d]", r.webhook.Index))
+	verdict := dryRunVerdict(hook, pathOf(r.webhook))
 	if policy := hook.GetFailurePolicy(); policy == nil || *policy != admissionregistrationv1.Ignore {
 		verdict.Detail = err.Error()
 	}
