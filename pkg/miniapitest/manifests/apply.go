@@ -223,7 +223,7 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	if err := request.Do(ctx).Error(); err != nil || !IsDefinition(gvk) {
 		return err
 	}
-	return a.checkEstablished(ctx, object.GetName())
+	return a.checkEstablished(ctx, object)
 }
 
 // at returns a request whose path is the path of the resource.
@@ -233,20 +233,46 @@ func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Reque
 
 // checkEstablished returns an error if the resources of a definition aren't served. It needs no wait: a server of
 // miniapi answers the write of a definition only after its controllers have accepted or refused it.
-func (a *application) checkEstablished(ctx context.Context, name string) error {
-	data, err := at(a.client.Get(), definitions).Name(name).Do(ctx).Raw()
+func (a *application) checkEstablished(ctx context.Context, definition Object) error {
+	if a.isServed(ctx, definition) {
+		return nil
+	}
+	data, err := at(a.client.Get(), definitions).Name(definition.GetName()).Do(ctx).Raw()
 	if err != nil {
 		return err
 	}
-	var definition struct{ Status struct{ Conditions []any } }
-	if err := json.Unmarshal(data, &definition); err != nil {
+	var stored struct{ Status struct{ Conditions []any } }
+	if err := json.Unmarshal(data, &stored); err != nil {
 		return err
 	}
-	conditions := definition.Status.Conditions
+	conditions := stored.Status.Conditions
 	if !slices.ContainsFunc(conditions, isEstablished) {
 		return fmt.Errorf("isn't established; its conditions: %v", conditions)
 	}
 	return nil
+}
+
+// isServed tells whether the discovery document of a definition's first served version has its resource. The document is
+// much smaller than the definition.
+func (a *application) isServed(ctx context.Context, definition Object) bool {
+	field := func(path ...string) string {
+		text, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, path...)...)
+		return text
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
+	versions, _ := found.([]any)
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		name, _ := fields["name"].(string)
+		if fields["served"] != true || name == "" {
+			continue
+		}
+		gv := schema.GroupVersion{Group: field("group"), Version: name}
+		return slices.ContainsFunc(served(ctx, a.client, gv), func(resource metav1.APIResource) bool {
+			return resource.Name == field("names", "plural") && resource.Kind == field("names", "kind")
+		})
+	}
+	return false
 }
 
 func isEstablished(condition any) bool {

@@ -50,8 +50,16 @@ func (k *kinds) inVersion(ctx context.Context, gvk schema.GroupVersionKind) *met
 	if mapping := mappingIn(k.versions[gv], gvk); mapping != nil {
 		return mapping
 	}
-	// A definition may have added the kind since the last request.
-	data, err := in(k.client.Get(), gv).Do(ctx).Raw()
+	if k.versions == nil {
+		k.versions = map[schema.GroupVersion][]metav1.APIResource{}
+	}
+	k.versions[gv] = served(ctx, k.client, gv) // a definition may have added the kind since the last request
+	return mappingIn(k.versions[gv], gvk)
+}
+
+// served returns the resources of a group version. It returns nil if the server has no document of the version.
+func served(ctx context.Context, client rest.Interface, gv schema.GroupVersion) []metav1.APIResource {
+	data, err := in(client.Get(), gv).Do(ctx).Raw()
 	var document metav1.APIResourceList
 	if err == nil {
 		err = json.Unmarshal(data, &document)
@@ -59,11 +67,7 @@ func (k *kinds) inVersion(ctx context.Context, gvk schema.GroupVersionKind) *met
 	if err != nil {
 		return nil
 	}
-	if k.versions == nil {
-		k.versions = map[schema.GroupVersion][]metav1.APIResource{}
-	}
-	k.versions[gv] = document.APIResources
-	return mappingIn(document.APIResources, gvk)
+	return document.APIResources
 }
 
 func mappingIn(resources []metav1.APIResource, gvk schema.GroupVersionKind) *meta.RESTMapping {

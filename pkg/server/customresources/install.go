@@ -8,11 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
@@ -114,19 +111,15 @@ func (r *Resources) feed() *storage.Feed { return r.member.Feed(Definitions.Grou
 type installed struct {
 	mu     sync.Mutex
 	byName map[string]*apiextensionsv1.CustomResourceDefinition
-	// structural has the UIDs of definitions whose specs were structural (as the API requires of schemas) when Install
-	// stored them.
-	structural map[types.UID]struct{}
 }
 
 func (i *installed) add(crd *apiextensionsv1.CustomResourceDefinition) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.byName == nil {
-		i.byName, i.structural = map[string]*apiextensionsv1.CustomResourceDefinition{}, map[types.UID]struct{}{}
+		i.byName = map[string]*apiextensionsv1.CustomResourceDefinition{}
 	}
 	i.byName[crd.Name] = crd
-	i.structural[crd.UID] = struct{}{}
 }
 
 // take returns the definition that Install has stored at the etcd revision. It returns nil for another revision, and
@@ -140,15 +133,6 @@ func (i *installed) take(name string, revision int64) *apiextensionsv1.CustomRes
 		return nil
 	}
 	return found
-}
-
-// isStructural reports whether Install has stored the definition with structural schemas, and the spec hasn't changed
-// since.
-func (i *installed) isStructural(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	_, known := i.structural[crd.UID]
-	return known && crd.Generation == 1
 }
 
 // decoding returns the feed of definitions in version v1. The feed doesn't decode a definition that Install has
@@ -171,33 +155,5 @@ func (r *Resources) decoding(feed *storage.Feed) *storage.Feed {
 			}
 			return feed.Decode(data, revision)
 		},
-	})
-}
-
-// unknown is the informer of definitions for one controller of the library. This controller reports schemas that
-// aren't structural. unknown passes no event to the controller for definitions that Install has checked.
-type unknown struct {
-	crdinformers.CustomResourceDefinitionInformer
-	installed *installed
-}
-
-// Informer implements crdinformers.CustomResourceDefinitionInformer.
-func (u unknown) Informer() cache.SharedIndexInformer {
-	return unknownInformer{u.CustomResourceDefinitionInformer.Informer(), u.installed}
-}
-
-type unknownInformer struct {
-	cache.SharedIndexInformer
-	installed *installed
-}
-
-// AddEventHandler implements cache.SharedInformer.
-func (u unknownInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return u.SharedIndexInformer.AddEventHandler(cache.FilteringResourceEventHandler{
-		FilterFunc: func(obj any) bool {
-			crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-			return !ok || !u.installed.isStructural(crd)
-		},
-		Handler: handler,
 	})
 }

@@ -53,7 +53,7 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	r.server.RegisterDestroyFunc(r.stores.destroy)
 
 	naming := status.NewNamingConditionController(klog.Background(), definitions, client)
-	structural := nonstructuralschema.NewConditionController(unknown{definitions, &r.installed}, client)
+	structural := nonstructuralschema.NewConditionController(loose{definitions}, client)
 	approval := apiapproval.NewKubernetesAPIApprovalPolicyConformantConditionController(definitions, client)
 	finalizing := finalizer.NewCRDFinalizer(definitions, client, handler)
 	return r.addHooks(func(ctx genericapiserver.PostStartHookContext) {

@@ -28,7 +28,13 @@ type custom struct {
 	crds    crdlisters.CustomResourceDefinitionLister
 	manager aggregated.ResourceManager
 	// known are the resources that custom has given to the manager.
-	known map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery
+	known map[schema.GroupVersion]knownVersion
+}
+
+// knownVersion has the resources of a group version, and the definitions from which they were made.
+type knownVersion struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	resources   []apidiscoveryv2.APIResourceDiscovery
 }
 
 // established returns the definitions of a group whose resources are served, in the order of their names.
@@ -55,25 +61,34 @@ func (c *custom) update(versions []schema.GroupVersion) (changed bool) {
 }
 
 func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
-	definitions := established(c.crds, gv.Group)
+	all, known := established(c.crds, gv.Group), c.known[gv]
+	definitions := slices.DeleteFunc(slices.Clone(all), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return !apihelpers.HasServedCRDVersion(crd, gv.Version)
+	})
+	// An informer has all definitions of a start before the handler of the first one is called. So most calls during a
+	// start find no change, and needn't compare all resources of a large group.
+	if len(definitions) > 0 && slices.Equal(known.definitions, definitions) {
+		return false
+	}
 	var resources []apidiscoveryv2.APIResourceDiscovery
 	for _, crd := range definitions {
-		if apihelpers.HasServedCRDVersion(crd, gv.Version) {
-			resources = append(resources, aggregatedResource(crd, gv))
-		}
+		resources = append(resources, aggregatedResource(crd, gv))
 	}
-	if reflect.DeepEqual(c.known[gv], resources) {
+	if reflect.DeepEqual(known.resources, resources) {
+		if len(resources) > 0 {
+			c.known[gv] = knownVersion{definitions, resources}
+		}
 		return false
 	}
 	switch {
 	case len(resources) > 0:
-		c.known[gv] = resources
+		c.known[gv] = knownVersion{definitions, resources}
 		c.manager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
 			Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
 		})
 		c.manager.SetGroupVersionPriority(metav1.GroupVersion(gv), customGroupPriority, customVersionPriority)
 		return true
-	case len(definitions) > 0:
+	case len(all) > 0:
 		c.manager.RemoveGroupVersion(metav1.GroupVersion(gv))
 	default:
 		c.manager.RemoveGroup(gv.Group)

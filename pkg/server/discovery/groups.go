@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
@@ -85,7 +84,7 @@ func (d *Groups) Start(manager aggregated.ResourceManager) error {
 	}
 	d.resources = custom{
 		crds: d.crds.Lister(), manager: manager.WithSource(aggregated.CRDSource),
-		known: map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery{},
+		known: map[schema.GroupVersion]knownVersion{},
 	}
 	d.Sync()
 	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{

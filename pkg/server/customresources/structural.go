@@ -1,0 +1,43 @@
+package customresources
+
+import (
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdinformers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions/apiextensions/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// loose is the informer of definitions for the library's controller that reports schemas that aren't structural.
+// It passes only events of definitions that may have such a schema: the controller converts and compares all schemas of
+// a definition, after each write.
+type loose struct {
+	crdinformers.CustomResourceDefinitionInformer
+}
+
+// Informer implements crdinformers.CustomResourceDefinitionInformer.
+func (l loose) Informer() cache.SharedIndexInformer {
+	return looseInformer{l.CustomResourceDefinitionInformer.Informer()}
+}
+
+type looseInformer struct{ cache.SharedIndexInformer }
+
+// AddEventHandler implements cache.SharedInformer.
+func (l looseInformer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return l.SharedIndexInformer.AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj any) bool {
+			crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+			return !ok || mayBeLoose(crd)
+		},
+		Handler: handler,
+	})
+}
+
+// mayBeLoose tells whether a definition may have a schema that isn't structural, or was reported to have one. The
+// API refuses such a schema unless the definition preserves unknown fields, which only a definition from before
+// apiextensions.k8s.io/v1 does.
+func mayBeLoose(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.PreserveUnknownFields || slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.NonStructuralSchema
+	})
+}
