@@ -42,14 +42,19 @@ func (o *orphans) expect(namespace string) {
 	o.queue.AddAfter(namespace, lateLooks[0])
 }
 
-// look deletes the orphans of a namespace, and returns the time until the next look, or 0 after the last one.
+// look deletes the orphans of a namespace, and returns the time until the next look, or 0 after the last one. An orphan
+// that stays gets further looks.
 func (o *orphans) look(ctx context.Context, namespace string) (time.Duration, error) {
 	gone, err := o.gone(ctx, namespace)
 	if err != nil {
 		return 0, err
 	}
 	if gone {
-		if err := o.remove(ctx, namespace); err != nil {
+		err := o.remove(ctx, namespace)
+		switch {
+		case isAboutNamespace(err):
+			return lateLooks[len(lateLooks)-1], nil
+		case err != nil:
 			return 0, err
 		}
 	}
@@ -104,9 +109,24 @@ func (o *orphans) removeAll(ctx context.Context, r served.Resource, namespace st
 	var errs []error
 	for i := range list.Items {
 		options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: metav1.NewUIDPreconditions(string(list.Items[i].UID))}
-		if err := client.Delete(ctx, list.Items[i].Name, options); err != nil && !apierrors.IsConflict(err) {
+		err := client.Delete(ctx, list.Items[i].Name, options)
+		switch {
+		case isAboutNamespace(err):
+			errs = append(errs, err)
+		case !apierrors.IsConflict(err):
 			errs = append(errs, ignoreUnsupported(err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isAboutNamespace tells whether a request failed because its namespace doesn't exist. Deletions fail so if a webhook or
+// a policy with a namespace selector is for them, because the server can't read the labels of the namespace.
+func isAboutNamespace(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces"
 }
