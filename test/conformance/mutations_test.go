@@ -370,8 +370,8 @@ func onValidations(name string) func(*http.Request) {
 	})
 }
 
-// onServices changes the service references of webhooks, except for the Service "way", by which the suite finds out
-// whether the server can reach its webhooks.
+// onServices returns a mutation that changes the service references of webhooks. It doesn't change references to the
+// Service "way", by which the suite finds out whether the server can reach the suite's webhooks.
 func onServices(change func(service object)) func(*http.Request) {
 	return onWebhooks(func(w object) {
 		if service, is := at(w, "clientConfig")["service"].(object); is && service["name"] != "way" {

@@ -313,8 +313,8 @@ func withBody(r *http.Request, body []byte) *http.Request {
 	return clone
 }
 
-// fixKind returns a handler that sets apiVersion and kind in each response of a webhook, so that it is a valid
-// AdmissionReview.
+// fixKind returns a handler that sets the kind AdmissionReview in each response of a webhook, even if the webhook
+// returns another kind.
 func fixKind(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()

@@ -272,7 +272,8 @@ func TestAggregatedAPI(t *testing.T) {
 	}
 }
 
-// trustsFrontProxy checks that the ConfigMap of trusted authorities has the authorities of the certificates.
+// trustsFrontProxy checks the ConfigMap of trusted authorities. The ConfigMap must trust the first of the certificates,
+// and its name, as a proxy's, and must not trust the certificate as a user's.
 func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x509.Certificate) {
 	t.Helper()
 	trust := must(srv.Client().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}))(t)

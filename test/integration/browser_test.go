@@ -179,7 +179,8 @@ func (b *browser) shoot(name string) {
 	ok(b.t, os.WriteFile(filepath.Join(dir, name+".png"), content, 0o600))
 }
 
-// visit requests a page without credentials. It returns the response and its body.
+// visit requests a page with a client and additional headers. It returns the response, and its status code and body as
+// text.
 func visit(t testing.TB, client *http.Client, url string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -8,9 +8,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each case violates a rule of the API for webhook configurations, in each version that has the rule. The message is
-// the API's. A case without a message is valid. The cases configuration.validation.* have most of these rules, in v1
-// and for mutating webhooks; this test compares whole messages, in both versions and for both kinds.
+// Each case with a message violates a rule of the API for webhook configurations, and the message is the API's. A case
+// without a message is valid. The rules are the same in v1 and v1beta1. The cases configuration.validation.* have most of
+// these rules, in v1 and for mutating webhooks; this test compares whole messages, in both versions and for both kinds.
 func TestConfigurationValidation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

@@ -23,7 +23,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// sessions are the verbs that open a session, such as exec. proxied are the verbs of a proxy.
+// sessions are the HTTP methods of requests that open a session, such as exec. proxied are the HTTP methods of requests
+// for a proxy.
 var (
 	sessions = []string{http.MethodGet, http.MethodPost}
 	proxied  = []string{
@@ -232,8 +233,9 @@ func TestConnectOptionsAreMutated(t *testing.T) {
 	}
 }
 
-// standIn creates the node "node", and the pod and the service "web". All three lead to one HTTPS server on the port,
-// which records each request and refuses it. The function asked returns the requests since its last call.
+// standIn creates the node "node", and the pod and the service "web". All three lead to one HTTPS server, which records
+// each request and refuses it. standIn returns the server's port. The function asked returns the paths of the requests
+// since its last call.
 func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

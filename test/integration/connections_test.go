@@ -203,7 +203,7 @@ func TestConnectionsToSeveralEndpoints(t *testing.T) {
 	}
 }
 
-// endpointSlice returns the only endpoint of a service, which is a port of this machine.
+// endpointSlice returns an EndpointSlice with the only endpoint of a service: a port of this machine.
 func endpointSlice(service string, serving int) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

@@ -18,7 +18,7 @@ func withControllers(selection ...string) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) { o.Controllers = controllers.Selection(selection) })
 }
 
-// gone waits until get returns that an object doesn't exist.
+// gone waits until get returns the error that the object doesn't exist. The text what names the object.
 func gone[Object any](t *testing.T, what string, get func(context.Context) (Object, error)) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

@@ -25,8 +25,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// effectiveRounds is the number of times that each setting is turned on and off. A wrong answer may come before the
-// effect in only some of the rounds.
+// effectiveRounds is the number of times that each setting is turned on and off. A server with a fault may answer
+// before the effect in only some of the rounds.
 const effectiveRounds = 50
 
 // setting is a configuration that a test can create and delete.
@@ -323,7 +323,7 @@ func TestEffective(t *testing.T) {
 	}})
 }
 
-// ignoreRefusal returns an error, or nil if the error is a refusal.
+// ignoreRefusal returns an error, or nil if the error is a refusal or the resource isn't found.
 func ignoreRefusal(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return nil

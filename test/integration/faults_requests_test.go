@@ -261,8 +261,8 @@ func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	return faults.State{}
 }
 
-// With the same seed and the same name, a share of the requests is the same requests in each run, whether a flag, a file
-// or a client gives the fault.
+// A fault for a share of the requests meets the same requests in each run, if the seed and the name of the fault are the
+// same. The way in which the server gets the fault (by a flag, a file or a client) doesn't matter.
 func TestFaultsAreReproducible(t *testing.T) {
 	t.Parallel()
 	const requests, file = 60, "faults: [{name: some, resources: [configmaps], verbs: [create], share: 0.3, status: 503}]"

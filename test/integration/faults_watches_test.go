@@ -34,7 +34,8 @@ func watchThings(t testing.TB, srv *miniapitest.Server, encoding string) watch.I
 	return w
 }
 
-// events returns the events of a watch until its end: the names of objects, and the reasons of errors.
+// events returns the events of a watch until its end, as text: the type and the object's name, or, for an error, the
+// type, the code and the reason.
 func events(t testing.TB, w watch.Interface) (all []string) {
 	t.Helper()
 	timeout := time.After(time.Minute)

@@ -32,12 +32,12 @@ func newFamily(t *testing.T, client kubernetes.Interface, namespace string) *fam
 	return &family{client, namespace, map[string]*corev1.ConfigMap{}}
 }
 
-// ownerOf returns an owner reference to a ConfigMap. With blocks, it has blockOwnerDeletion.
+// ownerOf returns an owner reference to a ConfigMap. The argument blocks is the value of blockOwnerDeletion.
 func ownerOf(owner *corev1.ConfigMap, blocks bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &blocks}
 }
 
-// add creates a ConfigMap with owners. A ! before an owner's name sets blockOwnerDeletion.
+// add creates a ConfigMap with owners. A ! after an owner's name sets blockOwnerDeletion.
 func (f *family) add(t *testing.T, name string, owners ...string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyTimeline returns the lines of a step, a call of a plugin in a round, in the wide timeline, without times.
+// policyTimeline returns the lines below a step in the wide timeline of a request. A step is a call of a plugin in a
+// round. The lines don't have the content of managed fields, because this content has times.
 func policyTimeline(t testing.TB, request *trace.Request, step string) string {
 	t.Helper()
 	var text strings.Builder

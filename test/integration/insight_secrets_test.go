@@ -26,7 +26,7 @@ const (
 	half     = "r2-and"
 )
 
-// leaking answers a review with the secret in each part of the answer that can have it.
+// leaking returns a webhook's handler whose answer has the secret in each part that can have text.
 func leaking(allowed bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)

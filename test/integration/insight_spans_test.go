@@ -37,8 +37,8 @@ func (c *collected) Export(_ context.Context, request *collector.ExportTraceServ
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// lines returns the spans as text: the name with the names of the parents, and events with their attributes why and
-// outcome.
+// lines returns the spans and their events as text. A span has its name and the name of its parent. An event has the
+// attributes webhook, policy, why and outcome.
 func (c *collected) lines() map[string]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

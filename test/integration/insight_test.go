@@ -66,6 +66,7 @@ type question struct {
 	// default.
 	resource, namespace, object string
 
+	// want and field are the reason and the field in the server's answer. called tells whether the webhook is called.
 	want   trace.Reason
 	field  string
 	called bool
@@ -237,7 +238,8 @@ func dryRunAsked(ctx context.Context, srv *miniapitest.Server) error {
 	return err
 }
 
-// sideEffectsSome returns a function that gives the hook side effects. Only v1beta1 allows them.
+// sideEffectsSome returns a function that gives the hook the side effects Some, and a failure policy. Only v1beta1 allows
+// these side effects.
 func sideEffectsSome(policy string) func(*testing.T, *miniapitest.Server) {
 	return func(t *testing.T, srv *miniapitest.Server) {
 		t.Helper()

@@ -26,6 +26,8 @@ type policyQuestion struct {
 	// resource is configmaps by default.
 	resource string
 
+	// want and field are the reason and the field in the server's answer. evaluated tells whether the policy is
+	// evaluated.
 	want      trace.Reason
 	field     string
 	evaluated bool

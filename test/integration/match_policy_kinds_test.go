@@ -284,7 +284,8 @@ func converting(converter http.Handler, change func(*apiextensionsv1.ConversionR
 	})
 }
 
-// renaming returns a conversion webhook for versions in which the only field of the spec has different names.
+// renaming returns a conversion webhook for versions in which the only field of the spec has different names. The map
+// fields has the name for each version.
 func renaming(fields map[string]string) http.Handler {
 	version := func(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -40,7 +40,8 @@ func deployment(groupVersion, name string) *unstructured.Unstructured {
 	}})
 }
 
-// asked has the kind in a review, the kind of the client's request, and the versions of the objects in the review.
+// asked has the parts of a review that depend on versions: the resource and the kind of the review, the resource and the
+// kind of the client's request, and the versions and kinds of the objects.
 type asked struct {
 	Operation                    admissionv1.Operation
 	Resource, Kind               string
@@ -177,7 +178,7 @@ func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked 
 }
 
 // A webhook's rules decide about the version of the objects in the review. The case match.policy.exactFirst is about
-// rules of two versions, one of which is that of the request.
+// rules of two versions, and the request has one of these versions.
 func TestMatchPolicyRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -247,12 +248,14 @@ func TestMatchPolicyConversion(t *testing.T) {
 		name, reason string
 		object       *unstructured.Unstructured
 		resource     string
-		// version is the version of the hook's rule, and sees is a field of the objects in its reviews.
+		// version is the version of the hook's rule. sees is the path of a field of the objects in the hook's reviews,
+		// and seesThis is the field's value.
 		version  string
 		sees     []string
 		seesThis any
 		patch    miniapitest.PatchOperation
-		// field is a field of the object in the response to the client, in the client's version.
+		// field is the path of a field of the object in the response to the client, in the client's version, and want is
+		// the field's value.
 		field []string
 		want  any
 	}{{

@@ -88,7 +88,8 @@ func object(groupVersion, kind, name string, fields map[string]any) *unstructure
 	return o
 }
 
-// fieldOf returns the value of an object's field, or nil if there is none.
+// fieldOf returns the value of an object's field, or nil if the object doesn't have the field. If the path leads through a
+// value that isn't an object, fieldOf returns an error as the value.
 func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Kinds are served in v1 by default. An option can turn on older versions, and kinds that have only beta or alpha
-// versions.
+// Kinds are served in v1 by default. An option can turn on older versions, and kinds without a version v1.
 func TestKindsOnDemand(t *testing.T) {
 	t.Parallel()
 	versions := []struct{ gv, resource string }{

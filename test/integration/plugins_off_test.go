@@ -199,7 +199,8 @@ func TestPluginsThatAreOff(t *testing.T) {
 	}
 }
 
-// imagePolicy writes the kubeconfig for a backend of ImagePolicyWebhook that refuses one image.
+// imagePolicy starts a backend of ImagePolicyWebhook, and writes a kubeconfig for the backend. The backend refuses only
+// the image with the name unsigned.
 func imagePolicy(t testing.TB, unsigned string) string {
 	t.Helper()
 	port := trusted.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -36,7 +36,7 @@ func memory(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(quantity)}
 }
 
-// limited sets the memory of a pod's container.
+// limited returns a function that sets the memory limit of a pod's container.
 func limited(quantity string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = memory(quantity) }
 }

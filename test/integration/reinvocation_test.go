@@ -24,8 +24,8 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn returns a handler that answers the calls with the given responses, one after the other. It refuses further
-// calls.
+// inTurn returns a function for answering. It answers the calls with the given responses, one after the other, and
+// refuses further calls.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
 	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {

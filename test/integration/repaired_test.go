@@ -65,7 +65,7 @@ func TestMetadataIsRepaired(t *testing.T) {
 	}
 }
 
-// fieldOwners returns the field managers in a pod's managedFields.
+// fieldOwners maps each field manager in a pod's managedFields, with its operation, to the manager's fields.
 func fieldOwners(p *corev1.Pod) map[string]string {
 	owners := map[string]string{}
 	for _, entry := range p.ManagedFields {

@@ -33,7 +33,7 @@ func replying(code int, body string) http.Handler {
 	})
 }
 
-// response returns an AdmissionReview of v1 with fields of a response.
+// response returns an AdmissionReview of v1 that allows the request. The text fields has further fields of the response.
 func response(fields string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"%UID%","allowed":true` + fields + `}}`
 }

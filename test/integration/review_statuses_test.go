@@ -51,7 +51,7 @@ func TestStatusOfNewObjects(t *testing.T) {
 	}
 }
 
-// statusFields returns the status of an object without times.
+// statusFields returns the status of an object. If the status has a lastPhaseTransitionTime, its value is nil.
 func statusFields(object map[string]any) map[string]any {
 	status, _ := object["status"].(map[string]any)
 	status = maps.Clone(status)

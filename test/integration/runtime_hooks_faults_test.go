@@ -90,7 +90,8 @@ func TestFaultsOfExtensions(t *testing.T) {
 		fault        func(*testing.T, *breakable)
 		timeout      time.Duration // the timeout of the handler; it is short only for the fault of a slow handler
 		want         string        // a part of the call's error
-		// A part of the condition's message; "" if the condition stays true, or becomes false only much later.
+		// discovery is a part of the condition's message. It is "" if the condition stays true, or becomes false only
+		// much later.
 		discovery string
 		forGood   bool // whether the fault can't be repaired
 	}{{

@@ -354,7 +354,7 @@ func TestStaticManifestsThatChange(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), reloaded("failure")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	// The hash in the metric covers all files. A zero byte comes after each.
+	// The hash in the metric covers all files. A zero byte comes after the content of each file.
 	if hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(good+"\x00"))); len(samples(t, srv, `hash="`+hash+`",plugin="`+validatingPolicies, info)) != 1 {
 		t.Errorf("want the hash %s, got %s", hash, samples(t, srv, validatingPolicies, info))
 	}

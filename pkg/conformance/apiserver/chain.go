@@ -289,12 +289,12 @@ type writing struct {
 	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
 	// request.
 	creates, deletes bool
-	// section is the section of the document about the phases of such a request.
+	// section is the section of the documentation that describes the phases of such a request.
 	section string
 	send    func(t *trial.T, data trial.Object) *trial.Answer
 }
 
-// writings has a request of each kind.
+// writings has a request for each verb that writes an object, and for each kind of patch.
 var writings = []writing{
 	{"create", true, false, "Create", func(t *trial.T, data trial.Object) *trial.Answer { return t.Create(trial.ConfigMaps, thing(t, data)) }},
 	{"applyCreates", true, false, "Patch", applyThing},
@@ -327,7 +327,7 @@ func patchThing(contentType string) func(*trial.T, trial.Object) *trial.Answer {
 	}
 }
 
-// prepare creates the ConfigMap, unless the request creates it. The result says what is stored: see stored.
+// prepare creates the ConfigMap "thing", unless the request creates it. It returns the result of stored.
 func (w *writing) prepare(t *trial.T) any {
 	t.Namespace()
 	if !w.creates {
@@ -336,7 +336,7 @@ func (w *writing) prepare(t *trial.T) any {
 	return stored(t)
 }
 
-// stored returns the ConfigMap, or nil if it doesn't exist.
+// stored returns the ConfigMap "thing", or nil if it doesn't exist.
 func stored(t *trial.T) any {
 	if a := t.Get(trial.ConfigMaps, "thing"); a.Code != http.StatusNotFound {
 		return a.OK()

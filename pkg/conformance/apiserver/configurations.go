@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// defaulted has optional fields of a webhook, with their defaults in v1.
+// defaulted has optional fields of a webhook, of its rules and of its service reference, with their defaults in v1.
 var defaulted = []struct {
 	field, promise string
 	want           any
@@ -40,7 +40,7 @@ func defaultTests() []trial.Test {
 	return tests
 }
 
-// defaultOf checks the default of a field in configurations of both kinds.
+// defaultOf checks that the default of a field is want, in configurations of both kinds in the version.
 func defaultOf(t *trial.T, version, field string, want any) {
 	for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
 		if field == "reinvocationPolicy" && r.Name == trial.ValidatingConfigurations.Name {

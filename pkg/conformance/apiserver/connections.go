@@ -6,8 +6,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// connections has the cases about the operation CONNECT. The webhook refuses each request, so the server makes no
-// connection, and the objects needn't exist.
+// connections has the cases about the operation CONNECT. The validating webhook refuses each request. So the server
+// makes no connection, and the objects needn't exist.
 var connections = connectionTests()
 
 func connectionTests() []trial.Test {
@@ -15,7 +15,7 @@ func connectionTests() []trial.Test {
 	for _, c := range []struct {
 		id, kind, verb string
 		resource       trial.Resource
-		// suffix is added to the path of the subresource.
+		// name is the name of the pod, service or node. suffix is added to the path of the subresource.
 		name, suffix string
 		query        []string
 		object       trial.Object

@@ -141,8 +141,8 @@ func defineConverted(t *trial.T, reply trial.Reply) (v1, v2 trial.Resource) {
 	})
 }
 
-// convert returns a reply with the objects in the requested version. An annotation of each object says that it was
-// converted. The function change may change the response.
+// convert returns a reply that converts objects to the requested version. An annotation of each object names this
+// version. The function change, if set, changes the response.
 func convert(change func(response trial.Object)) trial.Reply {
 	return trial.Review(func(c *trial.Call) any {
 		r := c.Request()

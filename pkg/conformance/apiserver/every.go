@@ -92,15 +92,15 @@ func groupOf(r trial.Resource) string {
 	return r.Group
 }
 
-// posted maps a subresource to the fields of the object that a case posts to it. The webhook refuses the requests, so
-// the server stores nothing.
+// posted maps a subresource to the fields of the object that a case posts to it. The validating webhook refuses the
+// requests, so the server stores nothing.
 var posted = map[string]trial.Object{
 	"binding":  {"target": trial.Object{"kind": "Node", "name": "conformance-none"}},
 	"eviction": {},
 	"token":    {"spec": trial.Object{"audiences": []string{"conformance"}}},
 }
 
-// methods are the HTTP methods of the verbs of connections.
+// methods are the verbs by which clients can request a connection, with their HTTP methods.
 var methods = []struct{ verb, method string }{
 	{"create", http.MethodPost}, {"get", http.MethodGet}, {"update", http.MethodPut}, {"patch", http.MethodPatch}, {"delete", http.MethodDelete},
 }
@@ -119,8 +119,8 @@ func (w *walk) subresource() {
 	}
 }
 
-// connections requests a connection to an object that doesn't exist, by each verb. The webhook refuses the request
-// before the server looks for the object.
+// connections requests a connection to an object that doesn't exist, by each verb. The validating webhook refuses the
+// request before the server looks for the object.
 func (w *walk) connections() {
 	var steps []step
 	for _, m := range methods {

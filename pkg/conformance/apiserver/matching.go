@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// matchable has the requests that each rule of matched is tried with. They are dry runs, and need the objects named
-// "there". A rule must match exactly the requests that its row names.
+// matchable has the requests that each rule of matched is tried with. The requests need the objects named "there". All
+// except the connection are dry runs. A rule must match exactly the requests that its row in matched names.
 var matchable = []struct {
 	name string
 	send func(*trial.T)
@@ -345,7 +345,7 @@ var selectors = []trial.Test{
 	},
 }
 
-// environment returns a requirement for the namespace label environment.
+// environment returns a change that adds a requirement for the label "environment" to the namespace selector.
 func environment(operator metav1.LabelSelectorOperator, values ...string) trial.Change {
 	return trial.NamespacesWith(metav1.LabelSelectorRequirement{Key: "environment", Operator: operator, Values: values})
 }

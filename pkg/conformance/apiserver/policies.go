@@ -378,8 +378,8 @@ func onOperations(policy trial.Object, operations ...string) trial.Object {
 const paramTimeout = 50 * time.Second
 
 // enforceWithParam defines a custom resource for parameters, and returns the resource. It creates a policy with this
-// kind of parameters, and a binding with a paramRef. The policy requires that data.key of a ConfigMap equals
-// spec.wanted of the parameter.
+// kind of parameters, and a binding with the given paramRef. The policy requires that data.key of a ConfigMap, if it
+// exists, equals spec.wanted of the parameter.
 func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	limits, _ := define(t, "limits")
 	p := t.Policy("p", trial.Object{"expression": "!has(object.data) || !has(object.data.key) || object.data.key == params.spec.wanted", "messageExpression": "'wanted ' + string(params.spec.wanted)"})

@@ -167,7 +167,7 @@ func names(list trial.Object) []string {
 	return all
 }
 
-// event returns a text with the type and the object of an event, for comparisons.
+// event returns a text with the type of an event and the name of its object, for comparisons.
 func event(e trial.Object) string { return e.Text("type") + " " + e.Text("object.metadata.name") }
 
 // watches has the cases about watches.
@@ -396,8 +396,8 @@ var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
 	},
 })
 
-// held returns the ConfigMaps of a namespace that is being deleted. The namespace contains an object with a finalizer,
-// so the server can't remove the namespace.
+// held creates a namespace, and deletes it. The namespace contains a ConfigMap with a finalizer, so the server can't
+// remove the namespace. held returns the resource of ConfigMaps in the namespace.
 func held(t *trial.T) trial.Resource {
 	inside := trial.ConfigMaps.In(t.Name("held"))
 	t.NewNamespace(t.Name("held"), nil)

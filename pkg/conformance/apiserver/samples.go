@@ -132,8 +132,9 @@ func smallest(t *trial.T, r trial.Resource) (trial.Object, bool) {
 	return nil, false
 }
 
-// required returns the smallest value that a schema allows: the default, the first value of an enumeration, or a value
-// for the type and its limits.
+// required returns a value for a schema: the default, the first value of an enumeration, or the smallest value of the
+// type within its limits. An object has only the required fields. The depth is the number of references, fields and
+// lists that led to the schema.
 func required(schemas trial.Object, schema trial.Object, depth int) any {
 	if all := schema.Objects("allOf"); len(all) > 0 && schema["type"] == nil {
 		schema = all[0]

@@ -59,9 +59,9 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	return trial.Cases(server, estimated(append(tests, walks...))), nil
 }
 
-// Adapted returns a selection for cases that Cases has returned. It differs in globs that match none of these cases and
-// begin with "every.", because the server decides which of these cases exist. Such a glob in Skip is left out. Without
-// a server, such a glob in Only stands for EveryPattern.
+// Adapted returns a selection for cases that Cases has returned. The server decides which cases "every." exist, so a
+// glob that begins with "every." may match none of the cases. Adapted removes such a glob from Skip. If the cases were
+// listed without a server, Adapted replaces such a glob in Only by EveryPattern.
 func Adapted(selection conformance.Selection, cases []conformance.Case) conformance.Selection {
 	undecided := func(glob string) bool {
 		one := conformance.Selection{Only: []string{glob}}
@@ -80,7 +80,7 @@ func Adapted(selection conformance.Selection, cases []conformance.Case) conforma
 }
 
 // Connect connects to a server, and returns the server with its cases. It returns an error if the client lacks
-// permissions that the selected cases need. The server calls no webhooks.
+// permissions that the selected cases need. The server can't call the webhooks of cases yet: Start makes them reachable.
 func Connect(ctx context.Context, target trial.Options, selection conformance.Selection) (*trial.Server, []conformance.Case, error) {
 	server, err := trial.Connect(ctx, target)
 	if err != nil {

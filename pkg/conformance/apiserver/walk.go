@@ -212,8 +212,8 @@ func (w *walk) changes(r trial.Resource, name string) []step {
 	return steps
 }
 
-// updated changes an annotation by an update. If a controller writes the object at the same time, the update fails with
-// a conflict and is repeated.
+// updated updates an object with another annotation, or a subresource without a change. If a controller writes the
+// object at the same time, the update fails with a conflict and is repeated.
 func (w *walk) updated(r trial.Resource, name string) {
 	w.Eventually("the update is accepted", eventTimeout, func() string {
 		read := w.whole
@@ -234,7 +234,7 @@ func (w *walk) updated(r trial.Resource, name string) {
 	})
 }
 
-// collection deletes two objects by one request.
+// collection creates two objects, and deletes both by one request.
 func (w *walk) collection() {
 	if !w.can("deletecollection") {
 		return
@@ -315,7 +315,8 @@ func (w *walk) reviewed(e expected) {
 	w.Forget()
 }
 
-// namespace returns the namespace in the review of an object with a name. For a Namespace, it is the name.
+// namespace returns the namespace in the review of an object with the given name. In the review of a Namespace, it is
+// the Namespace's own name.
 func (w *walk) namespace(name string) string {
 	switch {
 	case w.whole.Namespaced:
@@ -329,7 +330,7 @@ func (w *walk) namespace(name string) string {
 // exempt tells whether the resource configures admission. Webhooks don't review objects of such resources.
 func (w *walk) exempt() bool { return w.resource.Group == trial.Policies.Group }
 
-// virtual tells whether the server may call no webhook for the resource. Since 1.37, webhooks don't review requests
+// virtual tells whether the server may skip the webhooks for the resource. Since 1.37, webhooks don't review requests
 // such as TokenReview and SubjectAccessReview, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
 func (w *walk) virtual() bool {
 	return w.Server.Major == 1 && w.Server.Minor >= 37 &&

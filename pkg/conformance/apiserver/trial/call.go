@@ -17,7 +17,7 @@ type Call struct {
 
 	// Hook is the short name of the webhook.
 	Hook string
-	// Review is the decoded AdmissionReview of the call.
+	// Review is the decoded AdmissionReview or ConversionReview of the call.
 	Review Object
 }
 
@@ -102,7 +102,7 @@ func Raw(code int, body any) Reply {
 	}
 }
 
-// Review returns a reply with the AdmissionReview that a function returns.
+// Review returns a reply with the AdmissionReview or ConversionReview that a function returns.
 func Review(review func(*Call) any) Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *Call) { Raw(http.StatusOK, review(c))(w, r, c) }
 }

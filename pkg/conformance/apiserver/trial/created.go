@@ -14,8 +14,8 @@ import (
 // created is an object that a case has created.
 type created struct{ path, uid string }
 
-// remember records the object that a request has created, for removeAll. Requests for dry runs and subresources, and
-// reviews such as TokenReviews, create no object.
+// remember records the object that a request has created, for removeAll. A dry run, a request for a subresource, and a
+// review such as a TokenReview create no object.
 func (t *T) remember(r Request, a *Answer) {
 	t.rememberVersion(r, a)
 	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
@@ -53,8 +53,9 @@ func (t *T) rememberVersion(r Request, a *Answer) {
 	t.versions[collection(path[:strings.LastIndex(path, "/")])] = version
 }
 
-// ranks is the order in which kinds of objects are removed. Webhook configurations and policies are first, because they
-// would affect the removal of other objects. Namespaces are last.
+// ranks is the order in which objects are removed. Each function tells whether an object of the rank has the path.
+// Webhook configurations and policies are first, because they would affect the removal of other objects. Namespaces are
+// last.
 var ranks = []func(path string) bool{
 	func(path string) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/") },
 	func(path string) bool { return !isNamespace(path) },

@@ -221,8 +221,8 @@ func (t *T) confine(h *Hook) {
 	}
 }
 
-// Own makes the hook select only objects with the label of the case. A hook for cluster-scoped resources needs it,
-// because the server may have other users.
+// Own makes the hook select only objects with the label of the case. A hook for cluster-scoped resources needs this
+// selector, because the server may have other users.
 func (t *T) Own(h *Hook) {
 	h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{LabelCase: t.name}}
 }
@@ -301,8 +301,8 @@ func isReady(a *Answer, name string) bool {
 	return strings.Contains(a.Object.Text("message"), readyMessage(name))
 }
 
-// settled repeats the dry run of a create in a separate namespace, until the function shows returns true for the
-// answer.
+// settled creates a ConfigMap whose label LabelReady has the value name, by a dry run in a separate namespace. It
+// repeats the dry run until the function shows returns true for the answer.
 func (t *T) settled(name string, shows func(*Answer) bool) {
 	sent := t.last()
 	t.Server.ready.Do(func() {

@@ -46,7 +46,7 @@ func (t *T) SettlePolicies(name string) {
 	t.mu.Unlock()
 }
 
-// marker creates a policy that refuses the object that Settle creates with the same name.
+// marker creates a policy with a binding. The policy refuses the object that Settle creates with the same name.
 func (t *T) marker(name string) Object {
 	o := t.Object(Policies, name)
 	o["spec"] = Object{

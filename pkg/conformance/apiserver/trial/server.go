@@ -42,9 +42,10 @@ type Options struct {
 	// Disposable says that the server has no other users. Without it, the cases that could harm other users are
 	// skipped.
 	Disposable bool
-	// Patience is the time that the run waits at its end for the server's controllers to remove another empty
-	// namespace. When the time is over, the run removes the finalizers of the remaining empty namespaces. 0 stands for
-	// DefaultPatience. For a server without controllers, a shorter time makes the run shorter.
+	// Patience is the longest time between two removals of empty namespaces by the server's controllers, at the end of
+	// the run. If the controllers remove no namespace in this time, the run removes the finalizers of the remaining
+	// empty namespaces. 0 stands for DefaultPatience. For a server without controllers, a shorter time makes the run
+	// shorter.
 	Patience time.Duration
 }
 

@@ -102,7 +102,8 @@ func (t *T) create(r Resource, name string, spec any) {
 	t.Create(r, o.Copy()).OK()
 }
 
-// serviceBy creates a Service and its endpoints.
+// serviceBy creates a Service that leads to the webhooks, with endpoints or with an external name. The case is skipped
+// if the port is DefaultPort and the webhooks listen at another port behind an external name.
 func (t *T) serviceBy(way *serviceWay, name string, port int32) *Service {
 	if way.external != "" {
 		if port == DefaultPort && way.port != DefaultPort {

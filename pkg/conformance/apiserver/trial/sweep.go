@@ -32,8 +32,9 @@ func (s *Server) Cleanup(ctx context.Context) ([]string, error) {
 	return s.sweep(ctx, LabelRun, func(string) bool { return true })
 }
 
-// sweep removes the cluster-scoped objects that a selector matches, the namespaces last. It empties a deleted namespace
-// if the function full returns true. In a run that wasn't killed, each case has removed the objects of its namespaces.
+// sweep removes the cluster-scoped objects that a selector matches, the namespaces last, and returns their paths. It
+// also removes the objects in a namespace if the function full returns true for the namespace. In a run that wasn't
+// killed, each case has removed the objects of its namespaces.
 func (s *Server) sweep(ctx context.Context, selector string, full func(namespace string) bool) ([]string, error) {
 	var found []created
 	var errs []error
