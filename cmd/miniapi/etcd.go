@@ -22,9 +22,9 @@ func newEtcdCommand() *cobra.Command {
 	}
 }
 
-// ownPace are the flags of etcd with which electAtOnce changes nothing. Some of them set the pace: the interval of
-// heartbeats and the timeout of elections. The others give the member peers, and a member with peers needs etcd's
-// default pace.
+// ownPace are flags of etcd. If one of them is given, electAtOnce changes nothing. With config-file, etcd reads no
+// other flag. Two flags set the pace: the interval of heartbeats and the timeout of elections. The others give the
+// member peers, and a member with peers needs etcd's default pace.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",

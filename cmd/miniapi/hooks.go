@@ -142,8 +142,8 @@ func (o *hooksCallOptions) run(ctx context.Context, hook string, in io.Reader, o
 	return err
 }
 
-// result calls the hook and returns the result. The running server makes the call if it is miniapi with runtime hooks.
-// Otherwise this process makes the call.
+// result calls the hook and returns the result. The running server makes the call if it is miniapi with runtime hooks,
+// and no flag gives the address of a service. Otherwise this process makes the call.
 func (o *hooksCallOptions) result(ctx context.Context, config *rest.Config, call hookclient.Call) (*hookclient.Result, error) {
 	if len(o.services) == 0 {
 		result, served, err := hooks.CallByServer(ctx, config, call)

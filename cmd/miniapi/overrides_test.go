@@ -58,7 +58,8 @@ func TestEtcdServersOverrideIsNamed(t *testing.T) {
 	}
 }
 
-// found checks whether a request has found an object. The argument err is the error of the request.
+// found checks whether a request found its object. err is the error of the request. want says whether the request
+// should find the object, and reason says why.
 func found(t *testing.T, what string, err error, want bool, reason string) {
 	t.Helper()
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -85,7 +85,7 @@ func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	return groups, nil
 }
 
-// awaitGroups waits until discovery has all groups of have, and no group of lack.
+// awaitGroups waits until discovery with the Accept header has all groups of have, and no group of lack.
 func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 	t.Helper()
 	p.await(t, func() error {

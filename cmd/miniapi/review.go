@@ -307,8 +307,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints a body of each exchange. It prints a body in JSON in the format of the flags, and any other body
-// unchanged.
+// print prints the body that the function of returns for each exchange. It prints a body in JSON in the format of the
+// flags, and any other body unchanged.
 func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
 	printed := false
 	for _, exchange := range outcome.Exchanges {

@@ -11,8 +11,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// measureDefinitions measures two things: starts with and without the custom resource definitions of a large project,
-// by turns; and creating the definitions on a running server by requests.
+// measureDefinitions measures two things. The first is a start with the custom resource definitions of a large project;
+// starts without them come in between. The second is the creation of a single definition on a running server, by a
+// request.
 func measureDefinitions(ctx context.Context, t *table, e engine, server *miniapitest.Server, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

@@ -196,7 +196,7 @@ func awaitHandlers(name string, changes watch.Interface) error {
 }
 
 // overhead returns the difference, in milliseconds, between the median call of a hook and the median of plain HTTPS
-// requests with the same bodies. The handler of the plain requests doesn't read the body and always sends the same
+// requests with the same bodies. The handler of the plain requests doesn't decode the body and always sends the same
 // response. Both servers are in this process, and are called by turns.
 func overhead(ctx context.Context) (float64, error) {
 	hooks := catalog.New()

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The servers are measured by turns, because the speed of the machine varies. These are the number of turns, and the
-// numbers of clients and requests in a turn.
+// The servers are measured by turns, because the speed of the machine varies. The constants are the number of turns,
+// and the numbers of clients, requests and objects in a turn.
 const (
 	loadTurns       = 5
 	serialCreates   = 200
@@ -171,7 +171,8 @@ func (l *load) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// serial returns a step that measures the latency of one client, in milliseconds.
+// serial returns a step that makes n creates one after the other. The step's figure is the median latency in
+// milliseconds.
 func serial(n int) func(*load, context.Context) (float64, error) {
 	return func(l *load, ctx context.Context) (float64, error) {
 		latencies := make([]float64, 0, n)

@@ -91,8 +91,8 @@ func (f *Informers) ResourcesChanged() {
 	}
 }
 
-// follow makes WaitForSync also wait for the checker, and makes ResourcesChanged also call the function. It is for
-// state that is computed from the informers.
+// follow makes WaitForSync also wait for the checker, and makes ResourcesChanged also call the function
+// resourcesChanged. Plugins use follow for state that they compute from the informers.
 func (f *Informers) follow(checker cache.DoneChecker, resourcesChanged func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

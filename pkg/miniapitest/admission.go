@@ -19,7 +19,7 @@ import (
 const (
 	// traceFlag makes a server record the last 1000 requests.
 	traceFlag = "--trace-requests=1000"
-	// tracePath and whyPath are the paths at which a server serves its record of admission.
+	// tracePath is the path of a server's recorded requests. whyPath is the path of the answers that Why returns.
 	tracePath = "/debug/admission/requests"
 	whyPath   = "/debug/admission/why"
 	// traceTimeout limits a request for the record.

@@ -42,7 +42,8 @@ type step struct {
 
 // steps returns the steps of a start in their order. Custom resource definitions come first, because objects need them.
 // Other objects come next. Webhook configurations come last, because their webhooks would be called for the objects. If
-// an object is itself a configuration, its webhooks must be reachable before the next object is applied.
+// one of the other objects names webhooks, these must be reachable before the next object is applied, unless isLate
+// returns true for them.
 func (o *options) steps(info engine.Info) []step {
 	var late []engine.Webhook
 	steps := []step{together(o.definitions), {}}
@@ -72,8 +73,9 @@ func together(objects []installed) step {
 	return s
 }
 
-// isLate reports whether one of the objects has an address of the webhook's service. Such a webhook is reachable only
-// after all objects are applied.
+// isLate reports whether the server gets the address of the webhook's service from one of the objects: a Service of the
+// type ExternalName, Endpoints or an EndpointSlice. Such a webhook must be reachable only after all objects are
+// applied.
 func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	service := webhook.Service
 	return service != nil && info.PlaceOf(service.Namespace, service.Name, service.Port) == "" && slices.ContainsFunc(o.objects, func(object installed) bool {
@@ -110,8 +112,8 @@ func (o *options) early() []manifests.Object {
 	return append(objects, manifests.AtStart(others)...)
 }
 
-// describe adds to the description of the server what the server has from its start: definitions, and the objects that an
-// earlier server may have kept.
+// describe adds to the description of the server what the server has from its start: the definitions early, and the
+// objects that an earlier server may have kept. It returns these objects.
 func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {
@@ -170,7 +172,7 @@ func (s *Server) install(ctx context.Context, o *options, early []manifests.Obje
 	return keeping.end(ctx, s.server)
 }
 
-// stored returns the objects that the server has from its start, and tells the warnings about them.
+// stored returns the objects that the server has from its start, and passes the warnings about them to the applier.
 func stored(applier manifests.Applier, objects []manifests.Object, installed []engine.Installed) map[*unstructured.Unstructured]bool {
 	there := map[*unstructured.Unstructured]bool{}
 	for _, i := range installed {

@@ -50,9 +50,9 @@ func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 	return k, err
 }
 
-// keepable returns the objects of a keeping. There are none if the start of the server must have a request for each
-// object, if controllers work on the objects, or if flags may decide about them: a flag may name a file, whose content
-// may change.
+// keepable returns the objects of a keeping. There are none with an audit log, because it must have a request for each
+// object, and none with a data folder. There are none with controllers, which work on the objects, and none with flags:
+// a flag may name a file whose content changes. There are also none if a definition isn't stored at the server's start.
 func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	d := o.description
 	all := slices.Concat(o.objects, o.configurations)

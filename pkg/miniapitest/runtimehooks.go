@@ -143,7 +143,7 @@ func (h *Hooks) Call(ctx context.Context, call HookCall) (*HookResult, error) {
 
 // HookRequest is a recorded request to an extension.
 type HookRequest struct {
-	// Path is /GROUP/VERSION/HOOK/HANDLER in lower case. A discovery request has no HANDLER.
+	// Path is /GROUP/VERSION/HOOK/HANDLER in lower case.
 	Path string
 	// Body is the request of the hook in JSON.
 	Body json.RawMessage

@@ -135,7 +135,8 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	return s, nil
 }
 
-// takeAudit returns the function that is called with audit events, or nil.
+// takeAudit returns the function that is called with audit events. If the function of WithAudit can't get an event, the
+// log says so.
 func (o *options) takeAudit(log *serverLog) func(event []byte) {
 	return func(event []byte) {
 		if err := o.auditSink(event); err != nil {

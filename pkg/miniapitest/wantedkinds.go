@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// wantedKinds are the kinds of a group, in any version, that an option applies. It skips objects of other kinds.
+// wantedKinds are the kinds of a group, in any version, that an option applies. The option skips objects of other
+// kinds.
 type wantedKinds struct {
 	group string
 	kinds []string
@@ -35,8 +36,8 @@ func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == w.group && slices.Contains(w.kinds, gvk.Kind)
 }
 
-// nearly tells whether an object has either the group or the kind of a wanted kind, but not both. The wrong part is
-// probably misspelled, so the object must not be skipped.
+// nearly tells whether an object has the group or the kind of a wanted kind. If the object has only one of them, the
+// other is probably misspelled, so the object must not be skipped.
 func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
 }

@@ -144,7 +144,7 @@ func (s *webhookServer) serve(authority engine.Authority) {
 
 func (s *webhookServer) address() string { return s.listener.Addr().String() }
 
-// close closes all connections, and then waits for the running handlers.
+// close closes all connections, and then waits for the running handlers, for handlerTimeout at most.
 func (s *webhookServer) close() error {
 	if s.http == nil {
 		return s.listener.Close()
@@ -199,7 +199,7 @@ func (s *webhookServer) handle(path string, handler http.Handler) {
 }
 
 // find returns the handler for a path. A slash at the end of a handler's path doesn't matter, because the server leaves
-// it out. If no handler has the path, find returns the handler of the nearest path above it.
+// it out. If no handler has the path, find returns the handler of the nearest path above it that ends in a slash.
 func (s *webhookServer) find(path string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,8 +264,8 @@ func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.R
 	}
 }
 
-// answerEnd answers in place of a handler that hasn't returned. It returns the value of a panic that net/http must see,
-// or nil.
+// answerEnd answers in place of a handler that has ended without returning: by a panic, or by the end of its goroutine.
+// It returns the value of a panic that net/http must see, or nil.
 func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {

@@ -44,7 +44,8 @@ func (a *Admission) Refuse(step *Step) {
 	}
 }
 
-// refused reports whether the webhook made its step refuse: the webhook denied the request, or couldn't be called.
+// refused reports whether the step refused the request because of the webhook: the webhook denied the request, its call
+// failed, or the server couldn't call it.
 func (w *Webhook) refused() bool {
 	if w.Call != nil {
 		return w.Call.Error != nil && w.Call.Outcome != FailedOpen

@@ -73,7 +73,8 @@ func (r *Recording) Patch(kind Kind, patch []byte) json.RawMessage {
 	return r.redacted((*redaction).patch, kind, patch)
 }
 
-// redacted returns content that may be recorded.
+// redacted returns content that may be recorded. Unless Limits.Secrets is set, the function redact replaces the secret
+// values first.
 func (r *Recording) redacted(redact func(*redaction, Kind, []byte) json.RawMessage, kind Kind, content []byte) json.RawMessage {
 	if r == nil || len(content) == 0 {
 		return nil
@@ -86,8 +87,8 @@ func (r *Recording) redacted(redact func(*redaction, Kind, []byte) json.RawMessa
 	return r.keep(content)
 }
 
-// keep adds the size of the content to the bytes of requests in flight, and returns the content. If these bytes
-// would exceed Limits.Bytes, keep returns nil.
+// keep adds the size of the content to the bytes of requests in flight, and returns the content. If these bytes would
+// exceed Limits.Bytes, or if the recording has ended, keep returns nil.
 func (r *Recording) keep(content json.RawMessage) json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -138,8 +138,9 @@ type Step struct {
 	Exempt   *Verdict   `json:"exempt,omitempty"`
 	Webhooks []*Webhook `json:"webhooks,omitempty"`
 	Policies []*Policy  `json:"policies,omitempty"`
-	// Before and After are the object before and after a step that changed it. Both are empty for a step that
-	// changed nothing, and for a step with webhooks: there, each Call has its own Before and After.
+	// Before and After are the object before and after a step that changed it. Both are empty for a step that changed
+	// nothing, and for a step with webhooks or policies: there, each Call and each Evaluation has its own Before and
+	// After.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 	// Error is the error with which the plugin refused the request.

@@ -222,7 +222,7 @@ func (t *timeline) changes(depth int, changes []Change) {
 	}
 }
 
-// shortened cuts a value that is longer than maxValue.
+// shortened joins the lines of a value, and cuts the value if it is longer than maxValue.
 func shortened(value string) string {
 	value = strings.Join(strings.Fields(value), " ")
 	if runes := []rune(value); len(runes) > maxValue {

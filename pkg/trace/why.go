@@ -50,7 +50,7 @@ type Configured struct {
 }
 
 // Why says for each webhook of a configuration whether it was called for a request, and why. If target names a single
-// webhook, in its Part, there is one answer.
+// webhook, in its Part, there is one answer. If evaluated is true, the request was a dry run of Recorder.Evaluate.
 //
 // For a policy, there is an answer for each binding, or one answer for the policy if its bindings don't matter. If
 // target names a single binding, in its Part, there is one answer.

@@ -28,8 +28,8 @@ func Objects(text string) string {
 	return strings.Join(documents, "\n---\n")
 }
 
-// Configurations returns three webhook configurations in YAML. Their webhooks are those of the service
-// hooks in the namespace shop, and see Deployments.
+// Configurations returns three webhook configurations in YAML. The address of their webhooks is the service hooks in
+// the namespace shop. The webhooks get the requests that create Deployments.
 func Configurations() string {
 	var documents []string
 	for n, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {

@@ -22,8 +22,8 @@ func Exemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	return nil
 }
 
-// PolicyExemption is Exemption for the plugins of policies. Policies apply to the configurations of webhooks, but not
-// to the configurations of policies.
+// PolicyExemption does for the plugins of policies what Exemption does for the plugins of webhooks. Policies apply to
+// the configurations of webhooks, but not to the configurations of policies.
 func PolicyExemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	verdict := Exemption(attributes, hidden)
 	if verdict != nil && verdict.Reason == trace.ExemptConfiguration && !strings.Contains(attributes.GetResource().Resource, "admissionpolic") {

@@ -126,7 +126,7 @@ func (m Matching) Rules() (Match, []trace.Verdict) {
 }
 
 // matchedBy returns the match of the first matching rule, in k8s.io/apiserver's order. It returns nil if no rule
-// matches.
+// matches. The function path returns the path of the rule with an index.
 func (m Matching) matchedBy(all []rule, path func(int) string) *Match {
 	for i, rule := range all {
 		if matchesRule(rule, m.Attributes) {
@@ -388,7 +388,7 @@ func labelsOf(object runtime.Object) *map[string]string {
 
 // requirement is one requirement of a label selector.
 type requirement struct {
-	// field is the path of the requirement in the selector.
+	// field is the path of the requirement in the selector. text is the requirement in kubectl's syntax, such as "a=b".
 	field string
 	text  string
 }

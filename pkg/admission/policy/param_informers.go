@@ -93,11 +93,13 @@ func (p *params) get(ctx context.Context, kind paramKind) (informers.GenericInfo
 	return started.informer, started.scope, nil
 }
 
-// renew stops the informers of kinds whose CustomResourceDefinition has changed, and reports whether there were any.
+// renew stops and removes the informers of kinds whose CustomResourceDefinition has changed, and reports whether there
+// were any.
 //
 // A changed definition can have another name, scope or schema, so it needs a new informer. The old informer would
 // return objects of the old schema until its watch ends, and would retry unreadable objects at growing intervals. If a
-// kind isn't served any more, its informer is stopped but keeps its objects.
+// kind isn't served any more, renew stops its informer, which keeps its objects. Such an informer doesn't make the
+// result true.
 func (p *params) renew() (renewed bool) {
 	for kind, running := range p.running {
 		gvk := schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)

@@ -50,7 +50,8 @@ func TestParamsRenew(t *testing.T) {
 		// its scope.
 		plural string
 		scope  meta.RESTScope
-		// stopped is true if the informer must be stopped, and kept if its objects must still be available.
+		// stopped is true if renew must stop the informer. kept is true if the informer's objects must still be
+		// available. renewed is the result that renew must return.
 		stopped, kept, renewed bool
 	}{
 		{name: "same", reason: "nothing has changed", was: old, is: old, plural: "things", scope: meta.RESTScopeNamespace, kept: true},

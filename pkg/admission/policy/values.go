@@ -64,7 +64,7 @@ func plain(value ref.Val, depth int) any {
 	return fmt.Sprint(value.Value())
 }
 
-// jsonPatch converts an operation of a JSON patch.
+// jsonPatch converts an operation of a JSON patch to a map that encoding/json can encode.
 func jsonPatch(operation *mutation.JSONPatchVal, depth int) any {
 	fields := map[string]any{"op": operation.Op, "path": operation.Path}
 	if operation.From != "" {

@@ -21,7 +21,7 @@ import (
 // outcome is the result of a call of a webhook.
 type outcome struct {
 	err error
-	// code is the status code of the response or of the error. It is 0 if the error is one of this server.
+	// code is the status code of the response or of the error. It is 0 if this server failed, and not the webhook.
 	code int
 	// kind is the type of the error in the metrics.
 	kind admissionmetrics.WebhookRejectionErrorType

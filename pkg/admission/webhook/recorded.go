@@ -132,7 +132,8 @@ func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {
 	return verdict
 }
 
-// end records the webhooks that weren't considered, because an earlier webhook refused the request.
+// end records the webhooks that weren't considered, because an earlier webhook refused the request or the request timed
+// out. err is the error of the request.
 func (c *consideration) end(err error) {
 	if c == nil || err == nil || c.judged == 0 {
 		return
@@ -272,8 +273,8 @@ func (r *callRecord) object(o *versionedObject) json.RawMessage {
 	return encoded
 }
 
-// patched records a patch, and the object before and after it. The patched object is encoded once for the record
-// and for the review of the next webhook.
+// patched records a patch. If the patch has mutated the object, patched also records the object before and after the
+// patch. The patched object is encoded once for the record and for the review of the next webhook.
 func (r *callRecord) patched(patch []byte, mutated bool, before json.RawMessage, o *versionedObject) {
 	if r == nil {
 		return

@@ -10,20 +10,21 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 )
 
-// reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with
-// the reinvocationPolicy IfNeeded, if the object has changed since their call.
+// reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with the
+// reinvocationPolicy IfNeeded, if another part of the chain has changed the object since their call.
 type reinvocation struct {
 	// chain is the state of the whole chain. It runs all mutating plugins a second time if a plugin requests a second
 	// round. It also stores the reinvocation between the two rounds.
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the webhooks with the policy IfNeeded that have been called with the object's current state.
+	// invoked are the webhooks with the policy IfNeeded that have been called, and after which no other webhook or
+	// plugin has changed the object.
 	invoked sets.Set[string]
 	// due are the webhooks that are called in round 1.
 	due sets.Set[string]
-	// output is the object at the end of this plugin's round 0. If round 1 begins with a different object, another
-	// plugin has changed it.
+	// output is the object at the end of this plugin's round 0, or nil if invoked is empty then. If round 1 begins with
+	// a different object, another plugin has changed it.
 	output runtime.Object
 }
 
@@ -68,7 +69,7 @@ func (r *reinvocation) changed() {
 	r.invoked = sets.Set[string]{}
 }
 
-// end records the object at the end of a round.
+// end records the object at the end of a round, so that the next round can compare its object with it.
 func (r *reinvocation) end(attributes admission.Attributes) {
 	r.output = nil
 	if object := attributes.GetObject(); object != nil && len(r.invoked) > 0 {

@@ -92,8 +92,8 @@ func (d *validatingDispatcher) ask(ctx context.Context, invocation *generic.Webh
 	return nil
 }
 
-// recovered turns a panic into an error. Each call runs on a goroutine of its own, where a panic would end the
-// process.
+// recovered turns a panic into an error. All calls but the first run on goroutines of their own, where a panic would
+// end the process.
 func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -90,8 +90,8 @@ type Service struct {
 	Port                  int32
 }
 
-// ReachHeader marks a request of Server.Reach, and the answer of the fixture's webhook server to it. The fixture
-// doesn't pass the request to the handler.
+// ReachHeader is a header of the requests that Server.Reach sends, with the value ReachRequest. The fixture's webhook
+// server doesn't pass such a request to the handler, and answers with the same header and the value ReachAnswer.
 const (
 	ReachHeader  = "Miniapi-Reach"
 	ReachRequest = "request"

@@ -48,7 +48,7 @@ type Server interface {
 	// trust the webhook's certificate, the error is an [UntrustedError].
 	Reach(ctx context.Context, webhook Webhook, timeout time.Duration) error
 	// Keep keeps the objects that the fixture has applied, for later servers with the same Description.Kept. The server
-	// may keep nothing. Later servers have the argument in their Info.Kept. It must not be empty.
+	// may keep nothing. The argument objects must not be empty. Later servers have the same list in their Info.Kept.
 	Keep(ctx context.Context, objects []Installed) error
 	// Snapshot copies all stored objects.
 	Snapshot(ctx context.Context) (Snapshot, error)

@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// kinds maps the kinds of objects to the resources of a server. It asks for the discovery documents of the objects'
-// versions alone: the documents of all versions are a hundred times as large, and take longer than a dozen of objects.
+// kinds maps the kinds of objects to the resources of a server. It requests only the discovery documents of the
+// objects' versions: the documents of all versions are a hundred times as large, and requesting them takes longer than
+// applying a dozen objects.
 type kinds struct {
 	client rest.Interface
 	// all has the documents of all versions, for kinds that the document of their version lacks.

@@ -54,8 +54,9 @@ const instead = `name the files of objects instead, or give what "kustomize buil
 // Load reads all objects of the paths from the file system of the machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
-// Load reads the objects of paths. A path is a file, a glob or a folder. Of a folder, Load reads the .yaml, .yml and
-// .json files in the order of their names, except for kustomization.yaml. An error names the file and the document.
+// Load reads the objects of paths. A path is a file, a glob or a folder. Of a folder and its subfolders, Load reads the
+// .yaml, .yml and .json files in the order of their names, except for kustomization.yaml. An error names the file and
+// the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
@@ -276,7 +277,8 @@ func (r Reader) objectsOf(documents []document, source string, named bool) ([]Ob
 	return objects, nil
 }
 
-// objects returns the objects of one document, or of one item of a list.
+// objects returns the objects of one document, or of one item of a list. The argument where is the Source of the
+// objects. The argument named is the argument of objectsOf.
 func (r Reader) objects(content any, where string, named bool) ([]Object, error) {
 	fields, isObject := content.(map[string]any)
 	u := &unstructured.Unstructured{Object: fields}

@@ -17,10 +17,10 @@ import (
 
 // Writer writes exchanges into a folder, each to a file. It is safe for concurrent use.
 //
-// The name of a file consists of the webhook, the operation and the object:
-// MutatingWebhookConfiguration/my-configuration/ pods.example.com/create-pods-default-web.json. Other exchanges with
-// the same name get a number. An exchange that is equal to an earlier one, such as a retry, gets no file. A new
-// recording replaces files with the same name, and leaves all other files unchanged.
+// The name of a file consists of the webhook, the operation and the object, as in
+// MutatingWebhookConfiguration/my-configuration/pods.example.com/create-pods-default-web.json. Other exchanges with the
+// same name get a number. An exchange that is equal to an earlier one, such as a retry, gets no file. A new recording
+// replaces files with the same name, and leaves all other files unchanged.
 type Writer struct {
 	dir string
 

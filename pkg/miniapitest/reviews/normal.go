@@ -29,7 +29,7 @@ const (
 // Normalise returns the exchange as it is kept in a file. Two recordings of the same requests are the same:
 //   - UUIDs, resource versions, cluster IPs with their IPAddresses, and node ports are numbered in the order in which
 //     they appear;
-//   - times in metadata, and times of conditions and starts in status, are replaced by a fixed time;
+//   - the times of creation and deletion in metadata, and times in status and conditions, are replaced by a fixed time;
 //   - metadata.managedFields and the id of the user's credential are left out;
 //   - the random end of names that a server generates is replaced by a fixed text;
 //   - the patch is decoded, and fields of the response that are null are left out.

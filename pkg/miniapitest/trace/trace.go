@@ -132,7 +132,8 @@ type Step struct {
 	Exempt   *Verdict   `json:"exempt"`
 	Webhooks []*Webhook `json:"webhooks"`
 	Policies []*Policy  `json:"policies"`
-	// Before and After are the object before and after a step. They are set only if the step changed the object.
+	// Before and After are the object before and after a step. They are set only if the plugin itself changed the
+	// object. The changes of webhooks and policies are in Call and Evaluation.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 	Error  *Error          `json:"error"`

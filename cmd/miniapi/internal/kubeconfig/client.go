@@ -34,8 +34,8 @@ func (s *Source) Name() string {
 	return "miniapi.kubeconfig"
 }
 
-// ClientConfig reads the kubeconfig that --kubeconfig or KUBECONFIG names. It doesn't read ~/.kube/config, because that
-// may be the kubeconfig of another cluster.
+// ClientConfig reads the kubeconfig that --kubeconfig or KUBECONFIG names, or else miniapi.kubeconfig. It doesn't read
+// ~/.kube/config, because that may be the kubeconfig of another cluster.
 func (s *Source) ClientConfig() (*rest.Config, error) {
 	config, err := s.load().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {

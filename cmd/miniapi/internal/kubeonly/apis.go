@@ -35,8 +35,8 @@ func (g *Given) DropAPIs(config flag.ConfigurationMap) {
 	}
 }
 
-// isKubeAPI reports whether a key of --runtime-config, split at its slashes, names a version or resource of
-// kube-apiserver.
+// isKubeAPI reports whether a key of --runtime-config, split at its slashes, names a version or resource that only
+// kube-apiserver can serve.
 func isKubeAPI(parts []string) bool {
 	if len(parts) < 2 {
 		return false

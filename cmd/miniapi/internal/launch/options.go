@@ -26,7 +26,7 @@ type Options struct {
 	logs     *logs.Options
 	kubeOnly kubeonly.Given
 	version  versionFlag
-	// logRequests is the value of --log-requests: a line of the log for each request.
+	// logRequests is the value of --log-requests: if it is true, the log has a line for each request.
 	logRequests bool
 }
 

@@ -100,7 +100,7 @@ func (o Options) query() url.Values {
 	return query
 }
 
-// deletion returns the options for the deletion of an object with this uid and resource version.
+// deletion returns the options for a deletion. With Preconditions, the options have the given uid and resource version.
 func (o Options) deletion(uid types.UID, resourceVersion string) *metav1.DeleteOptions {
 	options := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	if o.DryRun {

@@ -116,7 +116,8 @@ func (r Request) sameCollection() error {
 	return nil
 }
 
-// Do makes the request to a server with the credentials of config, and returns the review that the webhook got.
+// Do makes the request to a server with the credentials of config, and returns the result, with the reviews that the
+// webhook got.
 func Do(ctx context.Context, config *rest.Config, request Request, webhook Webhook) (*Outcome, error) {
 	if err := request.Check(); err != nil {
 		return nil, err

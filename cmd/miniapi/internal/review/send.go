@@ -124,7 +124,7 @@ type call struct {
 	client     kubernetes.Interface
 	verb, path string
 	query      url.Values
-	// body, or else encoded, is the body of the call. Its media type is contentType.
+	// body, or encoded if body is nil, is the body of the call. content is its media type; "" stands for JSON.
 	body    *unstructured.Unstructured
 	encoded []byte
 	content string

@@ -88,7 +88,8 @@ func (c catalog) resource(kind schema.GroupVersionKind) (served, bool) {
 	return c[i], true
 }
 
-// subresources returns the subresources of a resource, or of all resources if the argument is nil.
+// subresources returns the subresources for which the function fit returns true: subresources of the given resource, or
+// of all resources if the argument of is nil.
 func (c catalog) subresources(of *served, fit func(served) bool) []served {
 	var found []served
 	for _, s := range c {

@@ -39,7 +39,7 @@ type listening struct {
 // exchanges are the kept reviews.
 type exchanges struct {
 	kept []Exchange
-	// names has the names of the objects in the reviews. open is the number of objects whose review has no response
+	// names has the names of the objects that have a kept review. open is the number of reviews that have no response
 	// yet.
 	names map[string]bool
 	open  int
@@ -117,8 +117,8 @@ func (l *listening) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(response)
 }
 
-// keep returns a function that stores the first review of an object. It ignores later reviews, which come from a second
-// call of mutating webhooks.
+// keep returns a function that stores the first review of the object with the name. The function ignores later reviews,
+// which come from a second call of mutating webhooks.
 func (l *listening) keep(name string) func(Exchange) {
 	l.exchanges.Update(func(all *exchanges) { all.open++ })
 	return func(e Exchange) {

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// list abbreviates the type in test tables.
+// list abbreviates the name of the function in test tables.
 var list = plugintest.Resources
 
 func limitRange(limits ...corev1.LimitRangeItem) *corev1.LimitRange {

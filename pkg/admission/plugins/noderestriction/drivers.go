@@ -18,8 +18,9 @@ import (
 // pods.
 type drivers struct{ client kubernetes.Interface }
 
-// podNeedsAudience reports whether a volume of the pod needs tokens for the audience, because its CSI driver
-// declares so. If no volume does, and the driver of a volume can't be found, it returns an error.
+// podNeedsAudience reports whether a volume of the pod needs tokens for the audience: a projected volume that names the
+// audience, or a volume whose CSI driver declares it. If no volume does, and the driver of a volume can't be found,
+// podNeedsAudience returns an error.
 func (d drivers) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {

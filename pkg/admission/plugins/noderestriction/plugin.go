@@ -109,8 +109,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 // missingError is the error for an object that doesn't exist, with the API's status and words.
 type missingError struct{ error }
 
-// identity returns the name of the kubelet's node. The name is empty if the user is in the kubelets' group but has
-// no kubelet's name. ok is false for other users.
+// identity returns the name of the kubelet's node. The name is empty if the user is in the kubelets' group but has no
+// kubelet's name. isNode is false for other users.
 func identity(info user.Info) (node string, isNode bool) {
 	for _, group := range info.GetGroups() {
 		if group == user.NodesGroup {

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// pod lets a kubelet create and delete its mirror pods, evict the pods on its node, and write their status.
+// pod lets a kubelet create its mirror pods, delete and evict the pods on its node, and write their status.
 func (p *Plugin) pod(ctx context.Context, node string, a admission.Attributes) error {
 	switch a.GetSubresource() {
 	case "":

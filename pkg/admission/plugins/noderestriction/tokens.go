@@ -81,8 +81,8 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 	return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
 }
 
-// orMissing returns the error of a lister. For a missing object, the error names the object's kind, as
-// kube-apiserver's does.
+// orMissing returns the error of a read. For a missing object, the error names the object's kind, as kube-apiserver's
+// does.
 func orMissing(err error, kind schema.GroupResource, name string) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(kind, name)

@@ -62,7 +62,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// beyond returns a text for each requested resource that exceeds the allocatable amount of the node.
+// beyond returns a text for CPU, and one for memory, if the requested amount exceeds the allocatable amount of the
+// node.
 func beyond(requests, allocatable corev1.ResourceList) []string {
 	var lacking []string
 	if cpu := requests.Cpu(); cpu.Cmp(*allocatable.Cpu()) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
 
-// list abbreviates the type in test tables.
+// list abbreviates the name of the function in test tables.
 var list = plugintest.Resources
 
 func pod(requests, limits corev1.ResourceList) *corev1.Pod {

@@ -148,7 +148,7 @@ func hasEnded(pod *corev1.Pod, now time.Time) bool {
 	return now.After(pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second))
 }
 
-// computeUsage returns the requests and limits of a pod, under the names that quotas have for them.
+// computeUsage returns requests and limits under the names that quotas have for them, and counts one pod as livePods.
 func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{livePods: *one()}
 	for _, c := range computed {

@@ -132,8 +132,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// validateMirror checks that a mirror pod refers to no other objects. A kubelet makes mirror pods, and may read all
-// objects to which its pods refer, so it could gain access.
+// validateMirror checks that a mirror pod refers to no service account, secret or service account token. A kubelet
+// makes mirror pods, and may read all objects to which its pods refer, so it could gain access.
 func validateMirror(pod *corev1.Pod) error {
 	if pod.Spec.ServiceAccountName != "" {
 		return errors.New("a mirror pod may not reference service accounts")

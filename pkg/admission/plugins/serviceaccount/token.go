@@ -18,8 +18,8 @@ const (
 	tokenSeconds = 3607
 )
 
-// mountToken adds a volume to the pod, with a token, the server's certificate authority and the namespace. It
-// mounts the volume in each container that has no mount at mountPath.
+// mountToken mounts a volume with a token, the server's certificate authority and the namespace in each container that
+// has no mount at mountPath. It adds the volume to the pod if the pod has no such volume.
 func mountToken(pod *corev1.Pod) {
 	mount := corev1.VolumeMount{ReadOnly: true, MountPath: mountPath}
 	existing := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, volumePrefix) })

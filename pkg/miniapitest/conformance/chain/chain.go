@@ -88,7 +88,7 @@ func New(ctx context.Context, o Options) (*Chain, error) {
 	return c, c.discover()
 }
 
-// discover lists the resources of the server.
+// discover lists the resources of the server whose objects clients can create.
 func (c *Chain) discover() error {
 	groups, lists, err := c.client.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -183,7 +183,7 @@ func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*web
 	return inputs, run.uncovered(inputs), err
 }
 
-// prepare creates the namespaces of the objects.
+// prepare creates the namespaces of the objects, with the labels that the webhooks' namespaceSelectors require.
 func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	labels := map[string]any{}
 	for i := range hooks {

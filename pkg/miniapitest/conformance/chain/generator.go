@@ -105,7 +105,8 @@ type generator struct {
 	schemas map[string]any
 	// odds is the probability that an optional field is set.
 	odds float64
-	// within are the names of the schemas that the value being made is part of, from maxDepth on.
+	// within are the names of the schemas around the current value, at the depth maxDepth and below. A schema that
+	// appears in itself there has no end.
 	within map[string]bool
 }
 
@@ -271,7 +272,8 @@ func (g *generator) array(schema map[string]any, depth int) ([]any, bool) {
 	return array, true
 }
 
-// text returns a random string. Without a format in the schema, it is a DNS label.
+// text returns a random string. For a known format, the string is a constant; otherwise it is a letter with digits, and
+// fits minLength and maxLength.
 func (g *generator) text(schema map[string]any) any {
 	switch schema["format"] {
 	case "date-time":

@@ -116,8 +116,8 @@ func selfSigned() (*tls.Certificate, []byte, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// serve records a review and allows its request. The path is the index of the webhook. Other paths show which kind of
-// configuration is in effect.
+// serve records a review and allows its request. The URL path of a recorded review is the index of the webhook. A
+// review whose path is a webhook.Kind isn't recorded: it shows that the configuration of that kind is in effect.
 func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	var review admissionv1.AdmissionReview
@@ -142,8 +142,8 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// keep ends the recording of one request. If the request was good, it adds the reviews since the last call to the
-// inputs; otherwise it drops them.
+// keep ends the recording of one request. If the request was good, keep adds the reviews since the last call to the
+// inputs, up to perShape reviews of each shape; otherwise it drops them.
 func (r *recorder) keep(good bool, from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,9 +178,10 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 	return inputs, nil
 }
 
-// configurations returns a mutating and a validating configuration with the rules of the webhooks. A webhook of unknown
-// kind is in the mutating configuration. The configurations have no selectors, because the objects are made for these
-// webhooks.
+// configurations returns a mutating and a validating configuration with the rules of the webhooks. The rules of a
+// webhook of unknown kind are in the mutating configuration. No selectors limit the rules, because the objects are made
+// for these webhooks. Each configuration has one more webhook, for register. It selects ConfigMaps with the label
+// readyLabel.
 func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}

@@ -39,7 +39,7 @@ func (r *resource) isCommon() bool {
 }
 
 // stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. It returns
-// true for a resource with a given object, and for a common resource. If the webhook has no configuration and there are
+// true for a resource with a given object, and for a common resource. If no webhook has a configuration and there are
 // given objects, it returns false for a common resource.
 func (q *requests) stands(r *resource) bool {
 	for _, object := range q.options.Objects {
@@ -141,7 +141,8 @@ func (q *requests) bases(r *resource) ([]named, error) {
 	return []named{{u, fmt.Sprintf("generated, seed %d", q.options.Seed)}}, nil
 }
 
-// decorate sets the kind and the name of an object, and the labels that the webhooks' selectors require.
+// decorate sets the kind of an object and, if they are missing, its name and namespace. It adds the labels that the
+// webhooks' selectors require, and removes the fields that only a server sets.
 func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name string) {
 	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.kind))
 	if u.GetName() == "" {
@@ -234,7 +235,8 @@ func (q *requests) subresource(ctx context.Context, r *resource, object *unstruc
 	}
 }
 
-// fuzzed creates a random object. If the server refuses the object, fuzzed tries further random objects.
+// fuzzed creates the random object with the number n, and deletes it. The object is base with random fields. If the
+// server refuses the object, fuzzed tries further random objects.
 func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.Unstructured, n int) error {
 	schema, err := q.schema(r)
 	if err != nil || schema == nil {

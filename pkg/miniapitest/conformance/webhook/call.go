@@ -52,7 +52,8 @@ type reply struct {
 	late   bool // the call ended at its timeout, without an answer
 }
 
-// client returns an HTTP client for calls of a webhook. It keeps connections open between calls.
+// client returns an HTTP client for calls of the webhook with the index hook. The client keeps connections open between
+// calls.
 func (s *Suite) client(hook int) *http.Client {
 	s.once.Do(func() {
 		for i := range s.Hooks {
@@ -72,7 +73,7 @@ func (s *Suite) Close() {
 // noRedirect makes the client return a redirect instead of following it, as API servers do.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// transport returns the transport of calls to the endpoint.
+// transport returns the transport of calls to the endpoint. If http2 is false, the transport uses HTTP/1.1.
 func (e *Endpoint) transport(http2 bool) http.RoundTripper {
 	if e.Transport != nil {
 		return e.Transport

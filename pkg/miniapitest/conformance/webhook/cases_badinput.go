@@ -13,8 +13,9 @@ import (
 // badInput is a message that isn't a correct AdmissionReview.
 type badInput struct {
 	id, name string
-	// level is the level of a finding if the webhook goes on. The default is LevelWarning: no API server sends such a
-	// message, so no request of a user fails. A webhook that doesn't go on is always an error.
+	// level is the usual level of a finding about the answer to the message. The default is LevelWarning: no API server
+	// sends such a message, so no request of a user fails. If there is no answer, or if the webhook can't answer a good
+	// message afterwards, the finding is always an error.
 	level   Level
 	message func(in *Input) message
 	// mayAllow is true if the message contains a request that the webhook may allow.
@@ -80,8 +81,8 @@ func badInputs() []badInput {
 	}
 }
 
-// badInputCases returns the cases that send bad messages. The right answer has a status 4xx, and the webhook must still
-// answer good messages afterwards.
+// badInputCases returns the cases that send bad messages. The right answer refuses the message, usually with a status
+// 4xx, and the webhook must still answer good messages afterwards.
 func badInputCases() []Case {
 	var cases []Case
 	for _, bad := range badInputs() {

@@ -265,7 +265,7 @@ func bundleFinding(h *Hook) *Finding {
 }
 
 // scopeFinding returns a finding if the rules match resources that the webhook's author can't know. All resources of
-// groups that aren't built in may be the webhook's own.
+// groups that aren't built in may be the webhook's own. It also returns a finding for a rule with all operations.
 func scopeFinding(h *Hook) *Finding {
 	for i := range h.Entry.Rules {
 		rule := &h.Entry.Rules[i]
@@ -339,7 +339,7 @@ func (h *Hook) needsNamespaces() bool {
 }
 
 // covers tells whether requests in a namespace call the webhook. It uses the namespace's labels if the suite knows
-// them.
+// them. It takes a match condition that contains the namespace's name for one that excludes the namespace.
 func (h *Hook) covers(namespace string) bool {
 	for _, condition := range h.Entry.MatchConditions {
 		if strings.Contains(condition.Expression, namespace) {

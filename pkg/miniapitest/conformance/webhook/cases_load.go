@@ -172,7 +172,7 @@ func (s *Suite) concurrently(ctx context.Context, in *Input) *Finding {
 	}
 }
 
-// enlarged sends the inputs of each webhook with large objects.
+// enlarged sends one input of each webhook. The objects in the given fields of the request are enlarged.
 func (s *Suite) enlarged(ctx context.Context, fields ...string) ([]Finding, error) {
 	return s.perHook(ctx, func(in *Input) bool {
 		for _, field := range fields {
@@ -274,7 +274,8 @@ func (h *Hook) unbuffered() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: noRedirect}
 }
 
-// tryKeepAlive makes several calls. All calls must use the connection of the first call.
+// tryKeepAlive makes several calls of each webhook. At least one of the calls must use the connection of an earlier
+// call.
 func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 	if reason := s.noConnections(); reason != "" {
 		return nil, Skipped(reason)
@@ -301,7 +302,7 @@ func tryKeepAlive(ctx context.Context, s *Suite) ([]Finding, error) {
 	})
 }
 
-// overHTTP sends inputs over HTTP/2 or, if two is false, over HTTP/1.1.
+// overHTTP sends one input of each webhook several times at once, over HTTP/2 or, if two is false, over HTTP/1.1.
 func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 	if reason := s.noConnections(); reason != "" {
 		return nil, Skipped(reason)

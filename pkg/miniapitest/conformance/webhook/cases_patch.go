@@ -106,7 +106,8 @@ func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[strin
 	return findings, err
 }
 
-// untouched returns a case that fails if a patch changes one of the fields.
+// untouched returns a case that fails if a patch changes one of the fields. The case uses the inputs for which the
+// function keep returns true; a nil keep selects all inputs.
 func untouched(id, promise, source, advice string, keep func(*Input) bool, fields ...string) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: LevelError, Advice: advice,

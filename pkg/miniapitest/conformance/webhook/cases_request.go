@@ -185,7 +185,7 @@ func changed(id string, level Level, promise, source, advice string, change func
 }
 
 // sounds returns a case that changes requests. After the change, the webhook may make another decision, but it must
-// answer.
+// answer. The case uses the inputs for which the function keep returns true; a nil keep selects all inputs.
 func sounds(id string, level Level, promise, source, advice string, keep func(*Input) bool, change func(whole, request map[string]any)) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -213,7 +213,8 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 	}
 }
 
-// compared sends a review that means the same as the input, and returns a finding if the outcome differs.
+// compared sends a review that means the same as the input, and returns a finding if the outcome differs. The text sent
+// describes the difference between the review and the input.
 func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, sent string) *Finding {
 	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
 }

@@ -78,7 +78,8 @@ func tlsCases() []Case {
 	}
 }
 
-// handshakeCase returns a case about the certificates of a TLS handshake.
+// handshakeCase returns a case that calls the function look with the certificates that each webhook's server sends in a
+// TLS handshake.
 func handshakeCase(id string, level Level, promise, source, advice string, look func(*Hook, []*x509.Certificate) *Finding) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -104,7 +105,8 @@ func (s *Suite) noCertificates() string {
 	return s.noConnections()
 }
 
-// perEndpoint calls the function look once for each address of the webhooks.
+// perEndpoint calls the function look for the webhooks that are called by https: once for each address and name of the
+// certificate.
 func (s *Suite) perEndpoint(look func(*Hook) *Finding) ([]Finding, error) {
 	if reason := s.noCertificates(); reason != "" {
 		return nil, Skipped(reason)

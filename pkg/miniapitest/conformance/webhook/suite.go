@@ -56,7 +56,7 @@ type Judge interface {
 }
 
 // Suite has the webhooks and the requests that the cases use. Set its fields before the first case runs. Cases may run
-// at the same time. It has many methods, because cases share the ways in which they send inputs and compare answers.
+// at the same time. Suite has many methods, because cases share the ways in which they send inputs and compare answers.
 type Suite struct {
 	Hooks  []Hook
 	Inputs []*Input
@@ -131,7 +131,8 @@ func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 }
 
 // good tells whether the webhook gives a readable answer to an unchanged input, and answers every input in time. A case
-// that changes inputs skips an input that isn't good, because its failure wouldn't come from the change.
+// that changes inputs skips an input that isn't good, because a failure after the change could have another cause than
+// the change.
 func (s *Suite) good(ctx context.Context, in *Input) bool {
 	for _, other := range s.Inputs {
 		if other.Hook == in.Hook && s.asked(ctx, other).late {

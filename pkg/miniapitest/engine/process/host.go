@@ -139,7 +139,8 @@ func (h *host) pause() {
 	h.listening.Wait()
 }
 
-// stopReading is called after a failed read. The reason is pause, or the end of the process.
+// stopReading is called after a failed read. The read fails after a call of pause. It also fails if the process has
+// ended, or has written something that isn't a reply: then all servers of the process end with an error.
 func (h *host) stopReading(err error) {
 	h.mu.Lock()
 	paused := h.paused

@@ -30,7 +30,8 @@ type server struct {
 	err   error // has its value when ended is closed
 }
 
-// newServer registers a server with its process, so that events reach the server.
+// newServer registers a server with its process, so that events reach the server. The function release is called at the
+// end of the server.
 func newServer(h *host, id int64, events engine.Events, release func()) *server {
 	s := &server{host: h, id: id, events: events, log: newLines(events.Log), release: release, ended: make(chan struct{})}
 	s.stopped, s.stop = make(chan struct{}), sync.OnceValue(s.stopOnce)

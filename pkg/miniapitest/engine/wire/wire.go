@@ -91,7 +91,7 @@ type Reply struct {
 	Log *string `json:",omitempty"`
 	// CA is an event: the certificate of the server's authority. It comes before the server calls a webhook.
 	CA []byte `json:",omitempty"`
-	// Audit is an event with a number. The test process must answer with Audited.
+	// Audit is an audit event, and Event is its number. The test process must answer with Audited.
 	Audit json.RawMessage `json:",omitempty"`
 	Event int64           `json:",omitempty"`
 	// Ended is an event: the server has ended. Error has the reason, if there is one.

@@ -14,8 +14,8 @@ import (
 type answer struct {
 	// Response is the AdmissionReview without its patch.
 	Response any `json:"response,omitempty"`
-	// Patched is the object of the request with the patch. If the patch can't be applied, it is the patch itself. It is
-	// left out if both exchanges have the same patch.
+	// Patched is the object of the request with the patch. If the patch can't be applied, Patched is the patch with the
+	// reason. It is left out if both exchanges have the same patch.
 	Patched any    `json:"patched,omitempty"`
 	Failure string `json:"failure,omitempty"`
 }
