@@ -32,7 +32,7 @@ func (t *Table) Codecs() serializer.CodecFactory {
 // subresources.
 func (t *Table) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(t.scheme) }
 
-// codecOptions are the options that k8s.io/apiserver uses for its own groups. With them, the server encodes long
+// codecOptions returns the options that k8s.io/apiserver uses for its own groups. With them, the server encodes long
 // lists item by item.
 func codecOptions() []serializer.CodecFactoryOptionsMutator {
 	return []serializer.CodecFactoryOptionsMutator{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// files are the test files that docs/runtime-hooks.md names by a single word.
+// files maps a word, by which docs/runtime-hooks.md names tests, to the pattern of the test files.
 var files = map[string]string{
 	"integration": "../../test/integration/runtime_hooks*_test.go",
 	"clusterapi":  "../../test/clusterapi/*_test.go",

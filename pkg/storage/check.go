@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/etcd/server/v3/config"
 )
 
-// checkFiles reads the files that a previous member left in the folder, before etcd opens them. It returns the
-// index of the raft snapshot after which the write-ahead log continues, or 0 if the log begins with the first
-// entry.
+// checkFiles reads the files that a previous member left in the folder, before etcd opens them. unused is true if
+// the member has never stored data in the folder. The result is the index of the raft snapshot after which the
+// write-ahead log continues, or 0 if the log begins with the first entry.
 //
 // etcd itself would open a damaged database on goroutines of its own, where a panic or a memory fault ends the
 // process. So call checkFiles through trap.guard, which turns both into an error.

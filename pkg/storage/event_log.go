@@ -58,7 +58,8 @@ func (l *eventLog) shorten() {
 	}
 }
 
-// heldBytes returns the memory that an event takes. The event of a deletion has a previous value only.
+// heldBytes returns the length of an event's value and previous value. The event of a deletion has a previous value
+// only.
 func heldBytes(e *clientv3.Event) int { return len(e.Kv.GetValue()) + len(e.PrevKv.GetValue()) }
 
 // complete adds the previous value to an event, from etcd's store. It returns false if etcd has compacted the

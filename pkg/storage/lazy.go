@@ -44,7 +44,8 @@ const (
 type lazyCache struct {
 	storage.Interface // the store without a cache
 	resource          schema.GroupResource
-	// begin returns the revision with which a new cache begins. 0 stands for the newest.
+	// begin returns the revision with which a new cache begins, or 0 for the newest revision. from is the revision
+	// from which a watch is about to begin, or 0. made is the revision at which the store was made.
 	begin    func(from, made uint64) uint64
 	made     uint64            // the revision at which the store was made
 	source   storage.Interface // the store that fills the cache

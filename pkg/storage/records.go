@@ -22,14 +22,14 @@ const (
 // ErrExists is the error of Create for a key that already exists.
 var ErrExists = errors.New("already exists")
 
-// Record is an object, encoded as it is stored.
+// Record is an object, encoded as it is stored, with its key.
 type Record struct {
 	key      string
 	value    []byte
 	revision int64
 }
 
-// Revision is the revision at which Create has stored the record.
+// Revision returns the revision at which the record was stored.
 func (r Record) Revision() int64 { return r.revision }
 
 // Create stores records under new keys. It writes many records in one transaction, because a transaction for each

@@ -16,9 +16,9 @@ func (m *Member) Revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-// CreatedSince returns the records below a prefix that were created after a revision, with the revisions of their last
-// writes. The result alone is false if keys from before the revision were written, too, or if a record expires: then the
-// records don't tell all changes. Deleted keys don't count.
+// CreatedSince returns the records below a prefix that were created after a revision, with the revisions of their
+// last writes. alone is false if keys from before the revision were written too, or if a record expires.
+// CreatedSince then returns no records. Deleted keys don't count.
 func (m *Member) CreatedSince(ctx context.Context, prefix string, revision int64) (records []Record, alone bool, err error) {
 	written, err := m.client.KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithMinModRev(revision+1))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// CreatedSince returns new keys alone. It says so if there were other writes.
+// CreatedSince returns the new keys. If other keys were written too, the result alone is false.
 func TestCreatedSince(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

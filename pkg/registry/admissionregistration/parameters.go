@@ -71,7 +71,8 @@ func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admiss
 }
 
 // mayReadParam returns an error unless the user may read the parameters of a binding. If the binding's policy
-// doesn't exist yet, the paramKind is unknown, and the user must be allowed to read objects of every kind.
+// doesn't exist or has no paramKind, the user must be allowed to read objects of every kind. policies is the
+// resource of the policy, and policy is its name.
 func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, policy string, ref *admissionregistrationv1.ParamRef) error {
 	if ref == nil || deps.Authorizer == nil {
 		return nil

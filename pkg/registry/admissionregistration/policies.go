@@ -46,15 +46,15 @@ func denyWithoutParameters(r *admissionv1.ParamRef) {
 	}
 }
 
-// storedPolicy has the expressions of the stored policy. An update may keep them, even if they would be invalid in
-// a new policy.
+// storedPolicy has the expressions of the stored policy. An update may keep them, even if they would be invalid in a
+// new policy. sameConditions is true if the update changes neither the match conditions nor the paramKind.
 type storedPolicy struct {
 	sameConditions                                 bool
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-// storedMatching returns the match conditions of the stored policy, and whether the update keeps the match
-// conditions and the paramKind.
+// storedMatching returns a storedPolicy with the match conditions of the stored policy, and with sameConditions. The
+// other sets of expressions are nil.
 func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),
@@ -307,8 +307,8 @@ func paramKindCell(k *admissionv1.ParamKind) string {
 	return k.APIVersion + "/" + k.Kind
 }
 
-// paramRefCell shows the parameters of a binding in a table, by name or selector. If the reference has no
-// namespace, the cell shows "*" for it, because the binding doesn't show whether the kind is namespaced.
+// paramRefCell shows the parameters of a binding in a table, by name or selector. If a reference by name has no
+// namespace, the cell shows "*" as the namespace, because the binding doesn't show whether the kind is namespaced.
 func paramRefCell(r *admissionv1.ParamRef) string {
 	switch {
 	case r == nil:

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookRules says which of the optional rules apply. The API version of the request and the stored object
-// determine them.
+// webhookRules says which of the optional rules apply. This depends on the API version of the request, and on the
+// stored object. storedExpressions are the expressions of the stored match conditions.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -32,8 +32,8 @@ var (
 	webhookRulesV1beta1 = webhookRules{knownReviewVersion: true}
 )
 
-// onUpdate turns off each rule that the stored webhooks break, so that a client can still change an object that was
-// stored before the rule existed.
+// onUpdate returns the rules for an update of the webhooks old to the webhooks hooks. It turns off each rule that
+// the stored webhooks break, so that a client can still change an object that was stored before the rule existed.
 func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
 	names := sets.New[string]()
 	r.keepsMatchConditions = len(hooks) == len(old)
@@ -57,7 +57,7 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 	return r
 }
 
-// webhooks checks a webhook configuration. hooks are its webhooks.
+// webhooks checks a webhook configuration by the given rules. hooks are the webhooks of the configuration.
 func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaAccessor(configuration, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	names := sets.New[string]()
@@ -178,7 +178,8 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	return f.Errs
 }
 
-// wildcardAlone checks that a list isn't empty. If it contains "*", it must have no other item.
+// wildcardAlone checks that a list isn't empty. If it contains "*", it must have no other item. what names the items
+// in the error.
 func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(values) == 0, field.Required(path, ""))

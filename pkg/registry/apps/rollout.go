@@ -18,8 +18,9 @@ const (
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf returns the selector of a workload. If the selector is missing, selectorOf sets it to the labels of
-// the pod template. Only versions before apps/v1beta2 have this default.
+// selectorOf sets a missing selector of a workload to the labels of the pod template. Only versions before
+// apps/v1beta2 have this default. object has the labels of the workload: if they are missing, selectorOf sets them
+// to the same labels.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})

@@ -8,7 +8,8 @@ import (
 // cpuUtilizationTarget is the target CPU utilization, in percent, of an autoscaler without metrics.
 const cpuUtilizationTarget = 80
 
-// cpuUtilization is a metric: the average CPU utilization of the pods, in percent of their requests.
+// cpuUtilization returns a metric whose target is an average CPU utilization of the pods, in percent of their
+// requests.
 func cpuUtilization(percent int32) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,

@@ -185,7 +185,8 @@ func reference(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference,
 	return f.Errs
 }
 
-// metricSource is one of the five fields of a metric that name its source.
+// metricSource is one of the five fields of a metric that can have the source of the metric. name is the name of the
+// field. The field belongs to metrics of the type in is. set is true if the metric has the field.
 type metricSource struct {
 	is   autoscalingv2.MetricSourceType
 	name string

@@ -29,7 +29,8 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 }
 
 const (
-	// maxIndexedParallelism and maxFailedIndexes bound the length of the lists of indexes in the status.
+	// maxIndexedParallelism bounds parallelism of an indexed job, and maxFailedIndexes bounds its field
+	// maxFailedIndexes. So they bound the length of the lists of indexes in the status.
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
 	// A job with a backoff limit per index and more than manyCompletions completions has the lower limits that
@@ -143,7 +144,7 @@ func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	}
 }
 
-// jobSpecWarnings returns the warnings about the spec of a job or a job template.
+// jobSpecWarnings adds the warnings about the spec of a job or a job template to the list l.
 func jobSpecWarnings(l *warnings.List, path *field.Path, spec *batchv1.JobSpec) {
 	if ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion &&
 		ptr.Deref(spec.Completions, 0) > 100_000 && ptr.Deref(spec.Parallelism, 0) > 10_000 {

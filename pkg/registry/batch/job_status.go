@@ -54,7 +54,7 @@ func jobCounts(s *batchv1.JobStatus) field.ErrorList {
 	return f.Errs
 }
 
-// jobConditions are the types of conditions that end a job, or announce its end.
+// jobConditions says which conditions of a job are true.
 type jobConditions struct{ complete, failed, successMet, failureTarget, suspended bool }
 
 func jobConditionsOf(s *batchv1.JobStatus) jobConditions {
@@ -69,7 +69,8 @@ func jobConditionIs(conditions []batchv1.JobCondition, t batchv1.JobConditionTyp
 
 func (c jobConditions) finished() bool { return c.complete || c.failed }
 
-// jobStatusUpdate is a new status, with the status that it replaces.
+// jobStatusUpdate is an update from the status old to the status s. The fields is and was have the conditions of s
+// and of old.
 type jobStatusUpdate struct {
 	spec   *batchv1.JobSpec
 	s, old *batchv1.JobStatus
@@ -81,8 +82,9 @@ func newJobStatusUpdate(o, old *batchv1.Job) jobStatusUpdate {
 	return jobStatusUpdate{&o.Spec, &o.Status, &old.Status, jobConditionsOf(&o.Status), jobConditionsOf(&old.Status)}
 }
 
-// jobStatusCheck is one check of an update of the status. It reports an error only if the update changes the fields
-// that the check is about, and the new status is bad.
+// jobStatusCheck is one check of an update of the status. It reports the error err if applies and bad are both true.
+// applies is true if the update changes the fields that the check is about. bad is true if the new status is
+// invalid.
 type jobStatusCheck struct {
 	applies, bad bool
 	err          *field.Error

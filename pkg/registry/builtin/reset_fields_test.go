@@ -37,14 +37,14 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// ownedButFixed are fields that an apply owns, although its endpoint doesn't change them. kube-apiserver does the
-// same.
+// ownedButFixed has the fields that an apply owns, although the endpoint doesn't change them. The value is the
+// reason. kube-apiserver does the same.
 var ownedButFixed = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
 
-// changedButNeverOwned are fields that an endpoint can change, although an apply never owns them. kube-apiserver
-// does the same.
+// changedButNeverOwned has the fields that an endpoint can change, although an apply never owns them. The value is
+// the reason. kube-apiserver does the same.
 var changedButNeverOwned = map[string]string{
 	"certificatesigningrequests/status status.conditions": "the endpoint keeps approvals and denials, and signers update the other conditions",
 	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",

@@ -189,8 +189,8 @@ func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	return nil
 }
 
-// publicKey checks the type of a public key. The error about a curve lists the supported curves. The error about an
-// unknown type shows the key.
+// publicKey checks the type of a public key, and its curve or size. curves is the list of curves that the error
+// about a wrong curve shows. value is the value that the error about an unknown type shows.
 func publicKey(path *field.Path, key any, curves string, value any) field.ErrorList {
 	switch key := key.(type) {
 	case ed25519.PublicKey:

@@ -119,8 +119,9 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	}
 	check("maxLimitRequestRatio", item.MaxLimitRequestRatio)
 
-	// ordered checks that a quantity isn't greater than another, if both are set. Its error shows the quantity, at
-	// the path of the given field.
+	// ordered checks that the quantity of a resource in less isn't greater than its quantity in more, if both lists
+	// have the resource. what and than name the two quantities in the error. The error is at the field name, and
+	// shows the quantity in shown.
 	ordered := func(resource corev1.ResourceName, less, more corev1.ResourceList, what, than, name string, shown corev1.ResourceList) {
 		a, hasA := less[resource]
 		b, hasB := more[resource]

@@ -96,7 +96,8 @@ func validateNamespaceFinalizeUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// finalizer checks the name of a finalizer: it must be well-formed, and must have a domain or be known.
+// finalizer checks the name of a finalizer. It must be well-formed. It must have a domain, or be one of Kubernetes'
+// finalizers without a domain.
 func finalizer(path *field.Path, name string) field.ErrorList {
 	return append(validation.Qualified(path, name), validation.KnownFinalizer(path, name)...)
 }
@@ -217,8 +218,8 @@ func (r *namespaceStorage) terminate(ctx context.Context, name string, validate 
 	return out, nil
 }
 
-// uncontrolled is the condition of a deleted namespace on a server without the namespace controller. The condition
-// says which steps a client must take.
+// uncontrolled returns the condition of a deleted namespace on a server without the namespace controller. The
+// condition says which steps a client must take.
 func uncontrolled(namespace *corev1.Namespace) corev1.NamespaceCondition {
 	return corev1.NamespaceCondition{
 		Type: "NamespaceDeletionWaiting", Status: corev1.ConditionTrue, LastTransitionTime: *namespace.DeletionTimestamp,

@@ -132,8 +132,8 @@ func nodeChange(o, old *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// avoidedPods checks an annotation of nodes. It lists controllers whose pods should not run on the node. Schedulers
-// ignore it since 1.24.
+// avoidedPods checks the annotation preferAvoidPods of a node, which lists controllers whose pods should not run on
+// the node. Schedulers ignore the annotation since 1.24.
 func avoidedPods(path *field.Path, annotations map[string]string) field.ErrorList {
 	avoid, err := schedulinghelper.GetAvoidPodsFromNodeAnnotations(annotations)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// keepsAttributesClass checks that an update doesn't remove the volume attributes class (KEP-3751).
+// keepsAttributesClass checks that an update doesn't remove the volume attributes class (KEP-3751). If notEmpty is
+// true, the update must not change the class to "" either.
 func keepsAttributesClass(now, was *string, notEmpty bool) field.ErrorList {
 	if was == nil || ptr.Equal(now, was) {
 		return nil

@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// imagePullPolicy returns the default pull policy of an image. It is Always for an image with the tag "latest", or
-// with neither tag nor digest. It is IfNotPresent for other images, and for references that can't be parsed.
+// imagePullPolicy sets the pull policy of an image, unless it is set. The default is Always for an image with the
+// tag "latest", or with neither tag nor digest. It is IfNotPresent for other images, and for references that can't
+// be parsed.
 func imagePullPolicy(policy *corev1.PullPolicy, image string) {
 	if *policy != "" {
 		return

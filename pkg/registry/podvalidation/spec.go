@@ -17,7 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// PodSpec checks the spec of a pod or of a pod template. meta is the metadata of the pod, or nil for a template.
+// PodSpec checks the spec of a pod or of a pod template. The argument pod is the metadata of the pod, or nil for a
+// template.
 func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(spec.TerminationGracePeriodSeconds == nil, field.Required(path.Child("terminationGracePeriodSeconds"), ""))

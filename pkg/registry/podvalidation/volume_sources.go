@@ -32,7 +32,8 @@ func (k volumeKind) valuePath() string {
 	return k.name
 }
 
-// kind makes a volumeKind of the function that checks the source.
+// kind returns a volumeKind with the Go name of its field, its names in errors, and the function that checks the
+// source.
 func kind[T any](goName, name, within string, check func(*field.Path, *T) field.ErrorList) volumeKind {
 	return volumeKind{goName, name, within, func(path *field.Path, v any) field.ErrorList { return check(path, v.(*T)) }}
 }
@@ -137,7 +138,8 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
 }
 
-// keyVolume checks a volume with the keys of a Secret or ConfigMap.
+// keyVolume checks a volume with the keys of a Secret or ConfigMap. value is the name of the Secret or ConfigMap,
+// and name is the field that has it.
 func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode))

@@ -59,17 +59,17 @@ var (
 	ImagesColumn     = Text("Images", "Images referenced by each container in the template.")
 )
 
-// Text is a column of text.
+// Text returns a column of text.
 func Text(name, description string) Column {
 	return Column{Name: name, Type: "string", Description: description}
 }
 
-// Number is a column of whole numbers.
+// Number returns a column of whole numbers.
 func Number(name, description string) Column {
 	return Column{Name: name, Type: "integer", Description: description}
 }
 
-// Boolean is a column of true and false.
+// Boolean returns a column of true and false.
 func Boolean(name, description string) Column {
 	return Column{Name: name, Type: "boolean", Description: description}
 }
@@ -93,7 +93,8 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// First lists the first n entries. If there are more, it adds their number.
+// First lists the first entries, up to limit. If there are more entries, it adds the number of the entries that it
+// leaves out.
 func First(limit int, entries []string, separator string) string {
 	if len(entries) <= limit {
 		return strings.Join(entries, separator)

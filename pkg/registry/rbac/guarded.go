@@ -15,7 +15,8 @@ import (
 // nil Escalation allows everything.
 type Escalation func(ctx context.Context, obj, old runtime.Object) error
 
-// guarded adds a check to hooks: a role or a binding must not grant more permissions than its author has.
+// guarded is the storage of roles or bindings. It checks that a role or a binding grants no more permissions than
+// its author has.
 type guarded struct {
 	*registry.Storage
 	check Escalation

@@ -52,7 +52,7 @@ var AppLabels = map[string]string{"app": "web"}
 // AppSelector selects pods with AppLabels.
 func AppSelector() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: AppLabels} }
 
-// AppTemplate is a pod template with AppLabels.
+// AppTemplate returns a pod template with AppLabels.
 func AppTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: AppLabels}, Spec: ValidPodSpec()}
 }

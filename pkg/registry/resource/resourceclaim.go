@@ -178,7 +178,7 @@ func reportedDevices(path *field.Path, status *resourcev1.ResourceClaimStatus) f
 	return f.Errs
 }
 
-// deviceID identifies a device in a claim, or a share of a device.
+// deviceID returns a text that identifies a device in a claim, or a share of a device.
 func deviceID[Share ~string](driver, pool, device string, share *Share) string {
 	id := driver + "/" + pool + "/" + device
 	return strings.TrimSuffix(id+"/"+string(ptr.Deref(share, "")), "/")

@@ -50,7 +50,7 @@ const (
 	maxUserPriority      = 1_000_000_000
 )
 
-// systemPriorities are the PriorityClasses of the system, which every cluster has.
+// systemPriorities maps the names of the system's PriorityClasses, which every cluster has, to their values.
 var systemPriorities = map[string]int32{
 	"system-cluster-critical": 2 * maxUserPriority,
 	"system-node-critical":    2*maxUserPriority + 1000,

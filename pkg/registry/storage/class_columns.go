@@ -1,13 +1,14 @@
 package storage
 
-// The annotations that mark a StorageClass as the default.
+// The annotations that mark a StorageClass or a VolumeAttributesClass as the default.
 const (
 	defaultClassAnnotation       = "storageclass.kubernetes.io/is-default-class"
 	betaDefaultStorageClass      = "storageclass.beta.kubernetes.io/is-default-class"
 	defaultVolumeAttributesClass = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 )
 
-// className shows the name of a StorageClass. The default class is marked.
+// className shows the name of a StorageClass or a VolumeAttributesClass. marks are annotations: if one of them is
+// "true", the class is the default, and its name gets the suffix "(default)".
 func className(name string, annotations map[string]string, marks ...string) string {
 	for _, mark := range marks {
 		if annotations[mark] == "true" {

@@ -145,7 +145,8 @@ var csiDriverColumns = printers.Of(
 		}
 	})
 
-// csiDriverWarnings returns warnings about the token requests of a CSIDriver, if they are new or changed.
+// csiDriverWarnings warns of a CSIDriver that has new or changed token requests, and doesn't set
+// serviceAccountTokenInSecrets.
 func csiDriverWarnings(_ context.Context, d, old *storagev1.CSIDriver) []string {
 	if len(d.Spec.TokenRequests) == 0 || d.Spec.ServiceAccountTokenInSecrets != nil {
 		return nil

@@ -73,7 +73,7 @@ func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
 
-// Qualified is the rule for keys such as example.com/name.
+// Qualified checks a key, such as example.com/name.
 func Qualified(path *field.Path, value string) field.ErrorList {
 	return Follows(utilvalidation.IsQualifiedName, path, value)
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedNodeLabels are labels of nodes that have a new name.
+// deprecatedNodeLabels maps each deprecated label of nodes to the message of its warning.
 var deprecatedNodeLabels = map[string]string{
 	corev1.LabelFailureDomainBetaRegion: `deprecated since v1.17; use "topology.kubernetes.io/region" instead`,
 	corev1.LabelFailureDomainBetaZone:   `deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
@@ -32,7 +32,7 @@ func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	}
 }
 
-// NodeSelector warns of deprecated node labels in a map.
+// NodeSelector warns of deprecated node labels in a map. The function at returns the path of a label.
 func (l *List) NodeSelector(selector map[string]string, at func(label string) *field.Path) {
 	for _, label := range slices.Sorted(maps.Keys(selector)) {
 		l.NodeLabel(at(label), label, false)

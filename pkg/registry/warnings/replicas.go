@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OfReplicas returns the warnings of a workload that keeps a number of pods. The names of its pods are derived from
-// its name. template returns the pod template of a workload, or nil. The old workload is nil on create.
+// OfReplicas returns a function that returns the warnings of a workload that keeps a number of pods. The names of
+// the pods are derived from the name of the workload. template returns the pod template of a workload, or nil. The
+// argument old of the function is nil on create.
 func OfReplicas[T interface {
 	comparable
 	metav1.Object

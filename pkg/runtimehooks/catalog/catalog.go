@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Catalog is a set of hooks. Register, AddConversions and AddSchemas fill it. They must not run at the same time as
-// other methods.
+// Catalog is a set of hooks. Register, AddConversions and AddSchemas fill it. These three methods must not run at
+// the same time as any other method.
 type Catalog struct {
 	hooks map[GroupVersionHook]*Descriptor
 	// names maps the qualified name of a function to the name of the hook that the function defines.
@@ -38,7 +38,8 @@ type Descriptor struct {
 	Metadata
 	// Func is the function that defines the hook.
 	Func Hook
-	// Request and Response are the kinds of the two types. A kind is the name of the Go type.
+	// Request and Response are the kinds of the hook's request and response. The name of a kind is the name of the Go
+	// type.
 	Request, Response schema.GroupVersionKind
 
 	request, response reflect.Type // the struct types

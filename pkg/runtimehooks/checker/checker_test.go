@@ -37,7 +37,7 @@ func newCatalog(t *testing.T) *catalog.Catalog {
 	return c
 }
 
-// good is an extension that passes all checks. It has a handler "v".
+// good returns an extension that passes all checks. It has a handler "v".
 func good(t *testing.T, options ...extension.HandlerOption) http.Handler {
 	t.Helper()
 	return with(t, func(_ context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {

@@ -13,7 +13,7 @@ import (
 	hooksv1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/hooks/v1alpha1"
 )
 
-// Checks are all checks, in the order in which Run runs them.
+// Checks returns all checks, in the order in which Run runs them.
 func Checks() []Check {
 	return []Check{
 		{"discovery", "The discovery hook must be implemented by all the Runtime Extensions servers.", "Discovery hook",
@@ -102,8 +102,8 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkDeterminism compares the responses to two equal calls. The responses of a blocking hook may differ in
-// retryAfterSeconds, because the reason to block may end between the calls.
+// checkDeterminism compares the responses to two equal calls. It doesn't compare the responses of a blocking hook,
+// because the reason to block may end between the calls.
 func checkDeterminism(ctx context.Context, s *session, h handler) error {
 	first, second, err := callTwice(ctx, s, h)
 	if err != nil {

@@ -39,8 +39,8 @@ func (c *ResponseCache) add(key string, response hooksv1.ResponseObject) {
 	c.responses.Add(key, response.DeepCopyObject(), c.keep)
 }
 
-// cacheKey identifies a response: by the request, the handler, and the resource version of the handler's
-// ExtensionConfig.
+// cacheKey returns the key of a response. The key has the handler, the resource version of the handler's
+// ExtensionConfig, the caller's version of the hook, and a hash of the request.
 func cacheKey(handler, configVersion string, caller *catalog.Descriptor, body []byte) string {
 	return fmt.Sprintf("%s/%s/%s/%x", handler, configVersion, caller, sha256.Sum256(body))
 }

@@ -55,7 +55,7 @@ type callOptions struct {
 }
 
 // WithCache uses a cache. If the cache has the response of a handler to the same request, the handler isn't called.
-// Otherwise the response is added to the cache.
+// Otherwise the handler's response is added to the cache, if it is a success and doesn't block.
 func WithCache(cache *ResponseCache) CallOption {
 	return func(o *callOptions) { o.cache = cache }
 }
@@ -252,8 +252,8 @@ func empty(d *catalog.Descriptor, response hooksv1.ResponseObject) {
 	assign(response, fresh)
 }
 
-// localRequest returns the request for a handler: with the settings of its ExtensionConfig, in the version that it
-// implements.
+// localRequest returns the request for a handler. The request has the settings of the handler's ExtensionConfig, and
+// the version that the handler implements.
 func (c *Client) localRequest(d, implemented *catalog.Descriptor, r *registry.Registration, request hooksv1.RequestObject) (hooksv1.RequestObject, error) {
 	local := request.DeepCopyObject().(hooksv1.RequestObject)
 	if len(r.Settings) > 0 {

@@ -202,5 +202,5 @@ func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	return nil
 }
 
-// assign copies the value to which a pointer points.
+// assign copies *from to *to. Both arguments are pointers to values of the same type.
 func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

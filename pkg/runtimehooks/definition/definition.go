@@ -41,7 +41,8 @@ func Converted(clientConfig map[string]any) (*unstructured.Unstructured, error) 
 	return definition, unstructured.SetNestedMap(definition.Object, conversion, "spec", "conversion")
 }
 
-// Convert converts an ExtensionConfig, in JSON, to the version that is named as in the field apiVersion.
+// Convert converts an ExtensionConfig, in JSON, to another version. apiVersion is the group and the version of the
+// result, as in the field apiVersion.
 func Convert(object []byte, apiVersion string) ([]byte, error) {
 	var is struct {
 		APIVersion string `json:"apiVersion"`

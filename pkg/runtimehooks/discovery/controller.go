@@ -166,9 +166,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Synced is closed when Run has made its first list of ExtensionConfigs. The registry becomes ready when all
-// ExtensionConfigs of that list have been discovered. The registry doesn't wait for ExtensionConfigs that are
-// created later.
+// Synced returns a channel that is closed when Run has made its first list of ExtensionConfigs. The registry becomes
+// ready when all ExtensionConfigs of that list have been discovered. The registry doesn't wait for ExtensionConfigs
+// that are created later.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.

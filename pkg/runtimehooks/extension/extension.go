@@ -57,7 +57,7 @@ type served struct {
 	Handler
 	descriptor *catalog.Descriptor
 	path       string
-	// direct returns the response without a call of a function. Only Discovery uses it.
+	// direct is the response of a handler that has no function. Only Discovery has it.
 	direct hooksv1.ResponseObject
 	// warnings are Warning headers that each answer gets. The headers warn callers of deprecated hooks.
 	warnings []string

@@ -24,13 +24,13 @@ type Handler struct {
 // HandlerOption sets a field of the handler in the answer to Discovery.
 type HandlerOption func(*Handler)
 
-// Timeout is the time for which callers wait for the handler's answer. It is a whole number of seconds, between 1 s
-// and 30 s. The default is 10 s.
+// Timeout sets the time for which callers wait for the handler's answer. It is a whole number of seconds, from 1 to
+// 30. The default is 10 seconds.
 func Timeout(timeout time.Duration) HandlerOption {
 	return func(h *Handler) { h.timeout = timeout }
 }
 
-// FailurePolicy says whether a failed call is an error for the caller. The default is Fail.
+// FailurePolicy sets whether a failed call is an error for the caller. The default is Fail, which makes it an error.
 func FailurePolicy(policy hooksv1.FailurePolicy) HandlerOption {
 	return func(h *Handler) { h.failurePolicy = policy }
 }

@@ -20,7 +20,8 @@ import (
 
 const subsystem = "capi_runtime_sdk"
 
-// Values of labels in calls without an HTTP status or without a host.
+// noCode is the value of the label for the HTTP status, in calls without an HTTP response. noStatus is the value of
+// the label for the response's status, in calls without a valid response.
 const (
 	noCode   = "<error>" // the text of the error would give the label too many values
 	noStatus = "Unknown"

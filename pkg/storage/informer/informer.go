@@ -74,7 +74,8 @@ func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.notify()
 }
 
-// notify starts a goroutine that handles new events. If it is running, notify makes it look for events once more.
+// notify starts a goroutine that handles new events. If such a goroutine is running, notify makes the goroutine look
+// for events once more.
 func (i *Informer) notify() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

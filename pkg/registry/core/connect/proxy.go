@@ -36,8 +36,8 @@ import (
 // such as "https:name:port".
 type Locator func(ctx context.Context, id string) (*url.URL, http.RoundTripper, error)
 
-// ProxySubresource returns the subresource "proxy" of a resource. O is the type of its options, which have the
-// path.
+// ProxySubresource returns the subresource "proxy" of a resource. O is the type of the subresource's options, and
+// path returns the path in the options. locate returns the Locator of the resource.
 func ProxySubresource[O runtime.Object](path func(O) string, locate func(*registry.Storage, registry.Dependencies, http.RoundTripper) (Locator, error)) registry.Subresource {
 	var options O
 	newOptions := registry.NewOf(options)
@@ -55,7 +55,7 @@ func ProxySubresource[O runtime.Object](path func(O) string, locate func(*regist
 	}}
 }
 
-// proxyTransport is the transport to addresses of pods. It doesn't verify certificates, because a pod has no
+// proxyTransport returns a transport to addresses of pods. It doesn't verify certificates, because a pod has no
 // certificate for its address.
 func proxyTransport() *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
@@ -150,7 +150,7 @@ func firstPort(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// joinHostPort is net.JoinHostPort with an optional port.
+// joinHostPort is like net.JoinHostPort, but the port is optional.
 func joinHostPort(ip, port string) string {
 	switch {
 	case port != "":
@@ -303,9 +303,9 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	return endpointslice.Of(found.(*corev1.Endpoints)), nil
 }
 
-// allowed reports whether requests may go to an endpoint. If the endpoint names a pod, the pod must have the
-// endpoint's address. Unlike kube-apiserver, miniapi accepts endpoints without a pod, because in development users
-// write endpoints by hand.
+// allowed reports whether requests may go to an endpoint. The address must not be one that checkProxied refuses. If
+// the endpoint refers to a pod, the pod must be in the namespace of the request, and must have the address. Unlike
+// kube-apiserver, miniapi accepts endpoints without a pod, because in development users write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
 	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
 		return false

@@ -24,8 +24,8 @@ import (
 // errIPOutOfRange has kube-apiserver's text.
 var errIPOutOfRange = errors.New("the provided network does not match the current range")
 
-// clusterIPs allocates addresses from the ranges of ServiceCIDR objects. An allocated address is an IPAddress
-// object with that name (KEP-1880).
+// clusterIPs allocates addresses from the ranges of ServiceCIDR objects. For each allocated address, there is an
+// IPAddress object whose name is the address (KEP-1880).
 type clusterIPs struct {
 	reservations
 	cidrs *genericregistry.Store
@@ -33,7 +33,8 @@ type clusterIPs struct {
 	nets []netip.Prefix
 }
 
-// reserveIP reserves the given address.
+// reserveIP reserves the address value for the service owner. added is false if the service has the address already.
+// A dry run only checks that the address is in a range.
 func (c *clusterIPs) reserveIP(ctx context.Context, value string, owner types.NamespacedName, dryRun bool) (added bool, err error) {
 	ip, err := canonicalIP(value)
 	if err != nil {

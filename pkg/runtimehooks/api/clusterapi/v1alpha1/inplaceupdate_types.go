@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// inPlaceUpdate has the hooks by which an extension updates a Machine in place. Without them, Cluster API replaces
-// the Machine by a new Machine.
+// inPlaceUpdate returns the hooks by which an extension updates a Machine in place. Without them, Cluster API
+// replaces the Machine by a new Machine.
 func inPlaceUpdate() []catalog.Definition {
 	tags := []string{"In-Place Update Hooks"}
 	return []catalog.Definition{

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// lifecycle has the hooks in the life of a Cluster with a managed topology.
+// lifecycle returns the hooks in the life of a Cluster with a managed topology.
 func lifecycle() []catalog.Definition {
 	tags := []string{"Lifecycle Hooks"}
 	return []catalog.Definition{

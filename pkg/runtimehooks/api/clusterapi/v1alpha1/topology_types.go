@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// topology has the hooks by which extensions take part in the topology of Clusters.
+// topology returns the hooks by which extensions take part in the topology of Clusters.
 func topology() []catalog.Definition {
 	tags := []string{"Topology Mutation Hook"}
 	return []catalog.Definition{

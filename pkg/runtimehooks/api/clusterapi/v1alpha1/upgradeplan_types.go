@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// upgradePlan has the hook by which an extension plans upgrades over several versions.
+// upgradePlan returns the hook by which an extension plans upgrades over several versions.
 func upgradePlan() []catalog.Definition {
 	return []catalog.Definition{catalog.Define(GenerateUpgradePlan, catalog.Metadata{
 		Summary: "is called for an upgrade over several versions, and answers with the versions on the way",
