@@ -8,6 +8,9 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,27 +19,53 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
+	"github.com/miniapi-dev/miniapi/pkg/inprocess"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // mutation changes requests, responses or reviews so that a promise is broken. Each of its functions may be nil.
 type mutation struct {
-	// name describes the wrong behaviour of the server. caughtBy is the identifier of the case that must fail.
+	// name describes the wrong behaviour of the server. caughtBy has the identifiers of the cases that must fail,
+	// separated by blanks. An identifier may be a glob.
 	name, caughtBy string
 	// request changes a client's request to the server. response changes the server's response to the client.
 	request  func(*http.Request)
 	response func(*http.Response)
 	// review wraps the handler of the suite's webhooks, which the server calls.
 	review func(http.Handler) http.Handler
+	// unaudited says that the server writes no audit log.
+	unaudited bool
+}
+
+// backend is a good server.
+type backend struct {
+	config   *rest.Config
+	auditLog string
+}
+
+// goodServer starts a server with all APIs and an audit log.
+func goodServer(t *testing.T) *backend {
+	t.Helper()
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), inprocess.WithServerOptions(func(o *server.Options) {
+		o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
+	}))
+	return &backend{srv.Config(), log}
 }
 
 // target returns the options of a suite for a server with the mutation: a proxy in front of the good server.
-func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
+func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 	t.Helper()
-	transport, err := rest.TransportFor(good)
+	transport, err := rest.TransportFor(good.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, _, err := rest.DefaultServerUrlFor(good)
+	base, _, err := rest.DefaultServerUrlFor(good.config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +87,10 @@ func (m *mutation) target(t *testing.T, good *rest.Config) trial.Options {
 	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
 	// The good server has no controllers, so no run needs to wait for them.
-	options := trial.Options{Config: &rest.Config{Host: server.URL}, Disposable: true, Patience: time.Millisecond}
+	options := trial.Options{Config: &rest.Config{Host: server.URL}, Disposable: true, Patience: time.Millisecond, AuditLog: good.auditLog}
+	if m.unaudited {
+		options.AuditLog = os.DevNull
+	}
 	if m.review != nil {
 		options.WrapWebhooks = func(next http.Handler) http.Handler {
 			broken := m.review(next)
@@ -103,7 +135,10 @@ func editBody(r *http.Request, change func(object)) {
 	if r.Body == nil {
 		return
 	}
-	body := edited(readAll(r.Body), change)
+	setRequestBody(r, edited(readAll(r.Body), change))
+}
+
+func setRequestBody(r *http.Request, body []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
@@ -117,17 +152,64 @@ func onBodies(verbs, part string, change func(object)) func(*http.Request) {
 	}
 }
 
-// onWebhooks returns a mutation that changes the webhooks of configurations. It doesn't change the webhooks that show
-// whether a configuration is in effect.
-func onWebhooks(change func(webhook object)) func(*http.Request) {
+// onConfigurations returns a mutation that changes the webhooks of a new configuration. The first webhook shows whether
+// the configuration is in effect, unless the configuration is a dry run.
+func onConfigurations(change func(webhooks []object)) func(*http.Request) {
 	return onBodies("POST", "webhookconfigurations", func(o object) {
-		webhooks, _ := o["webhooks"].([]any)
+		list, _ := o["webhooks"].([]any)
+		var webhooks []object
+		for _, w := range list {
+			if webhook, is := w.(object); is {
+				webhooks = append(webhooks, webhook)
+			}
+		}
+		change(webhooks)
+	})
+}
+
+// onWebhooks returns a mutation that changes the webhooks of configurations, except for those that show whether a
+// configuration is in effect.
+func onWebhooks(change func(webhook object)) func(*http.Request) {
+	return onConfigurations(func(webhooks []object) {
 		for _, w := range webhooks {
-			if webhook, is := w.(object); is && !strings.HasPrefix(webhook["name"].(string), "ready.") {
-				change(webhook)
+			if name, _ := w["name"].(string); !strings.HasPrefix(name, "ready.") {
+				change(w)
 			}
 		}
 	})
+}
+
+// onRules returns a mutation that changes the rules of webhooks.
+func onRules(change func(rule object)) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		rules, _ := w["rules"].([]any)
+		for _, rule := range rules {
+			change(rule.(object))
+		}
+	})
+}
+
+// items returns the objects of a list, or the object itself.
+func items(o object) []object {
+	list, is := o["items"].([]any)
+	if !is {
+		return []object{o}
+	}
+	var objects []object
+	for _, item := range list {
+		objects = append(objects, item.(object))
+	}
+	return objects
+}
+
+// answeredBy returns a mutation that changes the responses to requests with one of the verbs, if their path contains
+// part.
+func answeredBy(verbs, part string, change func(*http.Response)) func(*http.Response) {
+	return func(r *http.Response) {
+		if slices.Contains(strings.Fields(verbs), r.Request.Method) && strings.Contains(r.Request.URL.Path, part) {
+			change(r)
+		}
+	}
 }
 
 // field returns a mutation that sets a field of webhooks.
@@ -235,11 +317,14 @@ func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 				next.ServeHTTP(w, r)
 				return
 			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(object{"apiVersion": review["apiVersion"], "kind": "AdmissionReview",
-				"response": object{"uid": request["uid"], "allowed": true}})
+			writeJSON(w, object{"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": object{"uid": request["uid"], "allowed": true}})
 		})
 	}
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // an error means that the server has closed the connection
 }
 
 // onAnswers returns a mutation that changes the objects in responses to requests with a verb.

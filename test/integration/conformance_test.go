@@ -15,7 +15,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 	"github.com/miniapi-dev/miniapi/pkg/conformance/conformancetest"
+	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
+	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
 // Every case of the conformance suite for API servers passes. docs/conformance.md lists the cases. The user of the suite
@@ -25,8 +27,13 @@ func TestConformance(t *testing.T) {
 	for name, selection := range map[string]conformance.Selection{"by subject": {Skip: []string{"every.*"}}, "by resource": {Only: []string{"every.*"}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"))
-			results, err := apiserver.Run(t.Context(), trial.Options{Config: userOfSuite(t, srv, selection), Disposable: true, Patience: time.Millisecond},
+			dir := t.TempDir()
+			policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+			ok(t, os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse, resources: [{resources: [configmaps]}]}]\n"), 0o600))
+			srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), inprocess.WithServerOptions(func(o *server.Options) {
+				o.Audit.PolicyFile, o.Audit.LogOptions.Path = policy, log
+			}))
+			results, err := apiserver.Run(t.Context(), trial.Options{Config: userOfSuite(t, srv, selection), Disposable: true, Patience: time.Millisecond, AuditLog: log},
 				conformance.Options{Selection: selection})
 			ok(t, err)
 			for i := range results {
