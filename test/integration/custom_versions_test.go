@@ -2,12 +2,11 @@ package integration_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -22,11 +21,8 @@ func TestVersionThatIsGone(t *testing.T) {
 	must(resources(srv, "example.com/v2", "gears").Create(t.Context(), object("example.com/v2", "Gear", "old", nil), metav1.CreateOptions{}))(t)
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 	ok(t, definitions.Delete(t.Context(), "gears.example.com", metav1.DeleteOptions{}))
-	eventually(t, func(ctx context.Context) error {
-		if _, err := definitions.Get(ctx, "gears.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("want the definition gears.example.com to be deleted, got %w", err)
-		}
-		return nil
+	gone(t, "the definition gears.example.com", func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return definitions.Get(ctx, "gears.example.com", metav1.GetOptions{})
 	})
 
 	define(t, srv, "gears", "Gear", "v1")

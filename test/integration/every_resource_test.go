@@ -176,7 +176,7 @@ func (w *walk) settle(t *testing.T, gvr schema.GroupVersionResource, name string
 			return err
 		}
 		if conditions, _, err := unstructured.NestedSlice(o.Object, "status", "conditions"); len(conditions) == 0 {
-			return fmt.Errorf("%s has no condition yet: %w", name, err)
+			return fmt.Errorf("%s has no condition yet: %w", name, orNone(err))
 		}
 		return nil
 	})
@@ -205,11 +205,8 @@ func (w *walk) delete(t *testing.T, gvr schema.GroupVersionResource) error {
 	w.recorder.Reset()
 	err := w.resource(gvr).Delete(t.Context(), o.GetName(), atOnce())
 	if err == nil && gvr.Resource == "customresourcedefinitions" { // the custom resources are deleted before the definition
-		eventually(t, func(ctx context.Context) error {
-			if _, err := w.resource(gvr).Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("%s is still there: %w", o.GetName(), err)
-			}
-			return nil
+		gone(t, o.GetName(), func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return w.resource(gvr).Get(ctx, o.GetName(), metav1.GetOptions{})
 		})
 	}
 	return err

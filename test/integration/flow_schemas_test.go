@@ -56,7 +56,7 @@ func TestDanglingFlowSchema(t *testing.T) {
 		eventually(t, func(ctx context.Context) error {
 			c, err := dangling(ctx, schemas, "schema")
 			if err != nil || c.Status != step.status || c.Reason != step.reason || c.Message != step.message || c.LastTransitionTime.IsZero() {
-				return fmt.Errorf("%s: want %s, %s, %s, got %v, %w", step.name, step.status, step.reason, step.message, c, err)
+				return fmt.Errorf("%s: want %s, %s, %s, got %v, %w", step.name, step.status, step.reason, step.message, c, orNone(err))
 			}
 			return nil
 		})

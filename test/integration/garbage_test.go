@@ -166,7 +166,7 @@ func TestGarbageCollection(t *testing.T) {
 		eventually(t, func(ctx context.Context) error { // both objects are being deleted, and one waits for the other
 			for _, name := range []string{"free", "blocking"} {
 				if o, err := maps.Get(ctx, name, metav1.GetOptions{}); err != nil || o.DeletionTimestamp == nil {
-					return fmt.Errorf("want %s to be deleted, got %v, %w", name, o, err)
+					return fmt.Errorf("want %s to be deleted, got %v, %w", name, o, orNone(err))
 				}
 			}
 			return nil

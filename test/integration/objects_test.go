@@ -3,11 +3,13 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,6 +58,25 @@ func within(t testing.TB, limit time.Duration, try func(context.Context) error) 
 	}); err != nil {
 		t.Fatal(errors.Join(err, last))
 	}
+}
+
+// orNone returns err, or an error that says "no error" if err is nil. A message of a wait formats the result with %w.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}
+
+// gone waits until get returns the error that the object doesn't exist. The text what names the object.
+func gone[Object any](t testing.TB, what string, get func(context.Context) (Object, error)) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		if found, err := get(ctx); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("want %s to be gone, got %v, %w", what, found, orNone(err))
+		}
+		return nil
+	})
 }
 
 // resources returns a client for a resource of a version in the namespace "default".

@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -228,11 +227,8 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 			t.Errorf("%s: %s: refused %v, want %v: %v", test.name, test.reason, refused, test.refused, err)
 		}
 		ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
-		eventually(t, func(ctx context.Context) error {
-			if _, err := definitions.Get(ctx, definition.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("want the definition %s to be deleted, got %w", definition.GetName(), err)
-			}
-			return nil
+		gone(t, "the definition "+definition.GetName(), func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return definitions.Get(ctx, definition.GetName(), metav1.GetOptions{})
 		})
 	}
 }

@@ -195,7 +195,7 @@ func TestCallsAreAuthorized(t *testing.T) {
 	for _, call := range []client.Call{{Hook: "Unknown"}, {Hook: "BeforeClusterCreate", Object: json.RawMessage(`{"kind":"Machine"}`)}, {Hook: "Discovery"}} {
 		eventually(t, func(ctx context.Context) error {
 			if _, err := callHook(ctx, srv.Config(), call); err == nil || !strings.Contains(err.Error(), "400") {
-				return fmt.Errorf("call %+v: want an error with HTTP status 400, got %w", call, err)
+				return fmt.Errorf("call %+v: want an error with HTTP status 400, got %w", call, orNone(err))
 			}
 			return nil
 		})

@@ -63,11 +63,9 @@ func TestTerminatingObjectsStay(t *testing.T) {
 			if gvr.Resource == "namespaces" {
 				return // other objects in the namespace delay it, too: see TestTerminatingNamespace
 			}
-			eventually(t, func(ctx context.Context) error { // the custom resources are deleted before the definition
-				if got, err := client.Get(ctx, o.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-					return fmt.Errorf("want the object to be gone with its last finalizer, got %v, %w", got, err)
-				}
-				return nil
+			// The custom resources are deleted before the definition.
+			gone(t, "the object without finalizers", func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return client.Get(ctx, o.GetName(), metav1.GetOptions{})
 			})
 		})
 	}
