@@ -25,10 +25,9 @@ func (idle) Validate(context.Context, admission.Attributes, admission.ObjectInte
 	return nil
 }
 
-// BenchmarkRecording measures a request that creates a ConfigMap, in a chain of plugins that do nothing. The chain
-// has as many plugins as run by default. "plain" is the chain without code that records. "off" has that code, but
-// records nothing. "on" records each request. The differences are the price of recording, except for the garbage
-// collection that it causes later.
+// BenchmarkRecording measures a request that creates a ConfigMap, in a chain of 14 plugins that do nothing. "plain" is
+// the chain without code that records. "off" has that code, but records nothing. "on" records each request. The
+// differences are the price of recording, except for the garbage collection that it causes later.
 func BenchmarkRecording(b *testing.B) {
 	const plugins = 14
 	var plain, recorded []admission.Interface

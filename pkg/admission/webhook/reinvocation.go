@@ -13,8 +13,8 @@ import (
 // reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with the
 // reinvocationPolicy IfNeeded, if another part of the chain has changed the object since their call.
 type reinvocation struct {
-	// chain is the state of the whole chain. It runs all mutating plugins a second time if a plugin requests a second
-	// round. It also stores the reinvocation between the two rounds.
+	// chain is the state that all mutating plugins of the request share. A plugin requests a second round with it.
+	// It also keeps this reinvocation from the first round to the second.
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int

@@ -82,8 +82,9 @@ func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	}
 }
 
-// portRelation describes how two definitions of the same port relate. On the host, a definition without an address
-// conflicts with one that has an address.
+// portRelation describes the conflict of two definitions of the same container port and protocol, or returns "" if they
+// have none. Two definitions of one hostPort also conflict if only one of them has a hostIP: the other one is for
+// all addresses of the host, which include this hostIP.
 func portRelation(a, b corev1.ContainerPort) string {
 	switch {
 	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
