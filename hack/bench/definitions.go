@@ -22,23 +22,15 @@ func measureDefinitions(ctx context.Context, t *table, e engine, server *miniapi
 	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	with := miniapitest.WithCRDs(folder)
 	var first, later, without, more []float64
-	measure := func(figures *[]float64, options ...miniapitest.Option) error {
-		server, took, err := e.start(ctx, options...)
-		if err != nil {
-			return err
-		}
-		*figures = append(*figures, ms(took))
-		return server.Stop()
-	}
 	for round := range firstRounds {
 		if err := project.Write(folder, fmt.Sprint("round ", round)); err != nil {
 			return err
 		}
-		if err := measure(&first, with); err != nil {
+		if err := e.addStart(ctx, &first, with); err != nil {
 			return err
 		}
 		for range max(1, rounds/firstRounds) {
-			if err := errors.Join(measure(&later, with), measure(&without)); err != nil {
+			if err := errors.Join(e.addStart(ctx, &later, with), e.addStart(ctx, &without)); err != nil {
 				return err
 			}
 		}

@@ -53,6 +53,16 @@ func (e engine) start(ctx context.Context, options ...miniapitest.Option) (*mini
 	return server, time.Since(began), err
 }
 
+// addStart starts a server, adds the time of the start in milliseconds to the figures, and stops the server.
+func (e engine) addStart(ctx context.Context, figures *[]float64, options ...miniapitest.Option) error {
+	server, took, err := e.start(ctx, options...)
+	if err != nil {
+		return err
+	}
+	*figures = append(*figures, ms(took))
+	return server.Stop()
+}
+
 // measure measures starts, stops, Reset and Restore.
 func (e engine) measure(ctx context.Context, c column, rounds int) error {
 	starts, err := e.firstStarts(ctx)

@@ -24,14 +24,6 @@ func measureObjects(ctx context.Context, t *table, e engine, rounds int) error {
 		return err
 	}
 	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	measure := func(figures *[]float64, options ...miniapitest.Option) error {
-		server, took, err := e.start(ctx, options...)
-		if err != nil {
-			return err
-		}
-		*figures = append(*figures, ms(took))
-		return server.Stop()
-	}
 	var first, later, requested, without []float64
 	for round := range rounds {
 		if err := os.WriteFile(objects, []byte(project.Objects(fmt.Sprint("round ", round))), 0o600); err != nil {
@@ -47,7 +39,7 @@ func measureObjects(ctx context.Context, t *table, e engine, rounds int) error {
 			{&first, with}, {&later, with}, {&without, nil},
 			{&requested, append(with[:len(with):len(with)], miniapitest.WithFlags("--event-ttl=59m"))}, // servers with flags keep nothing
 		} {
-			if err := measure(part.figures, part.options...); err != nil {
+			if err := e.addStart(ctx, part.figures, part.options...); err != nil {
 				return err
 			}
 		}

@@ -151,12 +151,7 @@ var timeouts = []trial.Test{
 		Promise: "If the timeout expires before the webhook responds, the API call is rejected under the failure policy Fail: not before, and soon after.",
 		Run: func(t *trial.T) {
 			for _, hook := range pairOf(t.Hang(), trial.Within(1)) {
-				on := trial.ConfigMaps
-				if hook.Short == "validating" {
-					on = trial.Secrets
-				}
-				trial.On("CREATE", on)(hook)
-				t.Install(hook)
+				on := installApart(t, hook)
 				a := t.Create(on, t.Object(on, "a"))
 				refusedByFailure(t, a)
 				t.Contains("the message of the refusal", "deadline exceeded", a.Object.Text("message"))

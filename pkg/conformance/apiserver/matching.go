@@ -378,12 +378,7 @@ func conditionTests() []trial.Test {
 			ID: "match.conditions.errorFail", Promise: "If a match condition fails to evaluate, no other is false and the failure policy is Fail, the request is rejected without a call.",
 			Run: func(t *trial.T) {
 				for _, hook := range pairOf(trial.Allow(), trial.When("true", "true"), trial.When("error", "object.data.missing == 'x'")) {
-					on := trial.ConfigMaps
-					if hook.Short == "validating" {
-						on = trial.Secrets
-					}
-					trial.On("CREATE", on)(hook)
-					t.Install(hook)
+					on := installApart(t, hook)
 					t.Create(on, t.Object(on, "a").With("data", trial.Object{"key": "dmFsdWU="})).Refused(http.StatusForbidden, "no such key: missing")
 				}
 				t.Called()

@@ -251,12 +251,7 @@ var warnings = []trial.Test{
 		ID: "warning.allowed", Source: dynamic + "Response", Promise: "Warnings of a webhook that allows the request are returned in HTTP Warning headers with a warning code of 299.",
 		Run: func(t *trial.T) {
 			for _, hook := range pairOf(trial.Warn("mind this", "and this")) {
-				on := trial.ConfigMaps
-				if hook.Short == "validating" {
-					on = trial.Secrets
-				}
-				trial.On("CREATE", on)(hook)
-				t.Install(hook)
+				on := installApart(t, hook)
 				a := t.Create(on, t.Object(on, "a"))
 				a.OK()
 				t.Equal("the Warning headers", []string{`299 - "mind this"`, `299 - "and this"`}, a.Warnings())
@@ -333,6 +328,18 @@ var warnings = []trial.Test{
 // pairOf returns a mutating and a validating webhook with the same reply.
 func pairOf(reply trial.Reply, changes ...trial.Change) []*trial.Hook {
 	return []*trial.Hook{trial.Mutating("mutating", reply, changes...), trial.Validating("validating", reply, changes...)}
+}
+
+// installApart installs a webhook of pairOf for creates of a resource that the other webhook of the pair doesn't have. It
+// returns the resource.
+func installApart(t *trial.T, hook *trial.Hook) trial.Resource {
+	on := trial.ConfigMaps
+	if hook.Short == "validating" {
+		on = trial.Secrets
+	}
+	trial.On("CREATE", on)(hook)
+	t.Install(hook)
+	return on
 }
 
 // emptyZero returns nil for the number 0, because the server leaves out a field with the value 0.

@@ -50,8 +50,8 @@ func (s *server) take(event wire.Reply) {
 		s.audits.Add(1)
 		go func() {
 			defer s.audits.Done()
-			// The process waits for this message, so it is sent even if the function ends the goroutine, as t.FailNow
-			// does.
+			// The process waits for this message. A function that calls t.FailNow ends the goroutine, so a deferred
+			// function sends the message.
 			defer func() { _ = s.host.writer.Write(wire.Request{Server: s.id, Audited: event.Event}) }()
 			s.events.Audit(event.Audit)
 		}()
