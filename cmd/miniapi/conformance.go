@@ -109,7 +109,7 @@ func newConformanceAPIServerCommand() *cobra.Command {
 		Long: `Judge an API server: its admission, and what clients rely on beside it.
 
 The cases use namespaces of their own, and webhooks and policies that concern these alone. They remove what they
-made, also after an interrupt. The server calls webhooks of this process, so it must reach --webhook-address. A server in
+made, also after SIGINT, SIGTERM or SIGHUP. The server calls webhooks of this process, so it must reach --webhook-address. A server in
 a cluster that can't reaches them by --webhook-image.
 
 The exit code is 0 if no case failed, 1 if a case failed, and 2 if the command line is wrong or the server can't be
@@ -127,9 +127,8 @@ reached. docs/conformance.md has the promises and the permissions that the cases
   miniapi conformance apiserver --only '*.dryRun*' --report junit=conformance.xml`,
 		Args: cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return o.runCommand(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -178,6 +177,9 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	if o.target.WebhookImage != "" {
 		fmt.Fprintf(progress, "starting the webhooks of the cases in the cluster, from the image %s\n", o.target.WebhookImage)
 	}
+	// An interrupt may also end the reader of the output. Then a write must fail, and not end the process: the cases still
+	// have to remove their objects.
+	signal.Ignore(syscall.SIGPIPE)
 	server, cases, err := apiserver.Start(ctx, o.target, o.run.Selection)
 	if err != nil {
 		return cli.UsageError{Err: o.kubeconfig.Explained(err)}

@@ -102,6 +102,12 @@ func TestConformanceInClusterNotReady(t *testing.T) {
 func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
 	t.Helper()
 	waitFor(t, "the pods end", func() bool { return len(n.Running()) == 0 })
+	noObjectsLeft(t, c)
+}
+
+// noObjectsLeft checks that a run has left no objects.
+func noObjectsLeft(t *testing.T, c kubernetes.Interface) {
+	t.Helper()
 	labelled := metav1.ListOptions{LabelSelector: trial.LabelRun}
 	for what, count := range map[string]func() (int, error){
 		"namespaces": func() (int, error) {

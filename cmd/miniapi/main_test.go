@@ -72,12 +72,14 @@ func start(t *testing.T, name string, args ...string) *process {
 	return startCommand(t, cmd)
 }
 
-// startCommand starts a command in a new working folder.
+// startCommand starts a command in a new working folder. It keeps standard error, unless the command has a writer for it.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, lines: make(chan string, 1000), done: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Stderr = &p.stderr
+	if p.cmd.Stderr == nil {
+		p.cmd.Stderr = &p.stderr
+	}
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
