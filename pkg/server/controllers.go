@@ -32,7 +32,7 @@ const settleTimeout = 10 * time.Second
 
 // leaveTimeout limits the time in which a stop gives up the controllers' Lease. Only the server with this Lease runs
 // the controllers of an etcd. If giving up fails, another server waits until the Lease expires.
-const leaveTimeout = time.Second
+const leaveTimeout = 5 * time.Second
 
 // authenticateControllers gives each controller a token of its service account. So audit, webhooks and authorization
 // see the same users as with a kube-controller-manager.

@@ -43,7 +43,7 @@ const (
 
 	// leaveTimeout limits the time in which a stopping server removes its Lease and its address. If the removal takes
 	// longer, a peer notices the stop when the server doesn't answer.
-	leaveTimeout = time.Second
+	leaveTimeout = 5 * time.Second
 )
 
 // Config has the parts of the server that Peers need. All fields are required.
