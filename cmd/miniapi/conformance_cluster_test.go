@@ -87,8 +87,8 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 func TestConformanceInClusterNotReady(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})
-	code, _, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--webhook-timeout", "2s").exit(t)
-	if want := "not ready after 2s: pod conformance-webhooks-0 doesn't start: ErrImagePull: manifest unknown"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
+	code, _, stderr := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test", "--webhook-timeout", "15s").exit(t)
+	if want := "not ready after 15s: pod conformance-webhooks-0 doesn't start: ErrImagePull: manifest unknown"; code != cli.ExitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("want exit code %d and %q, got %d and %q", cli.ExitUsage, want, code, stderr)
 	}
 	nothingLeft(t, c, n)

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,11 +77,18 @@ func TestUnwritable(t *testing.T) {
 	}
 	configMaps := client(t, config).CoreV1().ConfigMaps(metav1.NamespaceDefault)
 	large := map[string]string{"a": strings.Repeat("a", 900_000)}
-	for i := range 10 { // a segment of the log has room for two of these objects
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+		}
+	}()
+	for i := 0; i < 10 && ctx.Err() == nil; i++ { // a segment of the log has room for two of these objects
 		// The create may fail, because the server answers no request after etcd has failed.
 		_, _ = configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: large}, metav1.CreateOptions{})
-		cancel()
 	}
 	code, _, stderr := p.exit(t)
 	if want := fmt.Sprintf("Error: --data-dir: etcd in %q has failed: ", folder); code != cli.ExitFailed || !strings.Contains(stderr, want) || strings.Count(stderr, "failed: ") != 1 {

@@ -27,7 +27,7 @@ import (
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
 // deadline limits every wait of the tests. A wait of a test that passes takes much less time.
-const deadline = time.Minute
+const deadline = 3 * time.Minute
 
 // programs is a folder with links to this binary, one for each name of the program.
 var programs string

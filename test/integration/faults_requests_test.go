@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -228,22 +229,26 @@ faults:
 	if took := time.Since(before); took < 50*time.Millisecond {
 		t.Errorf("want at least 50ms, got %s", took)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	waiting := func(updates uint64) {
+		t.Helper()
+		eventually(t, func(context.Context) error {
+			if matched := stateOf(t, srv, "long").Matched; matched != updates {
+				return fmt.Errorf("want %d updates to have reached the fault, got %d", updates, matched)
+			}
+			return nil
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := updateThing(ctx, srv.Client()); err == nil {
+	answered := make(chan error, 1)
+	go func() { answered <- updateThing(ctx, srv.Client()) }()
+	waiting(1)
+	cancel()
+	if err := <-answered; err == nil {
 		t.Error("an update was served before its latency had passed")
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_ = updateThing(t.Context(), srv.Client())
-	}()
-	eventually(t, func(context.Context) error {
-		if matched := stateOf(t, srv, "long").Matched; matched != 2 {
-			return errors.New("the update isn't waiting yet")
-		}
-		return nil
-	})
+	go func() { answered <- updateThing(t.Context(), srv.Client()) }()
+	waiting(2)
 	ok(t, srv.Stop())
 	<-answered
 }
