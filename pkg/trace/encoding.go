@@ -1,6 +1,9 @@
 package trace
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Encoding is an object in a form that is cheaper to make and to keep than JSON. Most recorded requests are never
 // read, so the JSON is made only when a request is read. The zero value stands for no object.
@@ -53,11 +56,11 @@ func (r *Request) whole() *Request {
 
 func (a *Admission) whole() *Admission {
 	whole := *a
-	whole.brief, whole.object, whole.oldObject, whole.admitted = nil, Encoding{}, Encoding{}, Encoding{}
+	whole.brief, whole.object, whole.oldObject, whole.admitted, whole.stored = nil, Encoding{}, Encoding{}, Encoding{}, Encoding{}
 	for _, object := range []struct {
 		field *json.RawMessage
 		from  Encoding
-	}{{&whole.Object, a.object}, {&whole.OldObject, a.oldObject}, {&whole.Admitted, a.admitted}} {
+	}{{&whole.Object, a.object}, {&whole.OldObject, a.oldObject}, {&whole.Admitted, a.admitted}, {&whole.Stored, a.stored}} {
 		if len(object.from.Bytes) > 0 {
 			*object.field = object.from.json()
 		}
@@ -72,14 +75,16 @@ func (a *Admission) whole() *Admission {
 			whole.Steps = append(whole.Steps, a.Steps[i].whole())
 		}
 	}
+	whole.lose()
 	return &whole
 }
 
 func (s *Step) whole() *Step {
-	if len(s.after.Bytes) == 0 {
+	if len(s.after.Bytes) == 0 && len(s.Webhooks) == 0 {
 		return s
 	}
 	whole := *s
+	whole.Webhooks = slices.Clone(s.Webhooks)
 	whole.Before, whole.After = s.Change()
 	whole.before, whole.after = Encoding{}, Encoding{}
 	return &whole

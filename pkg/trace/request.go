@@ -102,6 +102,12 @@ type Admission struct {
 	Validation *Validation `json:"validation,omitempty"`
 	// Admitted is the object that passed validation. It is stored unless a validating step refuses the request.
 	Admitted json.RawMessage `json:"admitted,omitempty"`
+	// Stored is the object of a custom resource as the server stored it, in the version of the request. It may differ
+	// from Admitted: the server removes fields that the schema doesn't have, and converts the object. StoredVersion is
+	// the version in which the storage keeps the object. Both are empty if the server stored nothing, as in a dry run,
+	// and for built-in kinds, whose Admitted is stored.
+	Stored        json.RawMessage `json:"stored,omitempty"`
+	StoredVersion string          `json:"storedVersion,omitempty"`
 	// Refused says which step refused the request, and with which error; nil if no step refused.
 	Refused *Refusal `json:"refused,omitempty"`
 
@@ -109,11 +115,11 @@ type Admission struct {
 	// begun.
 	mutated    Duration
 	validating bool
-	// brief are the steps that aren't in Steps yet. object, oldObject and admitted are the exported fields of the
-	// same name, before they are converted to JSON. Request.whole fills Steps and the exported fields when the
+	// brief are the steps that aren't in Steps yet. object, oldObject, admitted and stored are the exported fields of
+	// the same name, before they are converted to JSON. Request.whole fills Steps and the exported fields when the
 	// request is read.
-	brief                       []brief
-	object, oldObject, admitted Encoding
+	brief                               []brief
+	object, oldObject, admitted, stored Encoding
 }
 
 // The phases of a step.

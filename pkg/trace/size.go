@@ -42,8 +42,8 @@ func (r *Request) each(raw func(*[]byte), part func(text int)) {
 	}
 	part(len(r.UserAgent) + len(r.Path) + r.User.text() + r.Error.text())
 	for _, a := range r.Admissions {
-		all(&a.Object, &a.OldObject, &a.Admitted)
-		encodings(&a.object, &a.oldObject, &a.admitted)
+		all(&a.Object, &a.OldObject, &a.Admitted, &a.Stored)
+		encodings(&a.object, &a.oldObject, &a.admitted, &a.stored)
 		for _, s := range a.Steps {
 			all(&s.Before, &s.After)
 			encodings(&s.before, &s.after)

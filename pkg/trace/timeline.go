@@ -85,6 +85,10 @@ func (t *timeline) admission(depth int, a *Admission) {
 	if !validated {
 		t.validation(depth, a.Validation)
 	}
+	if changes := a.storedChanges(); len(changes) > 0 {
+		t.line(depth, "stored in %s, with differences from the admitted object", a.StoredVersion)
+		t.changes(depth+1, changes)
+	}
 }
 
 func (t *timeline) validation(depth int, v *Validation) {
@@ -146,6 +150,9 @@ func (t *timeline) webhook(depth int, w *Webhook) {
 		t.line(depth+1, "warning: %s", warning)
 	}
 	t.changes(depth+1, Diff(w.Call.Before, w.Call.After))
+	if w.Call.Lost != nil {
+		t.line(depth+1, "%s", w.Call.Lost)
+	}
 }
 
 // String lists the parts of a call's time.

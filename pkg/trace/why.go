@@ -263,7 +263,7 @@ func (c *Call) words() string {
 func (c *Call) outcome() string {
 	switch {
 	case c.Error == nil:
-		return "it " + c.Outcome + " the request"
+		return "it " + c.Outcome + " the request" + c.Lost.words()
 	case c.Outcome == Denied:
 		return "it denied the request: " + c.Error.Message
 	case c.Outcome == FailedOpen:

@@ -110,6 +110,11 @@ type Admission struct {
 	Object    json.RawMessage `json:"object"`
 	OldObject json.RawMessage `json:"oldObject"`
 	Admitted  json.RawMessage `json:"admitted"`
+	// Stored is the object of a custom resource as the server stored it, in the version of the request: without the
+	// fields that its schema lacks. StoredVersion is the version in which the server keeps the object. Both are empty
+	// for built-in kinds, and if nothing was stored.
+	Stored        json.RawMessage `json:"stored"`
+	StoredVersion string          `json:"storedVersion"`
 	// Steps are the calls of admission plugins, in order.
 	Steps []*Step `json:"steps"`
 	// Validation is the validation of the object, between the mutating and the validating steps. It is nil if there was
@@ -235,6 +240,16 @@ type Call struct {
 	Before   json.RawMessage `json:"before"`
 	After    json.RawMessage `json:"after"`
 	Warnings []string        `json:"warnings"`
+	// Lost names the fields that the patch set, and that the server didn't store, or is nil.
+	Lost *Lost `json:"lost"`
+}
+
+// Lost names fields that a webhook set, and that the server didn't store.
+type Lost struct {
+	// Fields are the paths of the fields, such as spec.flavour. Because is the reason, such as "Widget in v1 has no such
+	// field".
+	Fields  []string `json:"fields"`
+	Because string   `json:"because"`
 }
 
 // Times are the parts of a call's time.

@@ -2,6 +2,7 @@ package customresources
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // teardownTimeout limits the time for which a stop waits until the stores are destroyed. The library delays the
@@ -66,7 +69,7 @@ func (s *stores) wait() error {
 
 // decorate counts a store until it is destroyed, and calls written after its writes.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
-	made := &resourceStore{store, resource, s.written, s.cleanup}
+	made := &resourceStore{Interface: store, resource: resource, written: s.written, cleanup: s.cleanup}
 	s.open.Add(1)
 	end := sync.OnceFunc(func() {
 		defer s.open.Done()
@@ -75,6 +78,7 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	s.mu.Lock() // lock before the lookup, so that changed handles any later event of the definition after this function
 	defer s.mu.Unlock()
 	if crd, err := s.lister.Get(resource.String()); err == nil {
+		made.version = storedVersion(crd)
 		if s.current == nil {
 			s.current = map[*resourceStore]madeStore{}
 		}
@@ -123,6 +127,33 @@ type resourceStore struct {
 	resource schema.GroupResource
 	written  func(schema.GroupResource, runtime.Object)
 	cleanup  *cleanup
+	// version is the version in which the custom resources are stored.
+	version string
+}
+
+// storedVersion returns the version in which the custom resources of a definition are stored.
+func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			return version.Name
+		}
+	}
+	return ""
+}
+
+// record adds the written object to the trace of the request. The object may differ from the object that passed
+// admission: the codec of the store removes fields that the schema doesn't have, and converts the object.
+func (s *resourceStore) record(ctx context.Context, written runtime.Object) {
+	scope := trace.From(ctx)
+	if scope == nil {
+		return
+	}
+	encoded, err := json.Marshal(written)
+	if err != nil {
+		return // the store has just decoded the object from JSON
+	}
+	kind := written.GetObjectKind().GroupVersionKind()
+	scope.Stores(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, trace.Encoding{Bytes: encoded}, s.version)
 }
 
 // Create implements storage.Interface.
@@ -130,6 +161,7 @@ func (s *resourceStore) Create(ctx context.Context, key string, obj, out runtime
 	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
 		return err
 	}
+	s.record(ctx, out)
 	s.written(s.resource, out)
 	return nil
 }
@@ -142,6 +174,7 @@ func (s *resourceStore) GuaranteedUpdate(ctx context.Context, key string, destin
 	}); err != nil {
 		return err
 	}
+	s.record(ctx, destination)
 	s.written(s.resource, destination)
 	return nil
 }
