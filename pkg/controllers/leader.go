@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// leaseName is the Lease that kube-controller-manager uses. A kube-controller-manager on the same etcd and
-	// these controllers therefore don't work at the same time.
+	// leaseName is the name of the Lease that a program needs to run controllers. kube-controller-manager uses
+	// the same Lease. Therefore, it never works at the same time as these controllers on the same etcd.
 	leaseName = "kube-controller-manager"
 
 	// These values are the defaults of kube-controller-manager.
@@ -25,8 +25,8 @@ const (
 	retryLease    = 2 * time.Second
 )
 
-// lead lets the controllers work. If several servers share an etcd, the controllers work only while this server
-// holds the Lease.
+// lead starts the work of the controllers. If several servers share an etcd, the controllers work only while
+// this server holds the Lease.
 func (s *Set) lead() error {
 	if !s.env.Shared {
 		s.open()

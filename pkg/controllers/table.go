@@ -29,11 +29,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/tokens"
 )
 
-// controller is a row of the table.
+// controller is a row of the table of all controllers.
 type controller struct {
 	name string
-	// account is the name of the controller's service account. If it is "", the controller uses User. former is the
-	// name of the controller in older versions of Kubernetes.
+	// account is the name of the controller's service account. If account is "", the controller makes its requests
+	// as the user User. former is the name of the controller in older versions of Kubernetes.
 	account, former string
 	// add makes the controller.
 	add func(*Set, *clients) error
@@ -51,10 +51,10 @@ func (c controller) user() string {
 	return Username(c.account)
 }
 
-// clients makes the clients of a controller, and collects their errors. Some requests of a controller need
-// permissions that its service account doesn't have. Clients for such requests use the configuration user, and all
-// other clients use account. A client is made for each group that a controller needs, because a clientset of all
-// groups takes 100 kB.
+// clients makes the clients of a controller, and collects the errors. Most clients use the configuration account.
+// Some requests of a controller need permissions that its service account doesn't have: the clients for these
+// requests use the configuration user. A controller gets one client for each API group that it needs, because a
+// clientset of all groups takes 100 kB.
 type clients struct {
 	account, user *rest.Config
 	informers     informers.SharedInformerFactory

@@ -33,8 +33,8 @@ func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	return with(change)
 }
 
-// with returns an option that adds changes to the functions of earlier options. These functions change the server's
-// options.
+// with returns the Option that runs the server in the test's process. Before the server starts, functions change the
+// server's options: first the functions of earlier options, and then the functions in changes.
 func with(changes ...func(*server.Options)) miniapitest.Option {
 	return miniapitest.WithEngine(func(earlier engine.Engine) (engine.Engine, error) {
 		e := &local.Engine{}

@@ -15,8 +15,8 @@ var callers = map[string]string{
 	"ValidatingWebhookConfiguration": "ValidatingAdmissionWebhook",
 }
 
-// neededCallers returns the admission plugins that call the webhooks of the options. If one of them is off, Start must
-// fail: the server would never call the webhooks.
+// neededCallers returns the admission plugins that call the webhooks of the options. If one of these plugins is off,
+// Start must fail, because the server would never call the webhooks.
 func (o *options) neededCallers() []engine.Caller {
 	var needed []engine.Caller
 	for _, object := range slices.Concat(o.objects, o.configurations) {

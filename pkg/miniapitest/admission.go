@@ -22,11 +22,12 @@ const (
 	// tracePath is the path of a server's recorded requests. whyPath is the path of the answers that Why returns.
 	tracePath = "/debug/admission/requests"
 	whyPath   = "/debug/admission/why"
-	// traceTimeout limits a request for the record.
+	// traceTimeout is the largest duration of a request for the recorded decisions.
 	traceTimeout = 30 * time.Second
 )
 
-// WithTrace makes the server record the decisions of admission about the last 1000 requests, for Admission.
+// WithTrace makes the server record the decisions of admission about the last 1000 requests. Server.Admission returns
+// the records.
 func WithTrace() Option { return WithFlags(traceFlag) }
 
 // Admission has the recorded decisions of admission about the requests of a server with WithTrace. Its methods take the
@@ -98,7 +99,7 @@ func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	}
 	request := parsed.parameters(a.get(whyPath)).Param("webhook", webhook)
 	if err := decodeTraced(request, &why); err != nil {
-		return nil, fmt.Errorf("why %s for %s: %w", webhook, object, err)
+		return nil, fmt.Errorf("asking the server why %s was called or not for %s: %w", webhook, object, err)
 	}
 	return why.Answers, nil
 }
@@ -114,7 +115,7 @@ func (a *Admission) Timeline(object string) (string, error) {
 	defer cancel()
 	result := parsed.parameters(a.get(tracePath)).Param("output", "wide").Do(ctx)
 	if err := result.Error(); err != nil {
-		return "", fmt.Errorf("timeline of %q: %w", object, err)
+		return "", fmt.Errorf("reading the timeline of %q: %w", object, err)
 	}
 	text, err := result.Raw()
 	return string(text), err
@@ -154,8 +155,8 @@ func (a *Admission) Admitted(t testing.TB, object string) {
 	}
 }
 
-// Refused fails the test unless admission refused the last request for the object, and the argument by names the part
-// that refused it: a webhook or policy as KIND/NAME, a webhook as KIND/NAME/WEBHOOK, or an admission plugin.
+// Refused fails the test unless a given part of admission refused the last request for the object. The part is a
+// webhook configuration or a policy (KIND/NAME), a webhook (KIND/NAME/WEBHOOK), or an admission plugin.
 func (a *Admission) Refused(t testing.TB, object, by string) {
 	t.Helper()
 	last := a.last(t, object)
@@ -214,7 +215,7 @@ func (a *Admission) requests(object tracedObject) ([]*trace.Request, error) {
 		Requests  []*trace.Request `json:"requests"`
 	}
 	if err := decodeTraced(object.parameters(a.get(tracePath)), &list); err != nil {
-		return nil, fmt.Errorf("requests of the trace: %w", err)
+		return nil, fmt.Errorf("reading the recorded requests: %w", err)
 	}
 	if !list.Recording {
 		return nil, errors.New("the server records no requests: start the server with miniapitest.WithTrace()")

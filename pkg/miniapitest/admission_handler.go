@@ -12,8 +12,8 @@ import (
 )
 
 // AdmissionHandler makes an admission webhook from a function. The webhook reads an AdmissionReview of version v1 or
-// v1beta1. It answers in the same version, with the function's response and the UID of the request. For a nil function
-// it returns nil, and WithWebhook refuses a nil handler.
+// v1beta1. It answers in the same version, with the function's response and the UID of the request. If the function is
+// nil, the result is nil. WithWebhook refuses a nil handler.
 func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.Handler {
 	if review == nil {
 		return nil
@@ -37,7 +37,7 @@ func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest
 	})
 }
 
-// readReview reads the request's AdmissionReview. In JSON, v1beta1 has the fields of v1.
+// readReview reads the request's AdmissionReview as v1. The JSON of v1beta1 has the same fields.
 func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {

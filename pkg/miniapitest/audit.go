@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// WithAudit calls sink with each audit event that the policy selects. A nil policy selects all requests, and the events
-// have the request and the response. Several goroutines may call sink at the same time. The stage of an event says
-// whether sink is called before or after the response.
+// WithAudit calls sink with each audit event that the policy selects. If the policy is nil, sink gets the events of all
+// requests, with the request and the response. Several goroutines may call sink at the same time. The stage of an event
+// says whether sink is called before or after the response.
 //
 // The policy is a Policy of audit.k8s.io/v1, and Event is the type of the events. Use auditv1.Policy and auditv1.Event
 // of k8s.io/apiserver, or other types with the same JSON.
@@ -18,7 +18,7 @@ func WithAudit[Event any](policy any, sink func(*Event)) Option {
 			return errors.New("audit: the function that takes the events is nil")
 		}
 		if o.auditSink != nil {
-			return errors.New("audit: WithAudit is given twice, and a server has one policy: let one function call both")
+			return errors.New("audit: WithAudit is given twice: a server has one audit policy, so let one function call both functions")
 		}
 		o.description.Audit = true
 		o.auditSink = func(encoded []byte) error {

@@ -60,7 +60,7 @@ func newFolder(path string, origin *origin) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 	}
 	if !filelock.Try(lock) {
-		// Without a lock, the lock file must go: other processes remove a folder whose lock file isn't locked.
+		// Without a lock, the lock file must be removed: other processes remove a folder whose lock file isn't locked.
 		if err := errors.Join(lock.Close(), os.Remove(name)); err != nil {
 			return nil, errors.Join(fmt.Errorf("folder of the kubeconfig: %w", err), os.RemoveAll(path))
 		}
@@ -87,7 +87,7 @@ func (f *folder) remove() error {
 }
 
 // removeAbandoned removes the folders of processes that have ended without Stop. It skips a folder without a
-// kubeconfig, because another process is still creating it.
+// kubeconfig, because a running process may be creating this folder.
 func removeAbandoned() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {

@@ -29,7 +29,8 @@ type Fault struct {
 	// Requests are the numbers of the selected requests to which the fault applies, counted from 1: "3", "2-5", "4-",
 	// "1,3".
 	Requests string `json:"requests,omitempty"`
-	// Share is the part of these requests to which the fault applies, such as 0.1.
+	// Share is a fraction such as 0.1: the fault applies only to this fraction of the requests that the fields above
+	// select.
 	Share float64 `json:"share,omitempty"`
 
 	// Latency is a duration ("200ms"), a range ("100ms..300ms"), a mean with its standard deviation ("200ms+-50ms"), or

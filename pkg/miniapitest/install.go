@@ -42,7 +42,7 @@ type step struct {
 
 // steps returns the steps of a start in their order. Custom resource definitions come first, because objects need them.
 // Other objects come next. Webhook configurations come last, because their webhooks would be called for the objects. If
-// one of the other objects names webhooks, these must be reachable before the next object is applied, unless isLate
+// an object names webhooks, the server must reach these webhooks before the next object is applied, unless isLate
 // returns true for them.
 func (o *options) steps(info engine.Info) []step {
 	var late []engine.Webhook
@@ -112,8 +112,8 @@ func (o *options) early() []manifests.Object {
 	return append(objects, manifests.AtStart(others)...)
 }
 
-// describe adds to the description of the server what the server has from its start: the definitions early, and the
-// objects that an earlier server may have kept. It returns these objects.
+// describe adds the definitions early to the server's description. It also adds the name of the objects that an earlier
+// server may have kept, and returns these objects.
 func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {

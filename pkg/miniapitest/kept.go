@@ -18,19 +18,19 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// keeping has the objects of a start that the first server keeps for later ones with the same options. The objects are
-// those that requests would make the same on each server: no webhook and no policy of the options sees them. They are
-// the first objects to be applied after the definitions.
+// keeping has objects of a start that the first server keeps for later servers with the same options. Each server would
+// store the same objects for the same requests, because no webhook and no policy of the options gets the requests. A
+// start applies these objects right after the definitions.
 type keeping struct {
-	// name stands for the objects and for all options that the result of applying them depends on. It is "" if there are
-	// no such objects.
+	// name stands for the objects and for all options that affect the stored objects. It is "" if there are no such
+	// objects.
 	name    string
 	objects []manifests.Object
-	// numbers are the indexes of the objects.
+	// numbers maps each object to its index in objects.
 	numbers map[*unstructured.Unstructured]int
-	// kept are the objects as the engine keeps them: their numbers, with the warnings.
+	// kept has the index of each object, with the warnings about the object, for engine.Server.Keep.
 	kept []engine.Installed
-	// ended is true if the objects have been kept, or are there from the start.
+	// ended is true if the server has kept the objects, or has had the objects from its start.
 	ended bool
 }
 
@@ -50,9 +50,9 @@ func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 	return k, err
 }
 
-// keepable returns the objects of a keeping. There are none with an audit log, because it must have a request for each
-// object, and none with a data folder. There are none with controllers, which work on the objects, and none with flags:
-// a flag may name a file whose content changes. There are also none if a definition isn't stored at the server's start.
+// keepable returns the objects of a keeping. It returns none in these cases: with an audit log, which must have a
+// request for each object; with a data folder; with controllers, which work on the objects; with flags, because a flag
+// may name a file whose content changes; and if the server can't store each definition at its start.
 func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	d := o.description
 	all := slices.Concat(o.objects, o.configurations)
@@ -76,7 +76,7 @@ func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	return objects
 }
 
-// isLater returns a function that tells whether an object is a definition that isn't among those of the server's start.
+// isLater returns a function that tells whether an object is a definition that the server doesn't store at its start.
 func isLater(early []manifests.Object) func(installed) bool {
 	atStart := map[*unstructured.Unstructured]bool{}
 	for _, definition := range early {
@@ -87,8 +87,8 @@ func isLater(early []manifests.Object) func(installed) bool {
 	}
 }
 
-// differs tells whether objects of a kind, or later objects, may differ from server to server even if requests are the
-// same.
+// differs reports whether the same request may store another object of the kind on another server. It also returns true
+// for a kind whose objects affect later objects.
 func differs(gvk schema.GroupVersionKind) bool {
 	switch gvk.Group {
 	case admissionregistrationv1.GroupName: // policies decide about later objects, and controllers check their types
@@ -111,8 +111,8 @@ func (o *options) isConverted(kind schema.GroupKind) bool {
 	})
 }
 
-// nameOf returns a hash of the options of the server, of its definitions and of objects. Addresses of the fixture's
-// webhooks don't count, because no object has them.
+// nameOf returns a hash of the options of the server, its definitions and the objects. The hash doesn't depend on the
+// addresses of the fixture's webhooks, because no object has such an address.
 func (o *options) nameOf(objects []manifests.Object) (string, error) {
 	d := o.description
 	d.Leftover, d.Services = "", slices.Clone(d.Services)
@@ -139,7 +139,8 @@ func (o *options) nameOf(objects []manifests.Object) (string, error) {
 	return hex.EncodeToString(all.Sum(nil)), nil
 }
 
-// split splits the objects of a step before the first object that can't be kept.
+// split looks for the first object of a step that is no definition and that the server can't keep for later servers. It
+// splits the objects before this object.
 func (k *keeping) split(objects []manifests.Object) (before, after []manifests.Object) {
 	at := slices.IndexFunc(objects, func(object manifests.Object) bool {
 		_, kept := k.numbers[object.Unstructured]
@@ -151,15 +152,15 @@ func (k *keeping) split(objects []manifests.Object) (before, after []manifests.O
 	return objects[:at], objects[at:]
 }
 
-// warn remembers a warning about an object, for later servers.
+// warn adds a warning about an object to kept, so that later servers give the same warning.
 func (k *keeping) warn(object manifests.Object, text string) {
 	if i, kept := k.numbers[object.Unstructured]; kept {
 		k.kept[i].Warnings = append(k.kept[i].Warnings, text)
 	}
 }
 
-// end makes the server keep the objects. It is called when they are applied, and before other objects are. Further calls
-// do nothing.
+// end makes the server keep the objects. The caller calls it after it has applied these objects, and before it applies
+// any other objects. Further calls do nothing.
 func (k *keeping) end(ctx context.Context, server engine.Server) error {
 	if k.ended || k.name == "" {
 		return nil

@@ -13,8 +13,8 @@ import (
 // adminContext is the name of the cluster, of the admin's context and of the admin's user in the kubeconfig.
 const adminContext = "miniapi"
 
-// KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. Its current context is the admin's.
-// Each user of WithUser also has a context, whose name is the user's. Stop removes the file.
+// KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. Its current context is the context
+// of the admin. Each user of WithUser also has a context with the user's name. Stop removes the file.
 func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 
 // Kubeconfig returns the content of a kubeconfig for a client configuration of this server, such as the result of

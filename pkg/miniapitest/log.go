@@ -42,7 +42,7 @@ func (l *serverLog) add(line string) {
 	l.lines = append(l.lines, line)
 }
 
-// warn adds a warning about an option, also to the log.
+// warn adds a warning about an option to the warnings and to the log.
 func (l *serverLog) warn(warning string) {
 	l.add("Warning: " + warning)
 	l.mu.Lock()

@@ -85,8 +85,9 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	return add(&o.objects, objects)
 }
 
-// WithObjects applies objects. It keeps the order of all options WithObjects and WithManifests. An object has a type of
-// k8s.io/api or apiextensions/v1, or any other type if its apiVersion and kind are set. A list stands for its items.
+// WithObjects applies objects. The objects of several options WithObjects and WithManifests are applied in the order of
+// the options. An object has a type of k8s.io/api or apiextensions/v1, or any other type if its apiVersion and kind are
+// set. A list stands for its items.
 func WithObjects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for i, object := range objects {
@@ -142,7 +143,7 @@ func checkWholeDefinition(u *unstructured.Unstructured) error {
 		return nil
 	}
 	for _, field := range []string{"group", "names"} {
-		// An error is for a field of the wrong type, and the server reports that.
+		// An error means that the field has the wrong type. The server reports such a field.
 		if _, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", field); !found && err == nil {
 			return fmt.Errorf("spec.%s must be set", field)
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// Record writes the AdmissionReviews that the server sends to webhooks of this fixture from now on, and the responses,
-// into a folder. Each pair is a golden file. Package replay sends the reviews to a handler again, without a server. The
-// webhooks are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns
-// an error if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
+// Record makes golden files in a folder: from now on, each call of a webhook of this fixture writes a file with the
+// AdmissionReview and the response. Package replay sends the reviews to a handler again, without a server. The webhooks
+// are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns an
+// error if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
 // folder.
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)

@@ -32,7 +32,7 @@ type Review struct {
 	Body []byte
 }
 
-// Handler returns a handler that records requests and passes them to next. If next is nil, the result is nil, and
+// Handler returns a handler that records requests and passes them to next. If next is nil, the result is nil.
 // WithWebhook refuses a nil handler.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
 	if isNil(next) {

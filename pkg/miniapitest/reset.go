@@ -15,9 +15,9 @@ const restoreTimeout = 30 * time.Second
 // Snapshot is a copy of all objects of a Server at one moment.
 type Snapshot struct{ stored engine.Snapshot }
 
-// Reset restores the objects of the moment when Start returned, in milliseconds: new objects are deleted, and changed
-// or deleted objects are restored. Watches get ordinary events. Reset ignores finalizers and webhooks. It takes half a
-// second if a custom resource definition is being deleted and finalizers keep its custom resources.
+// Reset restores the objects that the server had when Start returned: it deletes new objects, and restores changed and
+// deleted objects. This takes milliseconds. Watches get ordinary events. Reset ignores finalizers and webhooks. It
+// takes half a second if a custom resource definition is being deleted and finalizers keep its custom resources.
 //
 // When Reset returns, webhooks, policies and other configuration written since the start have no effect any more.
 // Handlers, users and clients stay. Stop the test's controllers before Reset, because objects that they write during

@@ -201,7 +201,8 @@ func (s *Server) registerExtensions(ctx context.Context, extensions []extension)
 		config.SetAPIVersion(extensionConfigs.GroupVersion().String())
 		config.SetKind("ExtensionConfig")
 		config.SetName(e.name)
-		// A data folder may have the ExtensionConfig of an earlier start, with another address.
+		// A data folder may have the ExtensionConfig of an earlier start. Apply replaces the address of such an object.
+		// Create would fail.
 		if _, err := s.DynamicClient().Resource(extensionConfigs).Apply(ctx, e.name, config, metav1.ApplyOptions{FieldManager: "miniapitest", Force: true}); err != nil {
 			return fmt.Errorf("WithRuntimeExtension %q: %w", e.name, err)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
 
-// Server is a running API server for a test. It has many methods, because a test finds everything that it needs at its
-// server.
+// Server is a running API server for a test. It has many methods, because every function of the fixture for a running
+// server is a method.
 type Server struct {
 	server   engine.Server
 	webhooks *webhookServer
@@ -58,8 +58,8 @@ func Start(t testing.TB, opts ...Option) *Server {
 }
 
 // New starts a server. The caller must call Stop. Use New where there is no testing.TB, as in Ginkgo's BeforeSuite. The
-// context is only for the start. If a server isn't stopped, standard error has a report: when the test has no reference
-// to the server any more, or when the next test process starts a server.
+// end of the context ends a start, but not a server that has started. If a server isn't stopped, standard error has a
+// report: when the test has no reference to the server any more, or when the next test process starts a server.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o := newOrigin()
 	s, err := start(ctx, o, opts)
@@ -135,8 +135,8 @@ func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*S
 	return s, nil
 }
 
-// takeAudit returns the function that is called with audit events. If the function of WithAudit can't get an event, the
-// log says so.
+// takeAudit returns the function that is called with audit events. If an event can't be decoded for the function of
+// WithAudit, the server's log has the error.
 func (o *options) takeAudit(log *serverLog) func(event []byte) {
 	return func(event []byte) {
 		if err := o.auditSink(event); err != nil {

@@ -42,7 +42,7 @@ func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
 }
 
-// check returns an error for the first object that isn't of one of the kinds.
+// check returns an error for the first object that isn't of a wanted kind.
 func (w wantedKinds) check(objects []manifests.Object) error {
 	for _, object := range objects {
 		if !w.has(object.GroupVersionKind()) {

@@ -123,8 +123,8 @@ func newWebhookServer(handlers map[string]http.Handler, log *serverLog) (*webhoo
 // serve answers requests. The certificates come from the authority of the server that calls the webhooks.
 func (s *webhookServer) serve(authority engine.Authority) {
 	s.authority = authority
-	// If a handler doesn't read the body, net/http doesn't notice the end of the connection, so hangUp ends the
-	// context.
+	// hangUp also ends the context of every request. Without this context, a handler that doesn't read the body
+	// wouldn't notice that its connection is closed.
 	requests, end := context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:     s,

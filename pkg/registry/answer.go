@@ -31,7 +31,7 @@ func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}
 
-// Create answers the question. Admission runs before, with the question as its object.
+// Create answers the question. Admission runs first: its object is the question.
 func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	if validate != nil {
 		if err := validate(ctx, obj.DeepCopyObject()); err != nil {

@@ -13,7 +13,8 @@ import (
 type Default struct {
 	Object runtime.Object
 	set    func(any)
-	// like is the Go type for which the function was written, if that isn't the type of Object.
+	// like is the type H of DefaultLike: the Go type for which the function was written. It is nil for a Default of
+	// DefaultOf.
 	like reflect.Type
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Fields are the fields of a kind that field selectors can use. FieldsOf implements it.
 type Fields interface {
-	// name returns the key that belongs to a field label, in the values of an object. A field label is the path of
-	// a field in a client's field selector. The group versions of a kind may have different labels.
+	// name returns the key of a field in the values of an object. label is the path of the field in a client's
+	// field selector. The group versions of a kind may have different labels.
 	name(version schema.GroupVersion, label string) (string, bool)
 	unsupported(gvk schema.GroupVersionKind, label string) error
 	set(obj runtime.Object) fields.Set
@@ -30,8 +30,8 @@ type FieldsOf[T runtime.Object] struct {
 	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of
 	// the version to keys of Values.
 	Through map[schema.GroupVersion]map[string]string
-	// Unsupported is the format of the error about any other field label. %[1]s is the label, and %[2]s is the
-	// kind.
+	// Unsupported is the format of the error about a field label that the kind doesn't support. %[1]s is the label,
+	// and %[2]s is the kind.
 	Unsupported string
 }
 

@@ -87,8 +87,8 @@ func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	})
 }
 
-// dropGated removes the fields of gates that are off from now, the new value. If was, the stored value, has fields
-// of a gate, the fields of this gate stay. was may be nil.
+// dropGated removes the fields of the gates in off from a new value. The fields of a gate stay if the stored value
+// has fields of the gate. now is the new value. was is the stored value, or nil.
 func dropGated[T any](now, was *T, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {

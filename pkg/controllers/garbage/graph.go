@@ -31,7 +31,8 @@ type node struct {
 	waits bool
 }
 
-// graph has the owners and dependents of all objects. It gets their events as an objects.Handler.
+// graph has a node for each object, and for each owner that an object names. It implements objects.Handler to get
+// the events of objects.
 type graph struct {
 	// The graph calls these functions with the UID of an object. remove checks whether the object must be deleted.
 	// orphan removes the references to the object from its dependents. retry does the same as remove, after a
@@ -89,8 +90,8 @@ func (g *graph) Stored(o objects.Object) {
 	}
 }
 
-// observe turns a virtual owner into an object that exists. Dependents whose references have another identity are
-// checked, because their owner may not exist.
+// observe records that an owner exists, with the identity seen, if until now only references named the owner.
+// Dependents whose references have another identity are checked, because their owner may not exist.
 func (g *graph) observe(n *node, seen identity) {
 	if !n.virtual {
 		return
@@ -166,8 +167,8 @@ func blocks(r metav1.OwnerReference) bool {
 }
 
 // addToOwners adds an object to the dependents of its owners. If the graph has no node for an owner, that owner is
-// checked, because it may not exist. If a reference contradicts the node of its owner, the object itself is
-// checked.
+// checked, because it may not exist. If a reference has another identity than the node of its owner, the object
+// with the reference is checked.
 func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 	doubtful := false
 	for _, r := range owners {
@@ -228,7 +229,8 @@ func (g *graph) Listed(all sets.Set[types.UID]) {
 	}
 }
 
-// delete removes an object from the graph. Its dependents are checked, and so are owners that wait for it.
+// delete removes an object from the graph. The graph then checks the object's dependents, and the owners that wait
+// for the object's deletion.
 func (g *graph) delete(n *node, last identity) {
 	delete(g.nodes, n.UID)
 	for _, r := range n.owners {

@@ -63,8 +63,8 @@ func (i identity) compare(other identity) int {
 	)
 }
 
-// partition divides dependents into two lists: dependents that refer to the owner by this identity, and dependents
-// that refer to it by another identity. A dependent with several references may be in both lists.
+// partition divides dependents into two lists: dependents that refer to the owner by the given identity, and
+// dependents that refer to it by another identity. A dependent with several references may be in both lists.
 func partition(dependents []*node, owner identity) (matching, others []*node) {
 	for _, d := range dependents {
 		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace
@@ -90,8 +90,9 @@ func partition(dependents []*node, owner identity) (matching, others []*node) {
 	return matching, others
 }
 
-// another returns the next identity by which dependents refer to the owner, in the order of compare. The first
-// identity follows the last identity. If there is no other identity, another returns nil.
+// another returns the identity after absent by which dependents refer to the same owner. The identities are in the
+// order of compare, and the first identity follows the last one. If dependents use no other identity, another
+// returns nil.
 func another(dependents []*node, absent identity) *identity {
 	var first, next *identity
 	for _, d := range dependents {

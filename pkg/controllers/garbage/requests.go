@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// errMissed is the error for an object that doesn't exist under its identity.
+	// errMissed is the error if the server has no object with the requested identity.
 	errMissed = errors.New("there is no such object")
 	// errNamespacedOwner is the error for a reference from an object without a namespace to an owner in a
 	// namespace.
@@ -83,7 +83,8 @@ func (r *requests) delete(ctx context.Context, id identity, live *metav1.Partial
 		case apierrors.IsNotFound(getErr):
 			return errMissed
 		case getErr == nil && now.UID == live.UID && now.ResourceVersion != live.ResourceVersion && equality.Semantic.DeepEqual(now.OwnerReferences, live.OwnerReferences):
-			// The object has changed, but its owners haven't, so delete the object.
+			// The object has changed, but its owners haven't. So the object is deleted at any resource
+			// version.
 			options.Preconditions.ResourceVersion = nil
 			err = client.Delete(ctx, id.Name, options)
 		}
@@ -147,7 +148,8 @@ func (r *requests) removeOwners(ctx context.Context, id identity, owners []types
 	})
 }
 
-// unblockOwners sets blockOwnerDeletion to false in all references of an object.
+// unblockOwners sets blockOwnerDeletion to false in all references of an object. The object then no longer
+// blocks the deletion of its owners.
 func (r *requests) unblockOwners(ctx context.Context, n node) error {
 	var strategic strategicPatch
 	for _, o := range n.owners {

@@ -14,8 +14,8 @@ import (
 // verdict is the reason and the message of a condition.
 type verdict struct{ reason, message string }
 
-// conditions are the conditions of a namespace that is being deleted, in their order. A condition is true if bad
-// returns a message.
+// conditions are the conditions of a namespace that is being deleted, in their order. A condition is true if its
+// function bad returns a message.
 var conditions = []struct {
 	kind   corev1.NamespaceConditionType
 	good   verdict

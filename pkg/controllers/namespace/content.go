@@ -186,8 +186,8 @@ func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []
 	return left, 0, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", c.namespace, r.GroupVersionResource)
 }
 
-// isUnsupported reports whether the error means that the resource doesn't have the verb after all, or that the
-// object is gone.
+// isUnsupported reports whether a request failed because the resource doesn't have the verb, although discovery
+// lists the verb, or because the object is gone.
 func isUnsupported(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
@@ -199,8 +199,9 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// grace returns the longest grace period of the namespace's pods that haven't ended, in seconds. It returns 0 if
-// that time has passed since the deletion of the namespace.
+// grace returns the time in seconds that the pods of the namespace may take to end: the longest
+// terminationGracePeriodSeconds of the pods that haven't ended. It returns 0 if this time has passed since the
+// deletion of the namespace.
 func (c *content) grace(ctx context.Context) (int64, error) {
 	pods, err := c.Client.Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -30,12 +30,13 @@ const (
 	// workers is the number of namespaces that are deleted at the same time.
 	workers = 10
 
-	// sharedDelay is the time that the controller waits after a namespace is deleted, if several servers share an
-	// etcd. Another server may not have received the deletion yet, and may still create objects in the namespace.
+	// sharedDelay is the time between the deletion of a namespace and the deletion of its content, if several
+	// servers share an etcd. Another server may not have received the deletion of the namespace yet, and may
+	// still create objects in the namespace.
 	sharedDelay = 5 * time.Second
 
-	// goneDelay is the time after which the controller looks at a namespace again when an object in it has been
-	// deleted. One look is enough for all deletions within that time.
+	// goneDelay is the time between the deletion of an object in a namespace and the controller's next look at
+	// the namespace. One look is enough for all deletions within that time.
 	goneDelay = 20 * time.Millisecond
 )
 

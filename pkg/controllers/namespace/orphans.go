@@ -13,18 +13,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// lateLooks are the times between the end of a namespace and the looks at its orphans, each counted from the look before.
-// The last one is later than the timeout of requests.
+// lateLooks are the delays of the controller's looks at a namespace that has ended. The first delay begins at the end
+// of the namespace, and every further delay begins at the previous look. By default, all requests that began before
+// the end of the namespace have reached their timeout at the last look.
 var lateLooks = []time.Duration{time.Second, 10 * time.Second, time.Minute}
 
-// orphans deletes objects whose namespace doesn't exist. A create that admission allowed just before the deletion of
-// the namespace may be stored only after the end of the namespace, for example because a webhook answers slowly.
+// orphans deletes orphans: objects whose namespace doesn't exist. A create that admission allowed just before the
+// deletion of the namespace may be stored only after the end of the namespace, for example because a webhook answers
+// slowly.
 type orphans struct {
 	*Config
 	queue *work.Queue[string]
 
 	mu sync.Mutex
-	// looks has the number of looks that each namespace still gets.
+	// looks has the number of remaining looks for each namespace.
 	looks map[string]int
 }
 
@@ -42,8 +44,8 @@ func (o *orphans) expect(namespace string) {
 	o.queue.AddAfter(namespace, lateLooks[0])
 }
 
-// look deletes the orphans of a namespace, and returns the time until the next look, or 0 after the last one. An orphan
-// that stays gets further looks.
+// look deletes the orphans of a namespace, and returns the time until the next look, or 0 after the last look. If an
+// orphan can't be deleted, the number of remaining looks doesn't decrease.
 func (o *orphans) look(ctx context.Context, namespace string) (time.Duration, error) {
 	gone, err := o.gone(ctx, namespace)
 	if err != nil {
@@ -120,8 +122,9 @@ func (o *orphans) removeAll(ctx context.Context, r served.Resource, namespace st
 	return errors.Join(errs...)
 }
 
-// isAboutNamespace tells whether a request failed because its namespace doesn't exist. Deletions fail so if a webhook or
-// a policy with a namespace selector is for them, because the server can't read the labels of the namespace.
+// isAboutNamespace reports whether a request failed because its namespace doesn't exist. The server answers a deletion
+// with this error if it must compare the namespace with the selector of a webhook or a policy, because it can't read
+// the labels of the namespace.
 func isAboutNamespace(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {

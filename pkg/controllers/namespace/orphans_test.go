@@ -14,8 +14,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// Orphans are deleted while their namespace doesn't exist. An orphan that a webhook's selector keeps from being deleted
-// gets another look, and objects of a namespace that exists stay.
+// Orphans are objects whose namespace doesn't exist. The controller deletes them. If a webhook with a namespace
+// selector prevents the deletion of an orphan, the controller tries again later. Objects of a namespace that exists
+// stay.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	aboutNamespace := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "other")

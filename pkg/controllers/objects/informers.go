@@ -127,7 +127,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 		return started.informer.HasSynced
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// SetTransform and AddEventHandler fail only after the informer has started.
+	// SetTransform and AddEventHandler fail only after an informer has started. This informer hasn't started.
 	_ = informer.SetTransform(strip)
 	_, _ = informer.AddEventHandler(i.handlerOf(r))
 	life, end := context.WithCancel(i.Runner.Life())

@@ -124,8 +124,9 @@ func hasEnded(pod *corev1.Pod) bool {
 	return true
 }
 
-// check deletes a pod if the rules in the package comment demand the deletion. Otherwise it returns the time after
-// which the pod must be checked again, or 0 for never.
+// check deletes the pod with the key if no kubelet will delete the pod. If the pod has ended, check first deletes
+// ended pods until at most maxTerminated are left. If the pod stays, check returns the time after which the pod
+// must be checked again, or 0 for never.
 func (c *collector) check(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Pods.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -159,8 +160,8 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 	return c.checkTerminating(ctx, pod)
 }
 
-// checkOrphan checks a pod whose node doesn't exist. The pod is deleted when its grace period is over, or when the
-// node has been missing for quarantine.
+// checkOrphan checks a pod whose node doesn't exist. A terminating pod is deleted when its grace period is over.
+// Any pod is deleted when its node has been missing for the time quarantine.
 func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if pod.DeletionTimestamp != nil {
 		if again, err := c.checkTerminating(ctx, pod); again == 0 || err != nil {
@@ -205,7 +206,7 @@ func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	return min(after, max(time.Until(pod.DeletionTimestamp.Time), time.Millisecond))
 }
 
-// hasKubelet reports whether the Lease of a node is valid, so that a kubelet must be running.
+// hasKubelet reports whether a kubelet runs on a node. If a kubelet runs, the Lease of the node is valid.
 func (c *collector) hasKubelet(ctx context.Context, node string) (bool, error) {
 	named := fields.OneTermEqualSelector(metav1.ObjectNameField, node).String()
 	leases, err := c.Leases.Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{FieldSelector: named})

@@ -1,5 +1,5 @@
 // Package quota is the controller resourcequota-controller: it copies the limits of a ResourceQuota into its
-// status, and measures the usage in its namespace.
+// status, and measures the usage in the quota's namespace.
 //
 // [New] starts the controller. Admission adds the usage of new objects to the status. Only the controller subtracts
 // the usage of deleted objects.
@@ -65,8 +65,9 @@ func New(config Config) (objects.Handler, error) {
 	})
 }
 
-// inForce reports whether the status of a quota has the quota's limits. A change of such a quota may come from
-// admission, which counts an object before it is stored. Such a change must not lead to a measurement.
+// inForce reports whether the status of a quota has the quota's limits. If it has, a change of the quota may come
+// from admission, which counts an object before the object is stored. Such a change must not lead to a measurement,
+// because the measurement may not count the object yet.
 func inForce(q *corev1.ResourceQuota) bool {
 	return q.Status.Hard != nil && q.Status.Used != nil && equality.Semantic.DeepEqual(q.Spec.Hard, q.Status.Hard)
 }

@@ -90,8 +90,9 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// A written quota is measured only if its limits aren't in its status yet. Otherwise the write may come from
-// admission, which counts an object before it is stored.
+// A quota is measured after a write if its status doesn't have its limits yet. If the status has the limits,
+// the write may come from admission, which counts an object before the object is stored. Then the quota
+// isn't measured.
 func TestInForce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -30,7 +30,7 @@ func NewRunner(ctx context.Context) *Runner {
 	return r
 }
 
-// Life returns a context that ends when the Runner is closed.
+// Life returns a context that ends when the Runner is closed, or when the context of NewRunner ends.
 func (r *Runner) Life() context.Context { return r.life }
 
 // Go runs f in a goroutine. Close waits for the end of this goroutine. After Close, Go does nothing. f must return
@@ -126,8 +126,8 @@ func (r *Runner) release() {
 	}
 }
 
-// Do runs f, but waits while the work is held. f must return soon when its context ends. Do returns the error of f,
-// or the error of the Runner's context if the Runner is closed.
+// Do runs f. If Hold has interrupted the work, Do first waits for the release. f must return soon when its context
+// ends. Do returns the error of f, or the error of the Runner's context if the Runner is closed.
 func (r *Runner) Do(f func(context.Context) error) error {
 	ctx, err := r.begin()
 	if err != nil {

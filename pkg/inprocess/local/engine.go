@@ -10,7 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// Engine is an engine.Engine. The zero value is ready for use.
+// Engine runs servers in its own process. It implements engine.Engine. The zero value is ready for use.
 type Engine struct {
 	// Changes modify the options of each server. They are called in order, after the description is applied.
 	Changes []func(*server.Options)

@@ -17,8 +17,8 @@ import (
 // variable because klog has one output for the whole process.
 var processKlog = &klogTap{logs: map[*log]struct{}{}}
 
-// klogTap is klog's output, if the process hasn't set another. Entries that a server's packages write go to the logs of
-// the running servers. All other entries, and entries while no server runs, go to standard error.
+// klogTap is the output of klog, unless the process sets another output. Entries that a server's packages write go to
+// the logs of the running servers. All other entries, and entries while no server runs, go to standard error.
 type klogTap struct {
 	once sync.Once
 
@@ -60,7 +60,7 @@ func (k *klogTap) replaceStderr() {
 	klog.LogToStderr(false)
 }
 
-// Write handles one entry of klog.
+// Write passes one entry of klog to the logs of the running servers, or to standard error.
 func (k *klogTap) Write(entry []byte) (int, error) {
 	k.mu.Lock()
 	logs := slices.Collect(maps.Keys(k.logs))
@@ -76,7 +76,8 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 }
 
 var (
-	// serving are the packages that make up a server. Clients also use some of these packages.
+	// serving are the packages that make up a server. If a client uses one of these packages, such as client-go, the
+	// client's entries also count as entries of a server.
 	serving = []string{
 		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/inprocess/", "github.com/miniapi-dev/miniapi/pkg/registry",
 		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
@@ -89,7 +90,7 @@ var (
 	}
 )
 
-// byServer reports whether a package of a server is writing the present entry. It reads the call stack.
+// byServer reports whether a package in serving writes the current entry of klog. It reads the call stack.
 func byServer() bool {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

@@ -96,8 +96,8 @@ func checkControllers(names []string) error {
 	return nil
 }
 
-// setGates sets the feature gates of a server. The gates of the library are shared by the whole process. All other
-// gates belong to this server.
+// setGates sets the feature gates of a server. The server has gates of its own in o.Admission. All other gates are
+// shared by the whole process.
 func setGates(o *server.Options, gates map[string]bool) error {
 	o.FeatureGates = map[string]bool{}
 	known := o.KnownFeatureGates()

@@ -21,8 +21,8 @@ import (
 const reachPeriod = 10 * time.Millisecond
 
 // Reach implements engine.Server. Like the server, it sends a request to the webhook's address. Any HTTP status means
-// that the webhook listens and that its certificate is trusted. Reach returns an error for a path without a handler
-// only if the webhook server of the fixture (package miniapitest) serves the path.
+// that the webhook listens and that its certificate is trusted. A webhook server of the fixture (package miniapitest)
+// also reports whether the path has a handler: Reach returns an error if it has none.
 func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
 	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {
@@ -49,7 +49,8 @@ func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeo
 	return nil
 }
 
-// trust marks an error that says that the webhook's certificate isn't trusted.
+// trust returns an engine.UntrustedError if the error says that the webhook's certificate isn't trusted. It returns
+// other errors unchanged.
 func trust(err error) error {
 	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 		return &engine.UntrustedError{Err: err}
@@ -57,7 +58,7 @@ func trust(err error) error {
 	return err
 }
 
-// clientConfig converts a webhook of the engine to the library's type.
+// clientConfig converts a webhook of the engine to the type of k8s.io/apiserver.
 func clientConfig(w engine.Webhook) utilwebhook.ClientConfig {
 	c := utilwebhook.ClientConfig{Name: w.Name, URL: w.URL, CABundle: w.CABundle}
 	if s := w.Service; s != nil {

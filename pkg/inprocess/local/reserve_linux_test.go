@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The reserve takes no resident memory, even if the heap was used before, because the reserve's memory isn't cleared.
+// The allocation of reserveHeap takes no resident memory, even if the heap was used before, because the allocated
+// memory isn't cleared.
 func TestReserveIsNotTouched(t *testing.T) {
 	garbage := make([]byte, 2*firstReserve)
 	for i := 0; i < len(garbage); i += os.Getpagesize() {

@@ -8,7 +8,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// runningServer is an engine.Server.
+// runningServer is a server of an Engine. It implements engine.Server.
 type runningServer struct {
 	server *server.Server
 	info   engine.Info
@@ -30,7 +30,8 @@ func infoOf(s *server.Server, o *server.Options) engine.Info {
 	return info
 }
 
-// keptOf returns the objects that the server has because an earlier server has kept them.
+// keptOf returns the objects that the server has from its start, because an earlier server has kept
+// them (engine.Server.Keep).
 func keptOf(s *server.Server) []engine.Installed {
 	keeper := s.Kept()
 	if keeper == nil {

@@ -72,8 +72,8 @@ func Path(at string) Option {
 	}
 }
 
-// Seed makes the same random objects as an earlier run, whose log shows its seed. By default, each run has another
-// seed.
+// Seed sets the seed of the random objects. The log of each run shows its seed, and a run with the same seed makes
+// the same objects. By default, each run has another seed.
 func Seed(seed uint64) Option {
 	return func(o *options) error {
 		o.seed = seed

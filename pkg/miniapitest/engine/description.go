@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Description has the options of a server as data. The zero value stands for the defaults of "miniapi serve" and a free
-// port.
+// Description has the options of a server as data. The zero value stands for the defaults of "miniapi serve", with a
+// free port.
 type Description struct {
 	// RuntimeConfig, EnablePlugins and DisablePlugins are the values of kube-apiserver's flags --runtime-config,
 	// --enable-admission-plugins and --disable-admission-plugins.
@@ -25,7 +25,8 @@ type Description struct {
 	// all requests are audited.
 	Audit       bool            `json:",omitempty"`
 	AuditPolicy json.RawMessage `json:",omitempty"`
-	// Services has the addresses of webhooks' services, unless another option has an address for the service.
+	// Services has addresses of the services of webhooks. If another option sets the address of a service, the server
+	// uses that address.
 	Services []Place `json:",omitempty"`
 	// Callers are the admission plugins that must be on. Otherwise the start fails.
 	Callers []Caller `json:",omitempty"`
@@ -33,13 +34,14 @@ type Description struct {
 	Flags []string `json:",omitempty"`
 	// Definitions are CustomResourceDefinitions that the server stores at its start, as if the fixture had applied
 	// them. Info.Installed lists the definitions that the server has stored. The JSON of a Description doesn't have the
-	// definitions: package wire sends them separately, so that Content with Kept is sent only once to a process.
+	// definitions, because package wire sends them separately: if the field Kept of a Content is true, a process gets
+	// this Content only once.
 	Definitions []*Content `json:"-"`
 	// DefinitionManager is the field manager of the definitions.
 	DefinitionManager string `json:",omitempty"`
-	// Kept is a name for the objects that the fixture applies to the server, and for all options that the result depends
-	// on, or "". If an earlier server has kept objects under the name (Server.Keep), the server has copies of them from
-	// its start, and Info.Kept lists them.
+	// Kept is a name for the objects that the fixture applies to the server, together with all options that affect the
+	// stored objects. It is "" if no objects can be kept. If an earlier server has kept objects under the same name
+	// (Server.Keep), the new server has copies of these objects from its start. Info.Kept lists the objects.
 	Kept string `json:",omitempty"`
 	// Leftover is a folder of the fixture. If the test process ends without stopping the server, an engine in another
 	// process removes the folder.
@@ -49,7 +51,8 @@ type Description struct {
 // Content is an object in JSON. It is never changed, so an engine may identify it by its pointer.
 type Content struct {
 	JSON []byte
-	// Kept is true if later descriptions have the same Content. An engine stores only such Content.
+	// Kept is true if later descriptions have the same Content. An engine keeps a Content for later servers only if
+	// Kept is true.
 	Kept bool
 
 	summing sync.Once

@@ -8,19 +8,19 @@ import (
 
 // Engine runs servers.
 type Engine interface {
-	// Start starts a server, and returns when the server is ready. The context is only for the start. If Start returns
-	// an error, it leaves nothing behind.
+	// Start starts a server, and returns when the server is ready. The end of the context ends a start, but not a
+	// server that has started. If Start returns an error, it leaves nothing behind.
 	Start(ctx context.Context, d Description, events Events) (Server, error)
 }
 
 // Events has functions that the server calls to report events to the fixture. Several goroutines may call them at the
 // same time.
 type Events struct {
-	// Log is called with each line of the server's log, in order. The last call is over before Stop, or a failed Start,
-	// returns.
+	// Log is called with each line of the server's log, in order. All calls are over when Stop returns, or when Start
+	// returns an error.
 	Log func(line string)
-	// Warn is called with each warning about an option that doesn't have the expected effect. The last call is over
-	// before Start returns.
+	// Warn is called with each warning about an option that doesn't have the expected effect. All calls are over when
+	// Start returns.
 	Warn func(warning string)
 	// Audit is called with each audit event, an Event of audit.k8s.io/v1 in JSON. The event's request waits until Audit
 	// returns. Audit is called only if Description.Audit is true.
@@ -72,15 +72,15 @@ type Info struct {
 	CA   []byte
 	// Cert and Key are the admin's client certificate, in PEM.
 	Cert, Key []byte
-	// Places has the addresses of all services for which the options have one.
+	// Places has all addresses of services that the options set.
 	Places []Place
 	// Installed are the definitions of the description that the server has stored at its start. The fixture applies the
 	// remaining definitions.
 	Installed []Installed `json:",omitempty"`
-	// Kept are the objects that the server has from its start because an earlier server has kept them. It is empty if
-	// there are none. The fixture numbers the objects.
+	// Kept are the objects that the server has from its start because an earlier server has kept them (Server.Keep).
+	// The fixture numbers the objects.
 	Kept []Installed `json:",omitempty"`
-	// Snapshots is false if the server can't make snapshots, as with an external etcd.
+	// Snapshots is true if the server can make snapshots. A server with an external etcd can't make any.
 	Snapshots bool
 }
 
@@ -92,8 +92,8 @@ type Installed struct {
 	Warnings []string `json:",omitempty"`
 }
 
-// PlaceOf returns the address that the options have for a port of a service. An address for all ports of the service
-// counts if there is none for the port. PlaceOf returns "" if there is neither.
+// PlaceOf returns the address that the options set for a port of a service. If they set no address for this port,
+// PlaceOf returns their address for all ports of the service, or "" if they set none.
 func (i Info) PlaceOf(namespace, name string, port int32) string {
 	address := ""
 	for _, p := range i.Places {

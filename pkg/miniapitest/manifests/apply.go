@@ -31,8 +31,8 @@ const FieldManager = "miniapi"
 type Applier struct {
 	// Config is a client configuration of the server.
 	Config *rest.Config
-	// SkipUnknown, if set, is called with each object of a kind that the server doesn't serve, and the object is
-	// skipped. If it is nil, such an object is an error, which meta.IsNoMatchError recognizes.
+	// SkipUnknown, if set, is called with each object whose kind the server doesn't serve. The applier skips such an
+	// object. If SkipUnknown is nil, such an object is an error, which meta.IsNoMatchError recognizes.
 	SkipUnknown func(Object)
 	// There, if set, tells whether the server has an object already. Such an object isn't applied, and keeps its place in
 	// the order.
@@ -43,7 +43,7 @@ type Applier struct {
 
 // Apply applies objects one after the other. Each object is in effect before the next one is applied. If the definition
 // of an object's kind comes later in the list, the object waits for it. Consecutive definitions are applied at the same
-// time, and the error has the faults of all of them. Objects without a namespace get the namespace default.
+// time. If several of them fail, the error has all their errors. Objects without a namespace get the namespace default.
 func (a Applier) Apply(ctx context.Context, objects []Object) error {
 	if !slices.ContainsFunc(objects, func(object Object) bool { return !a.isThere(object) }) {
 		return nil
@@ -106,8 +106,8 @@ func (a *application) all(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-// waits tells whether an object must wait: a definition later in the list defines its kind, and the kind isn't served
-// before.
+// waits tells whether an object must wait, because a definition later in the list defines its kind. If the server
+// served the kind before, the object doesn't wait.
 func (a *application) waits(ctx context.Context, object Object, later []Object) (bool, error) {
 	gvk := object.GroupVersionKind()
 	defined := false
@@ -192,7 +192,8 @@ func describe(object Object, err error) error {
 // the rest, and the client doesn't decode it.
 const metadataAlone = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// apply applies an object, unless it is there. The argument dryRun is empty, or has the value of the query parameter dryRun.
+// apply applies an object, unless There returns true for the object. The argument dryRun is empty, or has the value of
+// the query parameter dryRun.
 func (a *application) apply(ctx context.Context, object Object, dryRun ...string) error {
 	if a.isThere(object) {
 		return nil
@@ -213,8 +214,8 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	request := at(a.client.Patch(types.ApplyYAMLPatchType), mapping.Resource).NamespaceIfScoped(namespace, namespaced).Name(object.GetName()).
 		Param("fieldManager", FieldManager).Param("force", "true").SetHeader("Accept", metadataAlone).Body(content.JSON)
 	if IsDefinition(gvk) {
-		// A map has no duplicate fields. With another value, the server would parse the definition once more to look
-		// for them.
+		// The content was encoded from a map, so it has no duplicate fields. With another value of fieldValidation, the
+		// server would parse the definition once more to look for duplicate fields.
 		request.Param("fieldValidation", metav1.FieldValidationIgnore)
 	}
 	for _, value := range dryRun {
@@ -231,8 +232,8 @@ func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Reque
 	return in(request, resource.GroupVersion()).Resource(resource.Resource)
 }
 
-// checkEstablished returns an error if the resources of a definition aren't served. It needs no wait: a server of
-// miniapi answers the write of a definition only after its controllers have accepted or refused it.
+// checkEstablished returns an error if the resources of a definition aren't served. It needn't wait, because a server
+// of miniapi answers the write of a definition only after its controllers have accepted or refused the definition.
 func (a *application) checkEstablished(ctx context.Context, definition Object) error {
 	if a.isServed(ctx, definition) {
 		return nil
@@ -252,8 +253,8 @@ func (a *application) checkEstablished(ctx context.Context, definition Object) e
 	return nil
 }
 
-// isServed tells whether the discovery document of a definition's first served version has its resource. The document is
-// much smaller than the definition.
+// isServed tells whether the discovery document of a definition's first served version has the resource of the
+// definition. This document is much smaller than the definition.
 func (a *application) isServed(ctx context.Context, definition Object) bool {
 	field := func(path ...string) string {
 		text, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, path...)...)

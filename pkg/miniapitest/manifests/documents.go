@@ -32,8 +32,8 @@ type file struct {
 	documents []document
 }
 
-// document is a decoded document of a file. If it has the encoded form, the cache shares it, and no caller may change
-// it.
+// document is a decoded document of a file. The cache shares documents that have the encoded form. No caller may change
+// such a document.
 type document struct {
 	content any
 	encoded *engine.Content
@@ -69,7 +69,7 @@ func (d *Documents) of(source string, data []byte) ([]document, error) {
 	return documents, nil
 }
 
-// data returns the content of a file as it was decoded, or nil.
+// data returns the content that a file had when the cache decoded it. It returns nil if the file isn't in the cache.
 func (d *Documents) data(source string) []byte {
 	if d == nil {
 		return nil
@@ -95,8 +95,8 @@ func decodeDocuments(source string, data []byte) ([]document, error) {
 	}
 }
 
-// encodeDefinitions adds the encoded form to the documents if all of them are definitions or empty. It reports whether
-// they are.
+// encodeDefinitions adds the encoded form to the documents and returns true, if every document is a definition or is
+// empty. Otherwise it returns false.
 func encodeDefinitions(documents []document) bool {
 	for _, d := range documents {
 		if d.content == nil {
@@ -129,8 +129,8 @@ func (o Object) Encoded() (*engine.Content, error) {
 	return &engine.Content{JSON: data}, nil
 }
 
-// AtStart returns the definitions among objects that a server can store at its start. These are the definitions before the
-// first webhook configuration or policy: no other object decides about a definition.
+// AtStart returns the definitions among objects that a server can store at its start. These are the definitions before
+// the first webhook configuration or policy, because a webhook or a policy may refuse or change later definitions.
 func AtStart(objects []Object) []Object {
 	var definitions []Object
 	for _, object := range objects {

@@ -36,8 +36,8 @@ type Object struct {
 type Reader struct {
 	// FS is the file system of the paths. Nil stands for the file system of the machine.
 	FS fs.FS
-	// Wanted selects objects by their kind, and documents that aren't objects are skipped. If Wanted is nil, every
-	// document must be an object.
+	// Wanted, if set, selects objects by their kind. The reader then also skips documents that aren't objects. If
+	// Wanted is nil, every document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
 	// Patch returns an error if an object is only a patch for kustomize. If Wanted is set, patches in folders and globs
 	// are skipped. Other patches are errors.
@@ -48,13 +48,13 @@ type Reader struct {
 	Documents *Documents
 }
 
-// instead is the end of errors about files of kustomize.
+// instead is the advice at the end of errors about files of kustomize.
 const instead = `name the files of objects instead, or give what "kustomize build" makes`
 
 // Load reads all objects of the paths from the file system of the machine.
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
-// Load reads the objects of paths. A path is a file, a glob or a folder. Of a folder and its subfolders, Load reads the
+// Load reads the objects of paths. A path is a file, a glob or a folder. In a folder and its subfolders, Load reads the
 // .yaml, .yml and .json files in the order of their names, except for kustomization.yaml. An error names the file and
 // the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
@@ -136,7 +136,7 @@ func (r Reader) has(file string, content []byte) bool {
 	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
 		return false
 	}
-	// One more byte than the content, so that the read after the content reports the end of the file.
+	// The buffer is larger than a small file, so that a read past the content reports the end of the file.
 	part := make([]byte, min(compared, len(content)+1))
 	for {
 		n, err := f.Read(part)
@@ -278,7 +278,7 @@ func (r Reader) objectsOf(documents []document, source string, named bool) ([]Ob
 }
 
 // objects returns the objects of one document, or of one item of a list. The argument where is the Source of the
-// objects. The argument named is the argument of objectsOf.
+// objects. The argument named has the same meaning as in objectsOf.
 func (r Reader) objects(content any, where string, named bool) ([]Object, error) {
 	fields, isObject := content.(map[string]any)
 	u := &unstructured.Unstructured{Object: fields}
@@ -319,8 +319,8 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 	return []Object{{Unstructured: u, Source: where}}, nil
 }
 
-// Check returns an error for an object that can't be applied to any server: one without a name, or a kind such as
-// TokenReview that is never stored.
+// Check returns an error for an object that no server can apply, because the object has no name, or because objects of
+// its kind are never stored (such as TokenReview).
 func Check(u *unstructured.Unstructured) error {
 	err := checkName(u)
 	switch u.GroupVersionKind().Group {
@@ -343,7 +343,7 @@ func checkName(u *unstructured.Unstructured) error {
 		}
 	case nil:
 	default:
-		return fmt.Errorf("metadata.name must be a string, and YAML reads %v: put it in quotes", name)
+		return fmt.Errorf("metadata.name must be a string, and YAML reads %v: put the name in quotes", name)
 	}
 	switch {
 	case !isMap && u.Object["metadata"] != nil:

@@ -158,8 +158,8 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// The server names an IPAddress after the address that it allocates to a Service. Normalise replaces the name like the
-// address.
+// The server names an IPAddress after the address that it allocates to a Service. Normalise must replace the name and
+// the address by the same text.
 func TestNormaliseIPAddress(t *testing.T) {
 	t.Parallel()
 	made := func(address string) Exchange {
@@ -206,7 +206,8 @@ func TestFiles(t *testing.T) {
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "500 Internal Server Error: "},
 		{Webhook: "my-config/pods.example.com", Request: []byte(odd), Failure: "404 Not Found: "},
 		{Path: "/../..", Request: []byte(odd)},
-		// The mutating and the validating configuration of a project often have the same name.
+		// The mutating and the validating configuration of a project often have the same name. Their webhooks must
+		// have different files.
 		{Webhook: "MutatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
 		{Webhook: "ValidatingWebhookConfiguration/a/b.example.com", Request: []byte(odd)},
 	} {

@@ -41,7 +41,7 @@ type Request struct {
 	Stripped bool `json:"stripped"`
 }
 
-// Webhooks returns the webhooks that admission considered for the request, in order, of all passes and rounds.
+// Webhooks returns the webhooks that admission considered for the request, in all passes and rounds, in order.
 func (r *Request) Webhooks() []*Webhook {
 	var all []*Webhook
 	for _, admission := range r.Admissions {
@@ -199,7 +199,7 @@ type Verdict struct {
 	// Want is the value of the field. Got is the value of the request that was compared with it.
 	Want string `json:"want"`
 	Got  string `json:"got"`
-	// By names the plugin, webhook or policy that is the cause, if that is another part of admission.
+	// By names the plugin, webhook or policy that is the cause. It is "" if no other part of admission is the cause.
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
@@ -231,8 +231,8 @@ type Call struct {
 	// Request and Response are the AdmissionReviews of the call.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
-	// Outcome is "allowed", "denied", "failed" or "failed open". The last one means that the call failed and the
-	// failurePolicy is Ignore.
+	// Outcome is "allowed", "denied", "failed" or "failed open". The value "failed open" means that the call failed and
+	// the failurePolicy is Ignore.
 	Outcome string `json:"outcome"`
 	Error   *Error `json:"error"`
 	// Patch is the JSON patch of the response. Before and After are the object before and after the patch.
@@ -278,7 +278,7 @@ type Binding struct {
 	Verdict Verdict `json:"verdict"`
 	// Actions are the validationActions of the binding: Deny, Warn, Audit. The binding of a mutating policy has none.
 	Actions []string `json:"actions"`
-	// Evaluations has an evaluation for each parameter object, or one without parameters.
+	// Evaluations has an evaluation for each parameter object, or one evaluation if the policy has no parameters.
 	Evaluations []*Evaluation `json:"evaluations"`
 }
 
@@ -294,7 +294,8 @@ type Evaluation struct {
 	// Error is the error of a mutation that failed.
 	Error       string        `json:"error"`
 	Expressions []*Expression `json:"expressions"`
-	// Before and After are the object before and after the mutations. Both are empty if the mutations didn't change it.
+	// Before and After are the object before and after the mutations. Both are empty if the mutations didn't change the
+	// object.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 }
@@ -325,8 +326,9 @@ type Expression struct {
 type Answer struct {
 	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, Called is true if
-	// the request would call the webhook or evaluate the policy.
+	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, there was no
+	// request: Called then says whether a request that creates the object would call the webhook or evaluate the
+	// policy.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if

@@ -13,7 +13,7 @@ func selectors(namespaces, objects **metav1.LabelSelector) {
 	defaults.Pointer(objects, metav1.LabelSelector{})
 }
 
-// rule sets the scope of a rule without one to "*", which matches all scopes.
+// rule sets a missing scope of a rule to "*", which matches all scopes.
 func rule(r *admissionv1.Rule) {
 	defaults.Pointer(&r.Scope, admissionv1.AllScopes)
 }

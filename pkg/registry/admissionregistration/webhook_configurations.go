@@ -36,7 +36,8 @@ func webhookPoliciesV1beta1(
 	defaults.Pointer(effects, admissionv1.SideEffectClassUnknown)
 	defaults.Pointer(timeoutSeconds, 30)
 	if len(*reviewVersions) == 0 {
-		// A webhook that is older than this field supports the version v1beta1 of AdmissionReview.
+		// A webhook that is older than the field admissionReviewVersions supports the version v1beta1 of
+		// AdmissionReview.
 		*reviewVersions = []string{admissionv1beta1.SchemeGroupVersion.Version}
 	}
 }

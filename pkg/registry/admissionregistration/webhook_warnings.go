@@ -93,7 +93,7 @@ func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.Rule
 // unmetRule has the groups and resources of a rule for which no served resource has been found yet.
 type unmetRule struct {
 	*admissionregistrationv1.Rule
-	// groups and resources are positions in the lists of the rule.
+	// groups and resources are the indexes of the remaining items in the rule's lists APIGroups and Resources.
 	groups, resources []int
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookRules says which of the optional rules apply. This depends on the API version of the request, and on the
-// stored object. storedExpressions are the expressions of the stored match conditions.
+// webhookRules selects the rules that aren't valid for every request. They depend on the API version of the
+// request, and on the stored object. storedExpressions are the expressions of the stored match conditions.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -32,8 +32,9 @@ var (
 	webhookRulesV1beta1 = webhookRules{knownReviewVersion: true}
 )
 
-// onUpdate returns the rules for an update of the webhooks old to the webhooks hooks. It turns off each rule that
-// the stored webhooks break, so that a client can still change an object that was stored before the rule existed.
+// onUpdate returns the rules for an update. hooks are the new webhooks, and old are the stored webhooks. onUpdate
+// turns off each rule that the stored webhooks break, so that a client can still change an object that was stored
+// before the rule existed.
 func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
 	names := sets.New[string]()
 	r.keepsMatchConditions = len(hooks) == len(old)
@@ -178,8 +179,8 @@ func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.Er
 	return f.Errs
 }
 
-// wildcardAlone checks that a list isn't empty. If it contains "*", it must have no other item. what names the items
-// in the error.
+// wildcardAlone checks that a list isn't empty. If it contains "*", it must have no other item. The argument "what"
+// is the name of the items in the error.
 func wildcardAlone[T ~string](path *field.Path, values []T, what string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(len(values) == 0, field.Required(path, ""))
@@ -202,7 +203,7 @@ func ruleResources(resources []string, path *field.Path) field.ErrorList {
 			f.Add(field.Required(path.Index(i), ""))
 			continue
 		case !slash:
-			// As in kube-apiserver, only the last item without a slash determines the value of plain.
+			// kube-apiserver has the same mistake: of several items without a slash, only the last one counts.
 			plain = r != "*"
 			continue
 		}

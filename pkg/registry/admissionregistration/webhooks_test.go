@@ -220,7 +220,7 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 			},
 		},
 		{
-			name: "unknown review versions", reason: "both versions require a review version that the server can send",
+			name: "unknown review versions", reason: "v1 and v1beta1 require a review version that the server can send",
 			errs: v1beta1.Create(unknown),
 			want: []string{`webhooks[0].admissionReviewVersions: Invalid value: ["v0"]: must include at least one of v1, v1beta1`},
 		},

@@ -68,7 +68,8 @@ func TestConversions(t *testing.T) {
 }
 
 // TestConvertOverwrites checks that a conversion sets every field of its result, even if the result isn't empty.
-// The admission chain converts an object that a webhook has patched into the existing object of the request.
+// For example, after a webhook has patched an object, the admission chain converts the patched object, and
+// writes the result into the existing object of the request.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group, extensions.Group).Scheme()

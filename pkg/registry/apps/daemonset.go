@@ -162,7 +162,8 @@ func startTemplateGeneration(_ context.Context, d *appsv1.DaemonSet) {
 	setTemplateGeneration(d, max(1, templateGeneration(d)))
 }
 
-// countTemplateGeneration increments the count if the pod template has changed. Clients can't set the count.
+// countTemplateGeneration increments the template generation if the pod template has changed. Clients can't set
+// the template generation.
 func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	generation := templateGeneration(old)
 	if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {
@@ -171,7 +172,7 @@ func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	setTemplateGeneration(d, generation)
 }
 
-// keepTemplateGeneration keeps the count of the changes of the pod template.
+// keepTemplateGeneration keeps the stored template generation, which counts the changes of the pod template.
 func keepTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	setTemplateGeneration(d, templateGeneration(old))
 }

@@ -208,7 +208,7 @@ var deploymentColumns = printers.Of(
 	},
 	func(d *appsv1.Deployment) []any {
 		containers := d.Spec.Template.Spec.Containers
-		// An empty selector is shown as an empty text, unlike in the tables of other workloads.
+		// An empty selector is shown as an empty text. In the tables of other workloads, it is shown as "<none>".
 		selector := "<invalid>"
 		if s, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil {
 			selector = s.String()

@@ -19,8 +19,8 @@ const (
 )
 
 // selectorOf sets a missing selector of a workload to the labels of the pod template. Only versions before
-// apps/v1beta2 have this default. object has the labels of the workload: if they are missing, selectorOf sets them
-// to the same labels.
+// apps/v1beta2 have this default. The argument object has the labels of the workload. If it has no labels,
+// selectorOf sets them to the labels of the pod template too.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})

@@ -30,7 +30,8 @@ func autoscalerFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalin
 	if len(out.Spec.Metrics) == 0 {
 		out.Spec.Metrics = []autoscalingv2.MetricSpec{cpuUtilization(cpuUtilizationTarget)}
 	}
-	// The annotation has the names of Go fields. They differ from the JSON names of v2 only in their case.
+	// The annotation has the names of Go fields. They differ from the JSON names of v2 only in their case, which
+	// package json ignores.
 	var behavior autoscalingv2.HorizontalPodAutoscalerBehavior
 	if decodeAnnotation(in.Annotations, behaviorAnnotation, &behavior) && behavior != (autoscalingv2.HorizontalPodAutoscalerBehavior{}) {
 		out.Spec.Behavior = &behavior

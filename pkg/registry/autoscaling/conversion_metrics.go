@@ -13,7 +13,8 @@ func metricFromV1(in autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 		if m.AverageValue != nil {
 			target.Type = autoscalingv2.AverageValueMetricType
 		}
-		// v1 always has a value. If there is an average, a value of 0 means that the value isn't set.
+		// In v1, targetValue is required. If a metric also has averageValue, a targetValue of 0 means
+		// that the metric has no target value.
 		if m.AverageValue == nil || !m.TargetValue.IsZero() {
 			target.Value = &m.TargetValue
 		}

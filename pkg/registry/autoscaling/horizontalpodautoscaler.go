@@ -185,8 +185,9 @@ func reference(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference,
 	return f.Errs
 }
 
-// metricSource is one of the five fields of a metric that can have the source of the metric. name is the name of the
-// field. The field belongs to metrics of the type in is. set is true if the metric has the field.
+// metricSource describes one of the five fields in which a metric can have its source. The field "name" is the name
+// of this field. The field "is" is the type of the metrics that must have it. The field "set" is true if the metric
+// has it.
 type metricSource struct {
 	is   autoscalingv2.MetricSourceType
 	name string

@@ -29,8 +29,8 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 }
 
 const (
-	// maxIndexedParallelism bounds parallelism of an indexed job, and maxFailedIndexes bounds its field
-	// maxFailedIndexes. So they bound the length of the lists of indexes in the status.
+	// maxIndexedParallelism and maxFailedIndexes bound the fields parallelism and maxFailedIndexes of an indexed
+	// job. These limits also bound the length of the lists of indexes in the status.
 	maxIndexedParallelism = 100_000
 	maxFailedIndexes      = 100_000
 	// A job with a backoff limit per index and more than manyCompletions completions has the lower limits that

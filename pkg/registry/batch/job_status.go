@@ -69,8 +69,8 @@ func jobConditionIs(conditions []batchv1.JobCondition, t batchv1.JobConditionTyp
 
 func (c jobConditions) finished() bool { return c.complete || c.failed }
 
-// jobStatusUpdate is an update from the status old to the status s. The fields is and was have the conditions of s
-// and of old.
+// jobStatusUpdate is an update from the status old to the status s. The field "is" has the conditions of s. The
+// field "was" has the conditions of old.
 type jobStatusUpdate struct {
 	spec   *batchv1.JobSpec
 	s, old *batchv1.JobStatus

@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// jobWith returns a valid job whose selector was set by the user. change changes the job after defaulting.
+// jobWith returns a valid job whose selector was set by the user. It applies the function change to the
+// job after defaulting.
 func jobWith(change func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: registrytest.Stored("j"), Spec: batchv1.JobSpec{ManualSelector: ptr.To(true), Selector: registrytest.AppSelector(), Template: registrytest.AppTemplate()}}
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever

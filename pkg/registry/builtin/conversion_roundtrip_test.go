@@ -79,7 +79,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 	}
 }
 
-// validValues fill those types in which not every random value is valid.
+// validValues fill types for which a random value may be invalid.
 func validValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {
@@ -95,7 +95,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, _ randfill.Continue) {
 			e.Raw = []byte(`{"a":1}`)
 		},
-		// A Scale has its selector in two forms. Both must have the same meaning.
+		// A Scale has its selector in two forms. Both forms must have the same meaning.
 		func(s *extensionsv1beta1.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
@@ -122,13 +122,15 @@ func validValues(serializer.CodecFactory) []any {
 			percent := c.Int31n(100)
 			h.Spec.TargetCPUUtilizationPercentage, h.Status.CurrentCPUUtilizationPercentage = &percent, nil
 		},
-		// A request in v1beta1 without a signer gets one by default.
+		// In v1beta1, a request without a signer gets a default signer. The round trip wouldn't restore the
+		// missing signer, so the test sets one.
 		func(r *certificatesv1beta1.CertificateSigningRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			signer := c.String(0)
 			r.SignerName = &signer
 		},
-		// v1 doesn't have these fields of v1beta1: in v1, the key is only in the certificate request.
+		// The test leaves these fields of v1beta1 empty, because v1 doesn't have them: in v1, the key is only in
+		// the certificate request.
 		func(r *certificatesv1beta1.PodCertificateRequestSpec, c randfill.Continue) {
 			c.FillNoCustom(r)
 			r.PKIXPublicKey, r.ProofOfPossession = nil, nil
@@ -142,7 +144,8 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *rbacv1alpha1.Subject, c randfill.Continue) {
 			s.Kind, s.APIVersion, s.Name = "User", rbacv1alpha1.SchemeGroupVersion.String(), c.String(0)
 		},
-		// A priority level with zero shares has an annotation, which this function can't set.
+		// In v1beta3, a priority level with zero shares has an annotation, which this function can't set. So the
+		// function sets at least one share.
 		func(l *flowcontrolv1beta3.LimitedPriorityLevelConfiguration, c randfill.Continue) {
 			c.FillNoCustom(l)
 			l.NominalConcurrencyShares = 1 + c.Int31n(100)

@@ -150,7 +150,8 @@ func anyValues(serializer.CodecFactory) []any {
 		func(e *runtime.RawExtension, c randfill.Continue) {
 			e.Raw = []byte([]string{"null", "{}", "[]", "1", `{"apiVersion":"v1","kind":"Pod"}`}[c.Intn(5)])
 		},
-		// Some texts have a meaning in some fields. The test includes them, so that the code for that meaning runs.
+		// Many fields of the type string have a format, such as a time zone, an address or an expression. These
+		// texts make the code that parses such formats run.
 		func(s *string, c randfill.Continue) {
 			texts := []string{"", "a", "-", "a/b", "example.com/a", "*", "10.0.0.1", "::1", "10.0.0.0/8", "::/0", "* * * * *",
 				"TZ=UTC * * * * *", "Europe/Berlin", "1Gi", "self", "a == b", "(", "[", "https://a/b?c#d", "a:b@sha256:c",

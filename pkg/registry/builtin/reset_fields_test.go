@@ -29,7 +29,7 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 		all["/status"] = registry.StatusStrategy{Strategy: main}
 	}
 	for _, s := range main.Kind.Subresources {
-		// TestPodPartsOwnTheirFields checks these subresources of pods.
+		// TestPodPartsOwnTheirFields checks the subresources of pods, so endpoints leaves them out.
 		if s.Update != nil && main.Kind.Resource != "pods" {
 			all["/"+s.Name] = s.Update(main)
 		}
@@ -37,14 +37,14 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// ownedButFixed has the fields that an apply owns, although the endpoint doesn't change them. The value is the
-// reason. kube-apiserver does the same.
+// ownedButFixed maps each field that an apply owns, although the endpoint doesn't change the field, to the reason.
+// kube-apiserver does the same.
 var ownedButFixed = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
 
-// changedButNeverOwned has the fields that an endpoint can change, although an apply never owns them. The value is
-// the reason. kube-apiserver does the same.
+// changedButNeverOwned maps each field that an endpoint can change, although an apply never owns the field, to the
+// reason. kube-apiserver does the same.
 var changedButNeverOwned = map[string]string{
 	"certificatesigningrequests/status status.conditions": "the endpoint keeps approvals and denials, and signers update the other conditions",
 	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",

@@ -51,8 +51,8 @@ func TestScaleAsTable(t *testing.T) {
 	}
 }
 
-// TestScaleManagedFields checks the managed fields of a Scale. During an update, they have the managers of the
-// number of replicas. A Scale in a response has no managed fields.
+// TestScaleManagedFields checks the managed fields of a Scale. During an update, the managed fields name the
+// managers of the number of replicas. A Scale in a response has no managed fields.
 func TestScaleManagedFields(t *testing.T) {
 	t.Parallel()
 	s := registrytest.New(t, builtin.Table(), registry.Dependencies{})

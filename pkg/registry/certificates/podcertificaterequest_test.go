@@ -57,7 +57,8 @@ func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
 // brokenCertificate is a PEM block whose content isn't a certificate.
 const brokenCertificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
-// podRequest returns a request that is valid except that it has no key. change changes the request.
+// podRequest returns a request that is valid except that it has no key. It applies the function change to the
+// request.
 func podRequest(change func(*certificatesv1beta1.PodCertificateRequest)) *certificatesv1beta1.PodCertificateRequest {
 	r := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: registrytest.Stored("request"), Spec: certificatesv1beta1.PodCertificateRequestSpec{
 		SignerName: "e.com/s", PodName: "pod", PodUID: "1", ServiceAccountName: "account", ServiceAccountUID: "2",

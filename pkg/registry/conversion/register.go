@@ -23,8 +23,8 @@ type Pair struct {
 // Register adds conversions to the scheme, in both directions for each pair. Fields are copied by their JSON names,
 // unless functions has a conversion for the two types.
 //
-// Each type of the scheme also gets a conversion to itself, which copies. The Go types of the hub stand for two
-// versions, and admission converts between these versions too.
+// Each type of the scheme also gets a conversion that copies an object to an object of the same type. The hub and
+// the internal version have the same Go types, so admission needs this conversion between the two versions.
 func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	var all []Function
 	for _, p := range pairs {
@@ -76,7 +76,7 @@ func identity(t reflect.Type) Function {
 }
 
 // Renamed makes a conversion for types whose JSON differs in a few places. It copies the fields with the same
-// names. adjust sets the other fields, which may share memory with in.
+// names. The function adjust sets the other fields of out. The fields of out may share memory with in.
 func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 	return Different(func(in *In, out *Out) error {
 		if err := CopyFields(in, out); err != nil {

@@ -114,7 +114,7 @@ func event(o *corev1.Event, controller string) field.ErrorList {
 	about := o.InvolvedObject.Namespace
 	mismatch := field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")
 	if o.EventTime.IsZero() {
-		// An event about an object without a namespace is in no namespace, or in "default".
+		// An event about an object without a namespace must be in no namespace, or in "default".
 		f.AddIf(about == "" && o.Namespace != metav1.NamespaceNone && o.Namespace != metav1.NamespaceDefault, mismatch)
 		f.AddIf(about != "" && about != o.Namespace, mismatch)
 	} else {

@@ -119,9 +119,9 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	}
 	check("maxLimitRequestRatio", item.MaxLimitRequestRatio)
 
-	// ordered checks that the quantity of a resource in less isn't greater than its quantity in more, if both lists
-	// have the resource. what and than name the two quantities in the error. The error is at the field name, and
-	// shows the quantity in shown.
+	// ordered compares the quantities of a resource in two lists. It adds an error if the quantity in the list
+	// "less" exceeds the quantity in the list "more". The texts "what" and "than" name the two quantities in
+	// the error. "name" is the field of the error, and the list "shown" has the value of the error.
 	ordered := func(resource corev1.ResourceName, less, more corev1.ResourceList, what, than, name string, shown corev1.ResourceList) {
 		a, hasA := less[resource]
 		b, hasB := more[resource]

@@ -35,8 +35,8 @@ var namespaceKind = registry.Kind{
 	Hooks: registry.HooksOf[*corev1.Namespace]{
 		PrepareForCreate: activateNamespace,
 		PrepareForUpdate: func(_ context.Context, n, old *corev1.Namespace) { n.Spec.Finalizers = old.Spec.Finalizers },
-		// Defaulting sets the label kubernetes.io/metadata.name too. But a namespace with a generated name doesn't
-		// have its name before defaulting, so this hook sets the label.
+		// Defaulting sets the label kubernetes.io/metadata.name too, but it runs before a generated name exists.
+		// Therefore, this hook sets the label again.
 		Canonicalize:         func(n *corev1.Namespace) { metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelMetadataName, n.Name) },
 		Validate:             validateNamespace,
 		ValidateUpdate:       validateNamespaceUpdate,

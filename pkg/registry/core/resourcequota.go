@@ -86,7 +86,7 @@ var (
 	quotaOfCompute = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory)
 	quotaOfClaims = sets.New(corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage)
-	// quotaOfOthers are further resources without a domain that a quota can limit.
+	// quotaOfOthers are other resources without a domain that a quota can limit.
 	quotaOfOthers = validation.CountedResources.Union(sets.New(corev1.ResourceEphemeralStorage, corev1.ResourceRequestsStorage,
 		corev1.ResourceRequestsEphemeralStorage, corev1.ResourceLimitsEphemeralStorage))
 )

@@ -142,7 +142,7 @@ func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	if len(request.Spec.Audiences) == 0 {
 		request.Spec.Audiences = slices.Clone(r.audiences)
 	}
-	// A status in the request is ignored, and admission must not see it.
+	// The server ignores a status in the request, so admission must not get the status either.
 	request.Status = authenticationv1.TokenRequestStatus{}
 	if errs := tokenRequest(request); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)

@@ -20,8 +20,8 @@ func resourceRequirements(r *corev1.ResourceRequirements) {
 	ResourceList(r.Requests)
 }
 
-// AddMissing copies the quantity of a resource from one list to another, if accept returns true for the resource,
-// and the other list doesn't have the resource.
+// AddMissing copies the quantities of resources from one list to another list. It copies a quantity if accept
+// returns true for the resource, and if the other list doesn't have the resource.
 func AddMissing(to, from corev1.ResourceList, accept func(corev1.ResourceName) bool) {
 	for name, quantity := range from {
 		if _, found := to[name]; !found && accept(name) {

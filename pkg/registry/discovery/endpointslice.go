@@ -182,9 +182,9 @@ func sliceChanged(s, old *discoveryv1.EndpointSlice) bool {
 	return registry.DesiredStateDiffers(s, old) || !apiequality.Semantic.DeepEqual(s.Labels, old.Labels)
 }
 
-// dropTopology drops the field topology of v1beta1 from a write through v1, if the write changes the endpoints. It
-// moves a node name from topology to the field nodeName of v1, if the topology of a stored endpoint has this node
-// name.
+// dropTopology drops the field topology of v1beta1 from a write through v1, if the write changes the endpoints. If
+// the topology of an endpoint names a node, and the topology of a stored endpoint names the same node, dropTopology
+// first moves the name to the field nodeName of v1.
 func dropTopology(ctx context.Context, s, old *discoveryv1.EndpointSlice) {
 	if registry.RequestVersion(ctx) == discoveryv1beta1.SchemeGroupVersion {
 		return

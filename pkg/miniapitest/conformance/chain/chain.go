@@ -33,7 +33,7 @@ const DefaultFuzzed = 3
 type Options struct {
 	// Config is the client configuration of an administrator. The server must have no other users.
 	Config *rest.Config
-	// Objects are sent to the webhooks. A resource without a given object gets sample objects.
+	// Objects are sent to the webhooks. A resource that has no object in the list gets sample objects.
 	Objects []*unstructured.Unstructured
 	// Seed is the seed of the random objects.
 	Seed uint64
@@ -92,7 +92,7 @@ func New(ctx context.Context, o Options) (*Chain, error) {
 func (c *Chain) discover() error {
 	groups, lists, err := c.client.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return fmt.Errorf("discovery: %w", err)
+		return fmt.Errorf("listing the resources of the server: %w", err)
 	}
 	preferred := map[string]bool{}
 	for _, group := range groups {
@@ -101,7 +101,7 @@ func (c *Chain) discover() error {
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return fmt.Errorf("discovery: %w", err)
+			return fmt.Errorf("listing the resources of the server: %w", err)
 		}
 		subresources := map[string][]string{}
 		for i := range list.APIResources {
@@ -209,7 +209,7 @@ func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 		}
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name, "labels": own}}}
 		if _, err := namespaces.Create(ctx, object, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("namespace %s: %w", name, err)
+			return fmt.Errorf("creating namespace %s: %w", name, err)
 		}
 	}
 	return nil

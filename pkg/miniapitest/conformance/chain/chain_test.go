@@ -86,8 +86,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// A schema may have no value, because a required field refers to the schema, directly or through other schemas. The
-// generator says so, and the suite reports that it has no object of the resource.
+// A schema may have no finite value, because a required field refers to the schema, directly or through other schemas.
+// The generator reports such a schema. The suite reports that it has no object of the resource.
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, reason, schemas string }{
@@ -184,15 +184,15 @@ func rule(group, version string, resources ...string) admissionregistrationv1.Ru
 	}
 }
 
-// hookOf returns a hook with rules.
+// hookOf returns a webhook with rules.
 func hookOf(kind webhook.Kind, rules ...admissionregistrationv1.RuleWithOperations) webhook.Hook {
 	h := webhook.Hook{Name: "hook", Kind: kind}
 	h.Entry.Rules = rules
 	return h
 }
 
-// The suite makes requests for the resources that a rule names. For an asterisk, it makes requests for some common
-// resources, which stand for all resources.
+// The suite makes requests for the resources that a rule names. For an asterisk in a rule, it makes requests for some
+// common resources, which stand for all resources.
 func TestWanted(t *testing.T) {
 	t.Parallel()
 	clusterScope := rule("", "v1", "configmaps")
@@ -255,8 +255,8 @@ func review(name string) []byte {
 		"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"object":{}}}`)
 }
 
-// The recorder drops the reviews of refused requests, because their objects may be invalid. Of the reviews with the
-// same shape, it keeps perShape.
+// The recorder drops the reviews of refused requests, because their objects may be invalid. It keeps at most perShape
+// reviews with the same operation, resource and subresource.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	r := &recorder{counts: map[string]int{}}
@@ -282,8 +282,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// The recording webhooks have the rules of the suite's webhooks. The server ignores their failures, so they can't harm
-// a request.
+// The webhooks of the recorder have the rules of the suite's webhooks. Their failurePolicy is Ignore, so a failure of
+// the recorder doesn't fail a request.
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	r := &recorder{base: "https://127.0.0.1:1", hooks: []webhook.Hook{
@@ -310,7 +310,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// Rules without an input are named, with the server's reasons.
+// The result of uncovered has each rule without an input, and the server's reasons.
 func TestUncovered(t *testing.T) {
 	t.Parallel()
 	in, err := webhook.NewInput(0, "a sample", review("a"))

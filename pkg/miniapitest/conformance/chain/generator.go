@@ -67,13 +67,13 @@ func (c *Chain) schema(r *resource) (map[string]any, error) {
 		}
 		paths, err := c.client.Discovery().OpenAPIV3().Paths()
 		if err != nil {
-			return nil, fmt.Errorf("schemas: %w", err)
+			return nil, fmt.Errorf("listing the OpenAPI documents of the server: %w", err)
 		}
 		c.schemas[version] = nil
 		if of, has := paths[path]; has {
 			body, err := of.Schema("application/json")
 			if err != nil {
-				return nil, fmt.Errorf("schemas of %s: %w", version, err)
+				return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
 			}
 			var document struct {
 				Components struct {
@@ -81,7 +81,7 @@ func (c *Chain) schema(r *resource) (map[string]any, error) {
 				} `json:"components"`
 			}
 			if err := json.Unmarshal(body, &document); err != nil {
-				return nil, fmt.Errorf("schemas of %s: %w", version, err)
+				return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
 			}
 			c.schemas[version] = document.Components.Schemas
 		}
@@ -105,17 +105,17 @@ type generator struct {
 	schemas map[string]any
 	// odds is the probability that an optional field is set.
 	odds float64
-	// within are the names of the schemas around the current value, at the depth maxDepth and below. A schema that
-	// appears in itself there has no end.
+	// within are the names of the schemas that contain the current value, from the depth maxDepth on. If a schema
+	// refers to itself at such a depth, a value of the schema would have no end.
 	within map[string]bool
 }
 
-// maxDepth is the depth from which on a value has only the fields and items that its schema requires, because a schema
-// may refer to itself.
+// maxDepth is the depth at which the generator stops setting optional fields and items. Deeper values have only the
+// fields and items that their schemas require, because a schema may refer to itself.
 const maxDepth = 12
 
-// resolved returns a schema with its reference replaced by the schema that the reference names. The names are those of
-// all references that it has followed.
+// resolved replaces the reference of a schema by the schema that the reference names, until the schema has no
+// reference. The second result lists the names of all these references.
 func (g *generator) resolved(schema map[string]any) (resolved map[string]any, names []string) {
 	for range maxDepth {
 		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
@@ -167,8 +167,8 @@ func (g *generator) vary(object, schema map[string]any) {
 	}
 }
 
-// value returns a random value that follows a schema. The result ends is false if no such value has an end, because a
-// required field refers to the schema that it is in.
+// value returns a random value that follows a schema. The result ends is false if each value of the schema would be
+// infinite, because a required field refers to the schema around it.
 func (g *generator) value(schema map[string]any, depth int) (random any, ends bool) {
 	schema, names := g.resolved(schema)
 	if depth >= maxDepth {
@@ -218,7 +218,8 @@ func (g *generator) enter(names []string) (leave func()) {
 	}
 }
 
-// chosen tells whether an optional field of an object at a depth is set.
+// chosen tells whether the generator sets an optional field of an object. depth is the depth of the object in the whole
+// value.
 func (g *generator) chosen(depth int) bool {
 	return depth > 0 && depth < maxDepth && g.random.Float64() < g.odds/float64(depth)
 }
@@ -306,7 +307,7 @@ func (g *generator) text(schema map[string]any) any {
 	return text
 }
 
-// number returns a random number within the limits of a schema, at most maxSpan above the least one.
+// number returns a random number within the limits of a schema. The number is at most maxSpan above the lower limit.
 func (g *generator) number(schema map[string]any) any {
 	least, most := 0.0, 100.0
 	if v, is := schema["minimum"].(float64); is {
@@ -322,7 +323,8 @@ func (g *generator) number(schema map[string]any) any {
 	return n
 }
 
-// maxSpan keeps the distance between the limits of a number, such as those of a 64-bit integer, in the range of int64.
+// maxSpan is the largest difference between a random number and the lower limit of its schema. The difference between
+// the limits of a 64-bit integer can be too large for an int64.
 const maxSpan = 1000
 
 func sortedKeys(m map[string]any) []string {

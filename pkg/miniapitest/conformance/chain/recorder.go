@@ -68,7 +68,7 @@ type origin struct {
 	random bool
 }
 
-// record starts the webhooks on a free port of the loopback interface.
+// record starts the webhooks that record requests, on a free port of the loopback interface.
 func record(hooks []webhook.Hook) (*recorder, error) {
 	certificate, ca, err := selfSigned()
 	if err != nil {
@@ -142,8 +142,9 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// keep ends the recording of one request. If the request was good, keep adds the reviews since the last call to the
-// inputs, up to perShape reviews of each shape; otherwise it drops them.
+// keep ends the recording of one request. If the request was good, keep adds the reviews since its last call to the
+// inputs. It adds at most perShape reviews with the same operation, resource and subresource. If the request was bad,
+// keep drops the reviews.
 func (r *recorder) keep(good bool, from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,8 +181,8 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 
 // configurations returns a mutating and a validating configuration with the rules of the webhooks. The rules of a
 // webhook of unknown kind are in the mutating configuration. No selectors limit the rules, because the objects are made
-// for these webhooks. Each configuration has one more webhook, for register. It selects ConfigMaps with the label
-// readyLabel.
+// for these webhooks. Each configuration also has a webhook for ConfigMaps with the label readyLabel. The method
+// register creates such a ConfigMap as a dry run: when the server calls this webhook, the configuration is in effect.
 func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
@@ -226,10 +227,10 @@ func (r *recorder) register(ctx context.Context, c *Chain) error {
 	mutating, validating := r.configurations()
 	registrations := c.client.AdmissionregistrationV1()
 	if _, err := registrations.MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("the rules of the webhooks: %w", err)
+		return fmt.Errorf("registering the webhooks that record requests: %w", err)
 	}
 	if _, err := registrations.ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("the rules of the webhooks: %w", err)
+		return fmt.Errorf("registering the webhooks that record requests: %w", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the recording webhooks aren't in effect after %v", timeout))
 	defer cancel()

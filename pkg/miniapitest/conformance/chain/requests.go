@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// attempts is the number of random objects that are tried until the server accepts one.
+// attempts is the largest number of random objects that are tried until the server accepts one.
 const attempts = 6
 
 // requests makes the requests of one call of Chain.Inputs.
@@ -29,7 +29,8 @@ type requests struct {
 	refused []string
 }
 
-// isCommon tells whether a resource is one of the resources with which a rule with an asterisk is tested.
+// isCommon tells whether a resource is one of the common resources, which stand for all resources in the test of a rule
+// with an asterisk.
 func (r *resource) isCommon() bool {
 	switch r.Group + "/" + r.Resource {
 	case "/pods", "/configmaps", "/services", "/serviceaccounts", "/namespaces", "apps/deployments", "networking.k8s.io/ingresses", "rbac.authorization.k8s.io/clusterroles":
@@ -38,9 +39,9 @@ func (r *resource) isCommon() bool {
 	return r.custom && r.preferred
 }
 
-// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. It returns
-// true for a resource with a given object, and for a common resource. If no webhook has a configuration and there are
-// given objects, it returns false for a common resource.
+// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. Resources
+// with a given object and common resources are tested. If no webhook has a configuration and there are given objects,
+// only the resources with a given object are tested.
 func (q *requests) stands(r *resource) bool {
 	for _, object := range q.options.Objects {
 		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {
@@ -266,8 +267,8 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 	return nil
 }
 
-// metadata adds labels and annotations to every other random object. Their keys have all characters that are allowed in
-// keys.
+// metadata adds labels and annotations to every second random object. The keys of these labels and annotations have all
+// characters that are allowed in keys.
 func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	if n%2 == 0 {
 		return

@@ -18,7 +18,7 @@ import (
 // aspect is a part of an answer. The cases judge each part separately.
 type aspect string
 
-// The aspects, in the order in which an API server looks at them.
+// The aspects, in the order in which an API server checks them.
 const (
 	inCall        aspect = "call"
 	inCode        aspect = "code"
@@ -139,7 +139,7 @@ func (a *answer) readPatch(kind Kind) {
 }
 
 // unreadable returns the reason why an API server can't see in the answer whether the request is allowed. It returns ""
-// if the server can.
+// for a readable answer.
 func (a *answer) unreadable() string {
 	for _, aspect := range []aspect{inCall, inCode, inBody, inResponse} {
 		if fault := a.faults[aspect]; fault != "" {
@@ -149,8 +149,8 @@ func (a *answer) unreadable() string {
 	return ""
 }
 
-// worse compares two answers. It returns the first fault of a that the other answer doesn't have, or "". If all answers
-// have a fault, only the case about that fault reports it.
+// worse returns the first fault of an answer that the answer "than" doesn't have, or "". If all answers have the same
+// fault, only the case about this fault reports it.
 func (a *answer) worse(than *answer) string {
 	for _, aspect := range aspects() {
 		if fault := a.faults[aspect]; fault != "" && than.faults[aspect] == "" {
@@ -160,7 +160,7 @@ func (a *answer) worse(than *answer) string {
 	return ""
 }
 
-// status returns the code and the message that a denied client gets.
+// status returns the code and the message that the client of a denied request gets.
 func (a *answer) status() (code int, message string) {
 	code = http.StatusForbidden
 	status, _ := a.response["status"].(map[string]any)

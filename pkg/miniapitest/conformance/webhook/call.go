@@ -85,8 +85,8 @@ func (e *Endpoint) transport(http2 bool) http.RoundTripper {
 	return t
 }
 
-// unchecked returns a TLS configuration that accepts any certificate. Only the cases about certificates check it; all
-// other cases can then report other faults.
+// unchecked returns a TLS configuration that accepts any certificate. Only the cases about certificates check the
+// certificate. All other cases can then report other faults of a webhook with a bad certificate.
 func (e *Endpoint) unchecked() *tls.Config {
 	config := &tls.Config{}
 	if e.TLS != nil {

@@ -12,12 +12,12 @@ type Level string
 
 // The levels of findings.
 const (
-	// LevelError is for an answer that breaks the protocol: API servers take it for a failure, or requests of users
-	// fail.
+	// LevelError is for an answer that breaks the protocol: API servers treat the answer as a failure, or requests
+	// of users fail.
 	LevelError Level = "error"
 	// LevelWarning is for behaviour that the protocol allows, but that harms users or the cluster.
 	LevelWarning Level = "warning"
-	// LevelAdvice is for behaviour that differs from the source's recommendation.
+	// LevelAdvice is for behaviour that differs from a recommendation of the case's Source.
 	LevelAdvice Level = "advice"
 )
 
@@ -48,7 +48,7 @@ type Case struct {
 	try func(context.Context, *Suite) ([]Finding, error)
 }
 
-// Skipped is an error that says why a case can't check its promise here.
+// Skipped is the error of a case that can't check its promise for the webhooks of a suite. Its text is the reason.
 type Skipped string
 
 // Error implements error.

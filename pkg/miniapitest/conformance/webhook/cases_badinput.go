@@ -116,7 +116,8 @@ func (s *Suite) tryBad(ctx context.Context, in *Input, bad badInput) *Finding {
 	case got.code != http.StatusOK:
 		return &Finding{Sent: sent, Seen: fmt.Sprintf("the HTTP status %d, with the body %s", got.code, short(got.body))}
 	}
-	// Many libraries answer with status 200 and a denial with a code 4xx, which means the same.
+	// Many libraries answer with the HTTP status 200 and a denial whose code is 4xx. This means the same as an HTTP
+	// status 4xx.
 	review := read(&review{}, Unknown, got)
 	code, _ := review.status()
 	switch {

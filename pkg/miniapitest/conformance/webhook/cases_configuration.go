@@ -236,8 +236,8 @@ func clientFinding(client admissionregistrationv1.WebhookClientConfig) *Finding 
 func bundleFinding(h *Hook) *Finding {
 	bundle := h.Entry.ClientConfig.CABundle
 	if len(bundle) == 0 {
-		// cert-manager or another program may inject a caBundle, or one of the system's authorities may have signed the
-		// certificate.
+		// A webhook without a caBundle isn't a fault: cert-manager or another program may inject a caBundle, or one of
+		// the system's authorities may have signed the certificate.
 		return nil
 	}
 	found := false
@@ -264,8 +264,9 @@ func bundleFinding(h *Hook) *Finding {
 	return nil
 }
 
-// scopeFinding returns a finding if the rules match resources that the webhook's author can't know. All resources of
-// groups that aren't built in may be the webhook's own. It also returns a finding for a rule with all operations.
+// scopeFinding returns a finding if the rules match resources that the webhook's author can't know, such as all
+// resources of a group of Kubernetes itself. In another group, all resources may be the webhook's own. scopeFinding
+// also returns a finding for a rule with all operations.
 func scopeFinding(h *Hook) *Finding {
 	for i := range h.Entry.Rules {
 		rule := &h.Entry.Rules[i]
@@ -339,7 +340,7 @@ func (h *Hook) needsNamespaces() bool {
 }
 
 // covers tells whether requests in a namespace call the webhook. It uses the namespace's labels if the suite knows
-// them. It takes a match condition that contains the namespace's name for one that excludes the namespace.
+// them. It assumes that a match condition with the namespace's name excludes the namespace.
 func (h *Hook) covers(namespace string) bool {
 	for _, condition := range h.Entry.MatchConditions {
 		if strings.Contains(condition.Expression, namespace) {

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
 
-// The sizes, numbers and times of the cases.
+// These constants are the sizes, the numbers of calls and the times in the cases about load.
 const (
 	concurrentCalls = 32
 	largeObject     = 1536 << 10 // the largest object that etcd stores by default
@@ -236,7 +236,8 @@ func (d *drip) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// beside sends an input while another connection has sent only the first half of a request.
+// beside sends an input while another client has sent only the first half of its request. It returns a finding if the
+// webhook doesn't answer the input in time, or answers worse than without the other client.
 func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	h := s.hook(in)
 	stalled, cancel := context.WithCancel(ctx)
@@ -346,7 +347,7 @@ func (s *Suite) overHTTP(ctx context.Context, two bool) ([]Finding, error) {
 	return findings, err
 }
 
-// noConnections returns the reason if the suite can't control its connections, or "".
+// noConnections returns the reason why the suite can't control its connections, or "" if it can.
 func (s *Suite) noConnections() string {
 	for i := range s.Hooks {
 		if s.Hooks[i].Endpoint.Transport != nil {

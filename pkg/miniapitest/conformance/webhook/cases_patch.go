@@ -90,7 +90,7 @@ func patchCases() []Case {
 	}
 }
 
-// patched calls the function try for each input whose answer has a patch. The argument after of try is the patched
+// patched calls the function try for each input whose answer has a patch. The second argument of try is the patched
 // object, or nil if the patch can't be applied.
 func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[string]any, err error) *Finding) ([]Finding, error) {
 	findings, err := s.each(func(in *Input) bool {
@@ -132,8 +132,8 @@ func untouched(id, promise, source, advice string, keep func(*Input) bool, field
 	}
 }
 
-// isEmpty tells whether a value means the same as an absent field. The encoding of a typed Go object has such values:
-// controller-runtime's defaulters add a status of counts that are 0, which the API server drops.
+// isEmpty tells whether a value means the same as an absent field. The encoding of a typed Go object has such values.
+// For example, controller-runtime's defaulters add a status with counts of 0, and the API server drops this status.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

@@ -87,7 +87,7 @@ func repetitionCases() []Case {
 }
 
 // again repeats each request for which the webhook's answer has a patch. The second request has the patched object. The
-// function try gets this object as after, and checks the second answer.
+// function try gets the patched object and the second answer, and checks the second answer.
 func (s *Suite) again(ctx context.Context, try func(in *Input, after map[string]any, second *answer) *Finding) ([]Finding, error) {
 	return s.patched(ctx, func(in *Input, after map[string]any, err error) *Finding {
 		if err != nil {

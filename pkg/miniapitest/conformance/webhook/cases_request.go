@@ -136,9 +136,9 @@ func requestCases() []Case {
 	)
 }
 
-// understood returns a finding if the answer to a good request is wrong. A random value may follow the schema of a
-// custom resource and still not fit the webhook's Go type, such as the duration "f20". For such a value, the code 400
-// is a right answer.
+// understood returns a finding if the answer to a good request is wrong. The schema of a custom resource may allow a
+// random value that the webhook's Go type refuses, such as the duration "f20". For such a value, the code 400 is a
+// right answer.
 func understood(in *Input, a *answer) *Finding {
 	if fault := a.unreadable(); fault != "" {
 		return &Finding{Seen: fault}
@@ -213,8 +213,8 @@ func sounds(id string, level Level, promise, source, advice string, keep func(*I
 	}
 }
 
-// compared sends a review that means the same as the input, and returns a finding if the outcome differs. The text sent
-// describes the difference between the review and the input.
+// compared sends a review that means the same as the input, and returns a finding if the outcome differs. The argument
+// sent is a text that describes the difference between the review and the input.
 func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, sent string) *Finding {
 	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
 }
@@ -249,7 +249,8 @@ func tryV1beta1(ctx context.Context, s *Suite) ([]Finding, error) {
 	})
 }
 
-// accepts tells whether the webhook accepts reviews of a version. A webhook without a configuration accepts any.
+// accepts tells whether the webhook accepts reviews of a version. A webhook without a configuration accepts any
+// version.
 func (h *Hook) accepts(version string) bool {
 	if h.Configuration == nil {
 		return true

@@ -59,7 +59,7 @@ func TestOneFaultOneCase(t *testing.T) {
 	}
 }
 
-// Many working webhooks have these faults, and kube-apiserver accepts their answers. So no case fails.
+// Many working webhooks have these faults. kube-apiserver accepts the answers of such webhooks, so no case fails.
 func TestTolerated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -216,8 +216,9 @@ func TestRightHandlers(t *testing.T) {
 	}
 }
 
-// A random object may have a value that the schema allows and the webhook's Go type refuses. Then the finding is advice
-// about the schema. For an object that isn't random, the same answer is an error.
+// The schema of a random object may allow a value that the webhook's Go type refuses. If the webhook refuses such an
+// object with the code 400, the finding is advice to change the schema. For an object that isn't random, the same
+// answer is an error.
 func TestUndecodableRandomObject(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

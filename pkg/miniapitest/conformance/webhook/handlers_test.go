@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// exchange is a request to a handler and the handler's answer. A fault changes one part of it.
+// exchange is a request to a handler and the handler's answer. A handler with a fault changes one part of the exchange.
 type exchange struct {
 	http   *http.Request
 	raw    []byte
@@ -180,7 +180,8 @@ func denial(code int, message string) map[string]any {
 	return map[string]any{"code": code, "message": message}
 }
 
-// Each handler has one fault, and the case of the row's name must find it.
+// Each handler has one fault. The row's field by is the identifier of the case that must have a finding about this
+// fault.
 func TestWrongHandlers(t *testing.T) {
 	t.Parallel()
 	var sequence atomic.Int64
@@ -584,7 +585,8 @@ func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) 
 	return suite
 }
 
-// of returns a change that gives the webhook the configuration of another row.
+// of returns the change of a webhook's configuration that the row of TestWrongHandlers with the given name needs. For
+// most rows, it changes nothing.
 func of(name string) func(*webhook.Hook) {
 	return func(h *webhook.Hook) {
 		switch name {

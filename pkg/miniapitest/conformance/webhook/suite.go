@@ -51,7 +51,7 @@ type Endpoint struct {
 
 // Judge tells whether a server accepts an object.
 type Judge interface {
-	// Valid returns the server's error if the server refuses the request of in with the given object.
+	// Valid returns the server's error if the server refuses the request of the input with the given object.
 	Valid(ctx context.Context, in *Input, object map[string]any) error
 }
 
@@ -118,8 +118,8 @@ func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	return f.answer
 }
 
-// Latency returns the number of calls with unchanged inputs, and a duration for each of the parts. For the part 0.5,
-// half of the calls took at most the returned duration.
+// Latency returns the number of calls with unchanged inputs, and a duration for each of the parts. For example, half of
+// the calls took at most the duration for the part 0.5.
 func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	var all []time.Duration
 	s.mu.Lock()
@@ -142,8 +142,8 @@ func (s *Suite) good(ctx context.Context, in *Input) bool {
 	return s.asked(ctx, in).unreadable() == ""
 }
 
-// applies tells whether the patch of the answer to an unchanged input applies. If it doesn't, only the case
-// patch.applies reports that, and cases that change the input leave the input out.
+// applies tells whether the patch in the answer to an unchanged input applies. Only the case patch.applies reports a
+// patch that doesn't apply. The cases that change inputs skip an input with such a patch.
 func (s *Suite) applies(ctx context.Context, in *Input) bool {
 	_, err := s.asked(ctx, in).patched(in.object())
 	return err == nil

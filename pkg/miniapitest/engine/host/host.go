@@ -271,7 +271,7 @@ func (h *host) end() error {
 	return errors.Join(all...)
 }
 
-// Prefix begins the name of each folder that a test process may leave.
+// Prefix is the beginning of the name of each folder that a test process may leave.
 const Prefix = "miniapitest-"
 
 // removeLeftover removes the folder of a server that the test process hasn't stopped.

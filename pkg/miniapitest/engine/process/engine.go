@@ -106,7 +106,7 @@ type starting struct {
 	err   error // has its value when ended is closed; nil if the next server must try again
 }
 
-// startHost starts a process for the first of its servers, and then ends own, for which other servers wait. The
+// startHost starts a process for the first server that needs it. Other servers wait for own, which startHost ends. The
 // arguments key and usual are the results of the function key.
 func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
 	program, err := e.Program(ctx)
@@ -139,8 +139,8 @@ func (e *Engine) use(h *host) int64 {
 }
 
 // release is called when a server has stopped. If it was the last server of a process, the goroutines that read from
-// the process end, so that a test leaves no goroutine. A process with unusual settings, or a process that has failed,
-// ends too.
+// the process end, so that a test leaves no goroutine. The process itself ends if it has failed, or if its feature
+// gates or its emulated version aren't the defaults.
 func (e *Engine) release(h *host) {
 	if e.lastOf(h) {
 		h.end()

@@ -168,7 +168,7 @@ func (h *host) stopReading(err error) {
 	}
 }
 
-// usable tells whether the process hasn't failed.
+// usable returns false after the process has failed.
 func (h *host) usable() bool {
 	select {
 	case <-h.gone:
@@ -178,7 +178,7 @@ func (h *host) usable() bool {
 	}
 }
 
-// take passes a reply to the call or the server that it is for.
+// take passes a reply to its call, or an event to its server.
 func (h *host) take(reply wire.Reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,7 +205,8 @@ func (h *host) call(ctx context.Context, stopped <-chan struct{}, r wire.Request
 	r.ID = h.last
 	h.calls[r.ID] = answered
 	h.mu.Unlock()
-	// A failed write means that the process has ended. The reading goroutine returns the reason.
+	// A failed write means that the process has ended. The goroutine that reads the replies then ends all calls with
+	// the reason.
 	_ = h.writer.Write(r)
 	defer context.AfterFunc(ctx, func() { _ = h.writer.Write(wire.Request{Cancel: r.ID}) })()
 	select {
@@ -236,7 +237,8 @@ func (h *host) send(contents []*engine.Content) []wire.Definition {
 		if !sent {
 			number = int64(len(h.sent) + 1)
 			h.sent[content] = number
-			// A failed write means that the process has ended. The reading goroutine returns the reason.
+			// A failed write means that the process has ended. The goroutine that reads the replies then ends all calls
+			// with the reason.
 			_ = h.writer.Write(wire.Request{Content: &wire.Content{Number: number, JSON: content.JSON}})
 		}
 		definitions[i].Number = number

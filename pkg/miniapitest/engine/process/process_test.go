@@ -170,7 +170,7 @@ func start(t *testing.T, e engine.Engine, d engine.Description) (engine.Server, 
 
 func newEngine() *process.Engine { return &process.Engine{Program: self} }
 
-// Requests to a server arrive unchanged in the other process, and so do the answers.
+// A request to a server arrives unchanged in the other process. The answer also comes back unchanged.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	e, log := newEngine(), &logged{}

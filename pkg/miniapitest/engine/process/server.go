@@ -50,8 +50,8 @@ func (s *server) take(event wire.Reply) {
 		s.audits.Add(1)
 		go func() {
 			defer s.audits.Done()
-			// The process waits for this message. A function that calls t.FailNow ends the goroutine, so a deferred
-			// function sends the message.
+			// The process waits for this message. The function Audit may call t.FailNow, which ends the goroutine, so a
+			// deferred function sends the message.
 			defer func() { _ = s.host.writer.Write(wire.Request{Server: s.id, Audited: event.Event}) }()
 			s.events.Audit(event.Audit)
 		}()
@@ -74,7 +74,8 @@ func (s *server) end(err error) {
 	}
 }
 
-// close ends the server in this process. The caller holds the lock of the process, or there are no more events.
+// close records the end of the server, and ends its log. The caller holds the lock of the process, or there are no more
+// events.
 func (s *server) close(err error) {
 	s.end(err)
 	s.log.close()

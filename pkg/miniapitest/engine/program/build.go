@@ -18,7 +18,7 @@ import (
 const (
 	// name is the file name of the program.
 	name = "miniapi"
-	// unfinished begins the names of the folders in which a program is built.
+	// unfinished is the beginning of the names of the folders in which a program is built.
 	unfinished = "build-"
 	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
 	// third smaller. To debug the server, use package inprocess.
@@ -30,19 +30,21 @@ const (
 
 // build has the settings of a build of the program.
 type build struct {
-	// what names the program in messages, for example with its version. path is the file of the built program.
+	// The field "what" is the name of the program in messages, for example with its version. The field "path" is the
+	// file of the built program.
 	what, path string
 	// workspace is the value of GOWORK for the build.
 	workspace string
-	// source returns the folder of the module with the program. It may put files into the folder empty.
+	// source returns the folder of the module with the program. The argument is an empty folder, into which source may
+	// put files.
 	source func(ctx context.Context, empty string) (string, error)
 	// advice says how to repair a failed build.
 	advice string
 }
 
-// make builds the program in a subfolder of folder, and then moves it to its path, so that an incomplete program never
-// has that path. First, make removes the files of earlier builds that were killed. The caller has locked folder, so no
-// other build uses these files.
+// make builds the program in a subfolder of the given folder, and then moves it to its path, so that an incomplete
+// program never has that path. First, make removes the files of earlier builds that were killed. The caller has locked
+// the folder, so no other build uses these files.
 func (b build) make(ctx context.Context, folder string) (err error) {
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "miniapitest: building %s, once, for servers of tests\n", b.what)
@@ -117,7 +119,8 @@ func cached(ctx context.Context, version string) string {
 	if !filepath.IsAbs(cache) || !isFile(filepath.Join(folder, "go.mod")) {
 		return ""
 	}
-	// The go command removes this file when the module is completely unpacked.
+	// The go command removes this file when the module is completely unpacked. While the file exists, the folder may be
+	// incomplete.
 	if isFile(filepath.Join(cache, "cache", "download", filepath.FromSlash(module), "@v", version+".partial")) {
 		return ""
 	}

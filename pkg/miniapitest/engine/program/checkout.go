@@ -41,8 +41,8 @@ func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 	})
 }
 
-// old is the age above which a program of earlier sources is removed. Another test process may have found such a
-// program and not started it yet, but the start follows within less time.
+// old is the age above which a program of earlier sources is removed. Another test process may have found a younger
+// program, and may be about to start it.
 const old = 10 * time.Minute
 
 // removeOthers removes the programs of earlier sources.

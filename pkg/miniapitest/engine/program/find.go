@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// module is the path of the module with the program, and mainPackage the path of its main package. The fixture's
-	// module has the same versions.
+	// module is the path of the module with the program. mainPackage is the path of its main package. Each version of
+	// the fixture's module needs the program of the same version.
 	module      = "github.com/miniapi-dev/miniapi"
 	mainPackage = module + "/cmd/miniapi"
 	fixture     = module + "/pkg/miniapitest"

@@ -28,7 +28,8 @@ func locked(ctx context.Context, folder string, do func() error) error {
 	defer file.Close()
 	said := false
 	if err := wait.PollUntilContextCancel(ctx, lockPeriod, true, func(context.Context) (bool, error) {
-		// Without locks, two processes may build the program at the same time, and the later one replaces the file.
+		// On a system without file locks, two processes may build the program at the same time. The later process then
+		// replaces the file.
 		free := !filelock.Supported || filelock.Try(file)
 		if !free && !said {
 			said = true

@@ -28,13 +28,13 @@ type Request struct {
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions belong to Start.
+	// Definitions are the field Definitions of the Description in Start.
 	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`
 	Certificate *Certificate `json:",omitempty"`
 	Reach       *Reach       `json:",omitempty"`
-	// Keep keeps the objects of a server.
+	// Keep makes the server keep these objects for later servers.
 	Keep     []engine.Installed `json:",omitempty"`
 	Snapshot bool               `json:",omitempty"`
 	Restore  int64              `json:",omitempty"` // the number of a snapshot
@@ -68,8 +68,8 @@ type User struct {
 // Certificate requests a serving certificate.
 type Certificate struct{ Hosts, IPs []string }
 
-// Reach is a request for an attempt to reach a webhook. The reply comes when the server has reached the webhook, or has
-// failed to.
+// Reach is a request to wait until the server reaches a webhook. The reply comes when the server has reached the
+// webhook, or when the attempt has failed.
 type Reach struct {
 	Webhook engine.Webhook
 	Timeout time.Duration

@@ -12,8 +12,8 @@ import (
 // maxLocalhostProfile bounds the length of the name of an AppArmor profile that is loaded on the node.
 const maxLocalhostProfile = 4095
 
-// appArmorFields copies AppArmor profiles from annotations, which old clients send, to containers whose field isn't
-// set (KEP-24).
+// appArmorFields copies AppArmor profiles from annotations, which old clients send, to containers whose field
+// appArmorProfile isn't set (KEP-24).
 func appArmorFields(pod *corev1.Pod) {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return

@@ -107,9 +107,9 @@ func summarize(p *corev1.Pod) podSummary {
 	return s
 }
 
-// addInitContainers adds the init containers, up to the first that hasn't done its work. Sidecars are init
-// containers that keep running. It returns the restarts of sidecars, and whether all init containers have done
-// their work.
+// addInitContainers adds the init containers to the summary, up to the first one that hasn't done its work.
+// Sidecars are init containers that keep running. The results are the restarts of sidecars, and whether all init
+// containers have done their work.
 func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, initialized bool) {
 	isSidecar := map[string]bool{}
 	for _, c := range p.Spec.InitContainers {
@@ -145,8 +145,8 @@ func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, in
 	return sidecars, true
 }
 
-// addContainers adds the regular containers. The first container that isn't running normally determines the status
-// that the row shows.
+// addContainers adds the regular containers to the summary. The first container that isn't running normally
+// determines the status that the row shows.
 func (s *podSummary) addContainers(p *corev1.Pod) {
 	running := false
 	for i := range slices.Backward(p.Status.ContainerStatuses) {
@@ -190,8 +190,8 @@ func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// podIP returns the address that the row shows. If the status has podIP, it is this address, because older kubelets
-// don't set podIPs.
+// podIP returns the address that the row shows: podIP of the status or, if podIP is empty, the first of podIPs.
+// Older kubelets set only podIP.
 func podIP(p *corev1.Pod) string {
 	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
 		return p.Status.PodIPs[0].IP

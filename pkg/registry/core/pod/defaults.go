@@ -26,7 +26,7 @@ func defaultPod(pod *corev1.Pod) {
 	defaultPodIPs(&pod.Status)
 }
 
-// hostPorts sets a missing hostPort to containerPort. It is for pods in the network of their nodes.
+// hostPorts sets a missing hostPort to containerPort. Only pods in the network of their node get this default.
 func hostPorts(ports []corev1.ContainerPort) {
 	for i := range ports {
 		defaults.Zero(&ports[i].HostPort, ports[i].ContainerPort)

@@ -23,7 +23,8 @@ func TestPodParts(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		name, reason, subresource string
-		// change changes the part in the request. want is the spec after the update.
+		// The function change changes the part in the request. The function want changes the spec
+		// before the update into the expected spec.
 		change, want func(*corev1.Pod)
 		generation   int64
 		err          string

@@ -32,7 +32,8 @@ func preparePod(ctx context.Context, pod *corev1.Pod) {
 // preparePodStatus restores the parts of the pod that an update of the status can't change.
 func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	pod.DeletionTimestamp = nil
-	// Old kubelets send owner references without an apiVersion, which the garbage collector needs.
+	// The stored owner references stay: old kubelets send owner references without an apiVersion, which the garbage
+	// collector needs.
 	pod.OwnerReferences = old.OwnerReferences
 	if pod.Status.QOSClass == "" {
 		pod.Status.QOSClass = old.Status.QOSClass

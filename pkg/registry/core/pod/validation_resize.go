@@ -78,8 +78,8 @@ func nodeResizes(s *corev1.PodStatus) bool {
 	return true
 }
 
-// podLevelResize checks the change of spec.resources, the resources of the whole pod (KEP-5419). It sets the
-// resources that may change, cpu and memory, to their stored values.
+// podLevelResize checks the change of spec.resources, the resources of the whole pod (KEP-5419). It sets cpu and
+// memory, which may change, to their stored values. Then spec.resources must be equal to its stored value.
 func podLevelResize(spec, old *corev1.PodSpec) field.ErrorList {
 	path := validation.SpecPath.Child("resources")
 	if spec.Resources == nil {
@@ -137,7 +137,8 @@ func nothingRemoved(path *field.Path, what string, now, was *corev1.ResourceRequ
 	return f.Errs
 }
 
-// keepCompute sets cpu and memory to their stored values. Other resources can't be resized.
+// keepCompute sets cpu and memory to their stored values, so that a comparison finds only changes of other
+// resources.
 func keepCompute(r, was *corev1.ResourceRequirements) {
 	r.Requests, r.Limits = withCompute(r.Requests, was.Requests), withCompute(r.Limits, was.Limits)
 }

@@ -16,7 +16,7 @@ const subdomainMessage = "a lowercase RFC 1123 subdomain must consist of lower c
 	"and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is " +
 	`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 
-// podWith returns a valid pod with defaults. change changes the pod after defaulting.
+// podWith returns a valid pod with defaults. It applies the function change to the pod after defaulting.
 func podWith(change func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: registrytest.Stored("p"), Spec: registrytest.ValidPodSpec()}
 	defaultPod(pod)

@@ -37,8 +37,8 @@ func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	return l
 }
 
-// podAppArmorWarnings returns the warnings about AppArmor annotations of containers whose field isn't set. It must
-// be called before appArmorFields copies the annotations to the fields.
+// podAppArmorWarnings returns the warnings about AppArmor annotations of containers whose field appArmorProfile
+// isn't set. It must be called before appArmorFields copies the annotations to the fields.
 func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return nil

@@ -44,8 +44,8 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 		return invalidService(s, errs...)
 	}
 
-	// A headless service without a selector can have endpoints of any family, even of one for which the server has
-	// no range.
+	// A headless service without a selector can have endpoints of any family, even of a family for which the server
+	// has no range.
 	anyFamily := isHeadlessSpec(s) && len(spec.Selector) == 0
 	if !anyFamily {
 		if errs := f.checkHad(s); len(errs) > 0 {

@@ -17,7 +17,8 @@ import (
 // ipAllocator is the value of the label "managed-by" of the IPAddresses that this package makes.
 const ipAllocator = "ipallocator.k8s.io"
 
-// addressLedger is a ledger of cluster IPs. Its entries are IPAddress objects.
+// addressLedger implements ledger for cluster IPs. The entry that reserves an address is an
+// IPAddress object.
 type addressLedger struct {
 	IPAddressWriter
 	addresses *genericregistry.Store

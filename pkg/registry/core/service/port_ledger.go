@@ -22,9 +22,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// portLedger is a ledger of node ports. Its entries are Leases in etcd below portPrefix, which no API serves. The
-// name of a Lease is the port, and its holder is the service. The store of the Leases is opened at its first use,
-// because most servers never allocate a node port.
+// portLedger implements ledger for node ports. The entry that reserves a port is a Lease in etcd below
+// portPrefix, which no API serves. The name of the Lease is the port, and its holder is the service. The store of
+// the Leases is opened at its first use, because most servers never allocate a node port.
 type portLedger struct {
 	options generic.RESTOptions
 
@@ -35,7 +35,7 @@ type portLedger struct {
 
 var _ ledger = &portLedger{}
 
-// portPrefix is the path of the entries in etcd, below the prefix of all objects.
+// portPrefix is the path of the Leases of portLedger in etcd, below the prefix of all objects.
 const portPrefix = "/ranges/servicenodeports"
 
 func newPortLedger(getter generic.RESTOptionsGetter) (*portLedger, error) {

@@ -46,7 +46,8 @@ type portClaim struct {
 	*allocation
 	owner  types.NamespacedName
 	dryRun bool
-	// taken are the ports that this write has reserved. A dry run makes no entries, so taken is its only record.
+	// taken are the ports that this write has reserved. A dry run stores no reservation, so taken is the only
+	// record of its ports.
 	taken []int32
 }
 
@@ -148,8 +149,9 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// first reserves the node port of service port i, which is the first service port with its number. If a service
-// port with the same number requests a node port, first reserves this node port, and otherwise any free node port.
+// first reserves the node port of the service port with the index i, which is the first service port with its
+// number. If a service port with the same number requests a node port, this node port is reserved. Otherwise any
+// free node port is reserved.
 func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
 	port := &s.Spec.Ports[i]
 	asked := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.NodePort != 0 })

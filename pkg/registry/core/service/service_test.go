@@ -108,7 +108,7 @@ func (s services) delete(name string) {
 	}
 }
 
-// held returns the addresses and ports that have entries, sorted.
+// held returns the reserved addresses and ports, sorted.
 func (s services) held() []string {
 	s.t.Helper()
 	list, err := s.allocator.ips.ledger.(addressLedger).addresses.List(context.Background(), nil)
@@ -316,7 +316,7 @@ func TestServiceOfAnOlderServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			want("listed", &list.(*corev1.ServiceList).Items[0])
-			// An old client doesn't send these fields.
+			// An old client doesn't send clusterIPs, ipFamilies and ipFamilyPolicy.
 			updated, err := s.update("old", func(o *corev1.Service) {
 				o.Spec.ClusterIPs, o.Spec.IPFamilies, o.Spec.IPFamilyPolicy = nil, nil, nil
 				o.Spec.SessionAffinity = corev1.ServiceAffinityClientIP

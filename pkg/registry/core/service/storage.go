@@ -108,8 +108,9 @@ func (s *serviceStorage) Destroy() {
 	s.Storage.Destroy()
 }
 
-// attempt is the latest attempt of an update. The store tries again if the object has changed meanwhile. The store
-// reports an attempt as successful before it writes the object.
+// attempt is the latest attempt of an update. The store reports an attempt as successful before it writes the object. If
+// the object has changed meanwhile, the write fails, and the store begins another attempt. Therefore, an attempt has
+// failed if another attempt begins.
 type attempt struct{ last *allocation }
 
 type attemptKey struct{}

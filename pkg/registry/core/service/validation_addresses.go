@@ -151,8 +151,8 @@ func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 }
 
 // releasesSecond checks an update that removes the second address or family: the update must set the policy to
-// SingleStack. left is the number of addresses or families after the update. what names the removed item in the
-// error.
+// SingleStack. left is the number of addresses or families after the update. The argument "what" is the name of
+// the removed item in the error.
 func releasesSecond(o *corev1.Service, left int, what string) field.ErrorList {
 	if left != 1 || ptr.Deref(o.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicySingleStack {
 		return nil

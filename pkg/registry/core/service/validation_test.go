@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// serviceWith returns a service with one address and one port. change changes the service before defaulting.
+// serviceWith returns a service with one address and one port. It applies the function change to the service
+// before defaulting.
 func serviceWith(change func(*corev1.ServiceSpec)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: registrytest.Stored("service"), Spec: corev1.ServiceSpec{
 		Ports:     []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
@@ -49,7 +50,7 @@ func TestService(t *testing.T) {
 			},
 		},
 		{
-			name: "ports are optional only for headless services and external names", reason: "only headless services and names can do without ports",
+			name: "ports are optional only for headless services and external names", reason: "only headless services and external names may have no ports",
 			change: func(s *corev1.ServiceSpec) { s.Ports = nil },
 			want:   []string{"spec.ports: Required value"},
 		},
@@ -158,14 +159,14 @@ func TestServiceUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "becomes a name", reason: "a service that becomes a name loses its addresses",
+			name: "becomes a name", reason: "a service that becomes an external name loses its addresses",
 			from: same,
 			to: func(s *corev1.ServiceSpec) {
 				*s = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com."}
 			},
 		},
 		{
-			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address from before a rule stays",
+			name: "an update accepts an unchanged address that a newer validation rule refuses", reason: "an address that is older than a rule stays valid",
 			from: func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 			to:   func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.168.000.001"} },
 		},
