@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 		stderr       string // the expected output; FILE stands for the path of the file
 	}{
 		{"definition first", "the definition is in effect when the next object is applied", widgetDefinition + widget("a") + configMap, nil, []string{"a"}, ""},
-		{"definition later", "objects wait for it", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
+		{"definition later", "objects wait for a definition that comes later", widget("a") + configMap + widget("b") + widgetDefinition + widget("c"), nil, []string{"a", "b", "c"}, ""},
 		{
 			"unknown kinds", "each is told of", certificate + widgetDefinition + strings.ReplaceAll(certificate, "serving", "client") + widget("a") + configMap,
 			[]string{"--apply-skip-unknown"}, []string{"a"},
@@ -106,8 +106,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// The server has the custom resource definitions of --apply that come before webhook configurations and policies from its
-// start. If two of these definitions have the same name, the server keeps the later one.
+// In the files of --apply, custom resource definitions may come before all webhook configurations and policies. The
+// server stores these definitions at its start. If two of these definitions have the same name, the server keeps the
+// later one.
 func TestApplyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)

@@ -109,8 +109,9 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	return err
 }
 
-// certNames returns the host names and addresses of the arguments, and localhost. A service gets all names by which
-// clients call it. Developers call a webhook on their machine by localhost.
+// certNames returns the host names and addresses of the arguments. For an argument NAMESPACE/SERVICE, it returns
+// SERVICE.NAMESPACE.svc and SERVICE.NAMESPACE.svc.cluster.local. It adds localhost and the loopback addresses,
+// because developers also call a webhook on their own machine.
 func certNames(args []string) (pki.Names, error) {
 	names := pki.Names{}
 	for _, arg := range args {
@@ -135,8 +136,8 @@ func certNames(args []string) (pki.Names, error) {
 	return names, nil
 }
 
-// issue returns a certificate for the request. The flags select the authority: the data folder's, or the running
-// server's. The chain ends with the certificate of the authority.
+// issue returns a certificate for the request. The flags select the authority: the authority in a folder, or the
+// authority of the running server. The returned chain ends with the certificate of the authority.
 func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, err error) {
 	if o.server.DataDir == "" && o.server.Serving.ServerCert.CertDirectory == "" {
 		return o.ask(ctx, request)

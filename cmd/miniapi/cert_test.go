@@ -40,7 +40,8 @@ func (p *process) kubeconfig(t *testing.T) string {
 	return ""
 }
 
-// "miniapi cert" issues a certificate by the server's authority, while the server runs and while it doesn't.
+// The server's authority signs the certificates of "miniapi cert". The server may be running, or may not have
+// started yet.
 func TestCert(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

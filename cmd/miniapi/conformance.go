@@ -79,8 +79,8 @@ func (o *conformanceOptions) validate() error {
 // listFormats are the formats of a list of cases.
 var listFormats = []string{"markdown", "text"}
 
-// validateReportFile returns an error if no report can be written to a file. A run takes minutes, so the error comes
-// before its first case.
+// validateReportFile returns an error if no report can be written to a file. The command calls it before the first
+// case, because a run takes minutes.
 func validateReportFile(file string) error {
 	folder, err := os.Stat(filepath.Dir(file))
 	if err != nil || !folder.IsDir() {
@@ -189,8 +189,8 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Unreached(), server.Close(ctx))
 }
 
-// removeRuns removes the objects that killed runs have left, and prints their paths. It needs the permissions of the
-// selected cases, because without them it would find nothing to remove.
+// removeRuns removes the objects that killed runs have left, and prints their paths. The user must have the
+// permissions that the selected cases need, because without them removeRuns would find no objects.
 func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Writer) error {
 	server, _, err := apiserver.Connect(ctx, o.target, o.run.Selection)
 	if err != nil {

@@ -37,8 +37,8 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 // connections, timeouts and conversions.
 const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
 
-// The webhooks of the cases run in the cluster if --webhook-image names an image, because some servers can't connect to
-// the machine of the suite.
+// With --webhook-image, the suite runs a relay in the cluster, which forwards calls of webhooks to the suite. Some
+// servers need the relay, because they can't connect to the machine that runs the suite.
 func TestConformanceInCluster(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -49,7 +49,8 @@ func TestConformanceInCluster(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// An interrupted run removes its Deployment. A killed run leaves its Deployment, and --cleanup removes the Deployment.
+// An interrupted run removes the Deployment of its relay. A killed run leaves the Deployment, and --cleanup removes
+// it.
 func TestConformanceInClusterInterrupted(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -83,7 +84,7 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// If the Deployment doesn't become ready, the error has the pod's message, and no object is left.
+// If the Deployment of the relay doesn't become ready, the error has the pod's message, and no object is left.
 func TestConformanceInClusterNotReady(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})

@@ -95,7 +95,7 @@ func (o *conformanceWebhookOptions) validate() error {
 	case o.url == "" && len(o.files) == 0 && o.name == "":
 		errs = append(errs, errors.New("one of --url, -f and --configuration must say which webhook is judged"))
 	case len(o.files) > 0 && o.name != "":
-		errs = append(errs, errors.New("-f and --configuration: give one of them"))
+		errs = append(errs, fmt.Errorf("-f %q and --configuration %q: give one of them", o.files, o.name))
 	}
 	if u, err := url.Parse(o.url); err != nil {
 		errs = append(errs, fmt.Errorf("--url: %w", err))
@@ -153,7 +153,8 @@ type given struct {
 	hooks   []webhook.Hook
 	objects []*unstructured.Unstructured
 	applied []manifests.Object
-	// cluster is set with --configuration. It has the webhook's configuration and the definitions of a cluster.
+	// cluster has the webhook configuration and the custom resource definitions that were read from a cluster. It is
+	// nil without --configuration.
 	cluster *cluster.Found
 }
 
@@ -194,7 +195,8 @@ func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 }
 
 // configurations reads the configurations of webhooks from the files of -f. With --configuration, it reads the
-// configuration of that name in the cluster, and the custom resource definitions that its rules need.
+// configuration of that name from the cluster, and the definitions of the custom resources in the rules of the
+// configuration.
 func (o *conformanceWebhookOptions) configurations(ctx context.Context, g *given, at *places) ([]*webhook.Configuration, error) {
 	if o.name == "" {
 		objects, err := loadAll(o.files)

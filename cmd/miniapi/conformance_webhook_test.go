@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// allowing returns a webhook that allows every request. If the operation of a request equals the argument without, the
-// response has no uid.
+// allowing returns a webhook that allows every request. The parameter "without" is an operation, such as DELETE: the
+// responses to requests with this operation have no uid.
 func allowing(without string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -42,7 +42,8 @@ func allowing(without string) http.Handler {
 	})
 }
 
-// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags name no webhook, or no process listens at its address.
+// The exit code is 0 if no case fails, and 1 if a case fails. It is 2 if the flags name no webhook, or if no process
+// listens at the webhook's address.
 func TestConformanceWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

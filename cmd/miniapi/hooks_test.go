@@ -28,8 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// quotaExtension starts an extension. The message in the response of its handler has the Kubernetes version of the
-// upgrade. For the version "no", the response is a failure.
+// quotaExtension starts a runtime extension. The message in the response of its handler has the Kubernetes version
+// of the upgrade. For the version "no", the response is a failure.
 func quotaExtension(t *testing.T) *httptest.Server {
 	t.Helper()
 	c := catalog.New()
@@ -97,7 +97,8 @@ func TestHooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := []string{"hooks", "call", "BeforeClusterUpgrade", kubeconfig, "-f", file, "--setting=region=eu"}
-	// After the start of the server, the other extensions can be called although one ExtensionConfig is broken.
+	// One ExtensionConfig is broken, but the server calls the other extensions. Repeat the call, because the
+	// server discovers the extensions some time after its start.
 	out := awaitOutput(t, "waiting for quota", append(call, "--field=toKubernetesVersion=v1.37.2")...)
 	here := runMiniapi(t, append(call, "--field=toKubernetesVersion=v1.37.2", "--webhook-service=none/none=127.0.0.1:1")...)
 	if withoutTimes(out) != withoutTimes(here) {
@@ -164,7 +165,7 @@ func TestHooksNeedAServerThatHasThem(t *testing.T) {
 	t.Parallel()
 	p, _ := serve(t)
 	code, _, stderr := start(t, "miniapi", "hooks", "list", "--kubeconfig="+p.kubeconfig(t)).exit(t)
-	if code != 1 || !strings.Contains(stderr, "start it with --runtime-hooks") {
+	if code != 1 || !strings.Contains(stderr, "start the server with --runtime-hooks") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

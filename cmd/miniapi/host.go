@@ -23,9 +23,9 @@ func newHostCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cli.UsageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The process ends at the end of its standard input, when the test process has ended. It must not end
-			// earlier, without removing its files: neither by a signal that a terminal sends to all processes, nor by a
-			// write to a closed pipe.
+			// The process must remove its files before it ends. It ends when its standard input ends, because the test
+			// process has ended then. So it ignores the signals that a terminal sends to all processes, and the signal
+			// after a write to a closed pipe.
 			signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
@@ -39,8 +39,8 @@ func newHostCommand() *cobra.Command {
 // endTimeout limits the time for which the process continues after the end of the test process.
 const endTimeout = 10 * time.Second
 
-// exitAfterEOF reads standard input. After the end of the input, it ends the process after endTimeout, unless the process has
-// ended before.
+// exitAfterEOF reads standard input. At the end of the input, the process has endTimeout to end by itself. exitAfterEOF
+// then ends it.
 type exitAfterEOF struct{ *os.File }
 
 // Read implements io.Reader.

@@ -167,7 +167,8 @@ func serve(t *testing.T, args ...string) (*process, *rest.Config) {
 	return p, config
 }
 
-// A user can paste the ready line of serve, and the line of "miniapi assets", into a shell.
+// When the server is ready, "miniapi serve" prints a line with a shell command. The command has quotes around a path
+// that needs them, so a user can paste the command into a shell.
 func TestReadyLineIsQuoted(t *testing.T) {
 	t.Parallel()
 	kubeconfig := filepath.Join(t.TempDir(), "my kubeconfig")
@@ -179,7 +180,8 @@ func TestReadyLineIsQuoted(t *testing.T) {
 	p.exit(t)
 }
 
-// The path in the ready line is absolute, so that it works in any folder.
+// When the server is ready, "miniapi serve" prints a line with the path of the kubeconfig. The path is absolute, so
+// that it works in any folder.
 func TestReadyLineHasAbsolutePath(t *testing.T) {
 	t.Parallel()
 	p := start(t, "miniapi", "serve", "--secure-port=0")

@@ -127,7 +127,7 @@ func TestPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The token of a client is valid on both servers, with the same permissions.
+	// A user without permissions gets no access through the server that lacks the resource.
 	config := rest.CopyConfig(withApps.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
 	if _, err := client(t, config).BatchV1().Jobs(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {

@@ -84,7 +84,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 type recording struct {
 	writer      *reviews.Writer
 	out, errOut io.Writer
-	// redacted is true after the warning that the server replaces secrets.
+	// redacted is true after the command has printed the warning that the server replaces secrets.
 	redacted bool
 }
 

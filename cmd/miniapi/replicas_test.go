@@ -34,7 +34,8 @@ func replicas(t *testing.T, args ...string) (here, there *rest.Config) {
 	return here, there
 }
 
-// comesTrue repeats try until try returns no error, because a server may see the other server's write late.
+// comesTrue repeats try until try returns no error, because a server gets a write through another server only after a
+// moment.
 func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	last := errors.New("not tried")
@@ -46,7 +47,8 @@ func comesTrue(t *testing.T, what string, try func(context.Context) error) {
 	}
 }
 
-// A write through one server, of an object or of configuration, is in effect on the other server soon.
+// Two servers have one etcd. If a client writes an object or a configuration through one server, the write is soon in
+// effect on the other server.
 func TestReplicasServeTheSame(t *testing.T) {
 	t.Parallel()
 	configHere, configThere := replicas(t)

@@ -293,7 +293,8 @@ func objectsOf(flag, name string, content []byte) ([]*unstructured.Unstructured,
 
 // made runs a server, makes the request, and returns the result.
 func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
-	// Without other controllers, the object before the request stays as the files have it.
+	// Run only the controllers that admission needs. Other controllers could change the stored object before the
+	// request.
 	selection := controllers.Selection{"serviceaccount-controller", "clusterrole-aggregation-controller"}
 	if len(objects) > 0 {
 		selection = append(selection, "resourcequota-controller") // without this controller, a quota is not in force
@@ -307,8 +308,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints the body that the function of returns for each exchange. It prints a body in JSON in the format of the
-// flags, and any other body unchanged.
+// print prints a body for each exchange. The parameter "of" returns the body of an exchange. print prints a JSON
+// body in the format of the flags, and any other body unchanged.
 func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
 	printed := false
 	for _, exchange := range outcome.Exchanges {

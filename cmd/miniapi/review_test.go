@@ -86,7 +86,7 @@ func TestReview(t *testing.T) {
 		{"v1beta1", "the webhook accepts only v1beta1", []string{"-f", pod, "--review-version=v1beta1", "--validating", "--dry-run"}, map[string]any{
 			"apiVersion": "admission.k8s.io/v1beta1", "request.object.spec.restartPolicy": "Always", "request.dryRun": true,
 		}},
-		{"update", "both objects are there", []string{"-f", more, "--old", deployment, "--operation=UPDATE"}, map[string]any{
+		{"update", "the review has the old object and the new object", []string{"-f", more, "--old", deployment, "--operation=UPDATE"}, map[string]any{
 			"request.operation": "UPDATE", "request.object.spec.replicas": 5.0, "request.oldObject.spec.replicas": 3.0, "request.subResource": nil,
 		}},
 		{"scale", "the subresource has a kind of its own", []string{"-f", more, "--old", deployment, "--operation=UPDATE", "--subresource=scale"}, map[string]any{
@@ -116,7 +116,7 @@ func TestReview(t *testing.T) {
 		{"conversion", "the webhook is registered for another version", []string{"-f", deployment, "--webhook-version=apps/v1beta2"}, map[string]any{
 			"request.kind.version": "v1beta2", "request.object.apiVersion": "apps/v1beta2", "request.requestKind.version": "v1",
 		}},
-		{"custom resource", "its definition is applied before, and has defaults", []string{"-f", widget, "--apply", definition}, map[string]any{
+		{"custom resource", "the definition of the resource is applied first, and has defaults", []string{"-f", widget, "--apply", definition}, map[string]any{
 			"request.kind.group": "example.com", "request.object.spec.size": 7.0, "request.namespace": nil,
 		}},
 		{"operation by the kinds", "two objects are an update", []string{"-f", more, "--old", deployment}, map[string]any{
@@ -322,7 +322,7 @@ func TestReviewJudges(t *testing.T) {
 		{"invalid object", "the patch breaks the object", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"replace","path":"/spec/containers/0/name","value":"A B"}]`)
 		}, 1, `Error: the object isn't valid with the patch: Pod "web" is invalid: spec.containers[0].name`},
-		{"unknown fields", "the server stores the object without them", func(r *admissionv1.AdmissionReview) {
+		{"unknown fields", "the server stores the object without the unknown fields", func(r *admissionv1.AdmissionReview) {
 			r.Response.PatchType, r.Response.Patch = &jsonPatch, []byte(`[{"op":"add","path":"/spec/flavour","value":"mint"},{"op":"add","path":"/spec/containers/0/colour","value":"red"}]`)
 		}, 1, `Error: the patch sets fields that don't exist, and the server drops them: Pod in v1 has unknown field "spec.containers[0].colour", unknown field "spec.flavour"`},
 	} {
@@ -341,7 +341,7 @@ func TestReviewJudges(t *testing.T) {
 	}
 }
 
-// answering returns a webhook that allows all requests, with a change of its response.
+// answering returns a webhook that allows all requests. The function change can change each response before it is sent.
 func answering(t *testing.T, change func(*admissionv1.AdmissionReview)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		review := admissionv1.AdmissionReview{}
@@ -357,8 +357,8 @@ func answering(t *testing.T, change func(*admissionv1.AdmissionReview)) http.Han
 	})
 }
 
-// The verdict names the fields of a patch that the object can't have in the version of the review, for requests of all
-// kinds. The webhook is called once.
+// The verdict of "miniapi review" names the fields of a webhook's patch that the object can't have in the version of
+// the review. Requests of all kinds have such a verdict. The webhook is called once.
 func TestReviewJudgesFields(t *testing.T) {
 	t.Parallel()
 	deployment, definition := file(t, "deployment.yaml", "%s", reviewedDeployment), file(t, "definition.yaml", "%s", reviewedDefinition)
@@ -377,10 +377,10 @@ func TestReviewJudgesFields(t *testing.T) {
 		{"update", "the object is the new one", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},
 		{"subresource", "the object has a kind of its own", []string{"-f", more, "--old", deployment, "--subresource=scale"}, `[{"op":"add","path":"/spec/paused","value":true}]`, `Scale in autoscaling/v1 has unknown field "spec.paused"`},
 		{"created subresource", "the object isn't stored", []string{"-f", eviction}, `[{"op":"add","path":"/spec","value":{}}]`, `Eviction in policy/v1 has unknown field "spec"`},
-		{"known field", "the server keeps it", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/paused","value":true}]`, ""},
-		{"another version", "the field is rollbackTo's of an older version", []string{"-f", deployment, "--webhook-version=apps/v1beta1"}, `[{"op":"add","path":"/spec/rollbackTo","value":{"revision":1}}]`, ""},
-		{"custom resource", "its definition has the fields", []string{"-f", widget, "--apply", definition}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, `Widget in example.com/v1 has unknown field "spec.colour"`},
-		{"known field of a custom resource", "its definition has the field", []string{"-f", widget, "--apply", definition}, `[{"op":"replace","path":"/spec/size","value":9}]`, ""},
+		{"known field", "the server keeps the field", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/paused","value":true}]`, ""},
+		{"another version", "an older version has the field rollbackTo", []string{"-f", deployment, "--webhook-version=apps/v1beta1"}, `[{"op":"add","path":"/spec/rollbackTo","value":{"revision":1}}]`, ""},
+		{"custom resource", "the definition of the resource lists its fields", []string{"-f", widget, "--apply", definition}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, `Widget in example.com/v1 has unknown field "spec.colour"`},
+		{"known field of a custom resource", "the definition of the resource has the field", []string{"-f", widget, "--apply", definition}, `[{"op":"replace","path":"/spec/size","value":9}]`, ""},
 		{"preserved fields", "the definition keeps all fields", []string{"-f", widget, "--apply", open}, `[{"op":"add","path":"/spec/colour","value":"red"}]`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestReviewJudgesFields(t *testing.T) {
 	}
 }
 
-// If a webhook returns no AdmissionReview, the verdict says what is wrong with the call.
+// If a webhook returns no AdmissionReview, the verdict of "miniapi review" says what is wrong with the call.
 func TestReviewJudgesCalls(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)

@@ -26,7 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Links with the names etcd and kube-apiserver start the two programs with the flags that envtest uses.
+// Links with the names etcd and kube-apiserver run miniapi in place of these programs, with the flags that envtest
+// uses.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 
@@ -79,10 +80,10 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 		name, reason string
 		await        func(t *testing.T, server *process, address string)
 	}{
-		{"while it is built", "the library connects to etcd", func(t *testing.T, server *process, address string) {
+		{"while the server is built", "the library connects to etcd", func(t *testing.T, server *process, address string) {
 			server.awaitSocket(t, "http://"+address)
 		}},
-		{"before it is ready", "the server creates the objects that every cluster has", func(t *testing.T, server *process, address string) {
+		{"before the server is ready", "the server creates the objects that every cluster has", func(t *testing.T, server *process, address string) {
 			server.await(t, func() error {
 				conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 				if err == nil {

@@ -40,8 +40,8 @@ func heapAfterCollection(t *testing.T, server kubernetes.Interface) int {
 	return bytes
 }
 
-// However many requests 32 clients make, and however large these are, the memory of the trace stays near --trace-bytes.
-// Clients that follow the requests and don't read need little more.
+// 32 clients make many large requests, and the memory of the recorded requests stays near --trace-bytes. Clients that
+// follow the requests and don't read the stream need little more memory.
 func TestTraceMemory(t *testing.T) {
 	t.Parallel()
 	const limit, clients, each, size = 8 << 20, 32, 8, 200 << 10

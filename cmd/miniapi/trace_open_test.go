@@ -123,7 +123,8 @@ func TestTraceOpenWithoutBrowser(t *testing.T) {
 	}
 }
 
-// The command fails for a user without the permission, for a server that isn't miniapi, and without a server.
+// The command fails for a user without the permission for sign-in links, for a server that isn't miniapi, and without a
+// server.
 func TestTraceOpenRefused(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t)

@@ -131,7 +131,8 @@ func TestTraceFollow(t *testing.T) {
 	}
 }
 
-// "miniapi trace why" prints a sentence for recorded requests, and for requests that no client has made.
+// "miniapi trace why" says why a server called a webhook or didn't call it. The request may be a recorded
+// request, or a request that no client has made.
 func TestTraceWhy(t *testing.T) {
 	t.Parallel()
 	p := traced(t, "--trace-requests=100")

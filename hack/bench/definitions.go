@@ -11,9 +11,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// measureDefinitions measures two things. The first is a start with the custom resource definitions of a large project;
-// starts without them come in between. The second is the creation of a single definition on a running server, by a
-// request.
+// measureDefinitions measures starts with the custom resource definitions of a large project, and the creation of a
+// single definition by a request to a running server. It also measures starts without definitions, to subtract their
+// time.
 func measureDefinitions(ctx context.Context, t *table, e engine, server *miniapitest.Server, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

@@ -20,8 +20,8 @@ type edit struct {
 	edits  int
 }
 
-// measureEdit measures the test with the fixture, with the fake clientset of client-go and, if KUBEBUILDER_ASSETS is
-// set, with envtest. It measures them by turns, because the speed of the machine varies.
+// measureEdit measures the test with the fixture (package miniapitest), with the fake clientset of client-go and, if
+// KUBEBUILDER_ASSETS is set, with envtest. It measures them by turns, because the speed of the machine varies.
 func measureEdit(ctx context.Context, t *table, binary string, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

@@ -32,7 +32,7 @@ type engine struct {
 	first, later, stop, reset, restore *row
 }
 
-// fixture returns the default engine of the test fixture: the program $MINIAPI in a separate process.
+// fixture returns the default engine of package miniapitest: the program $MINIAPI in a separate process.
 func fixture() engine {
 	return engine{"fixture", nil, &fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore}
 }

@@ -1,7 +1,7 @@
-// Command bench measures miniapi: the servers of tests, in a process of their own and in this one, and "miniapi serve".
-// If KUBEBUILDER_ASSETS is set, the command measures the kube-apiserver and etcd of that folder with the same clients, and
-// prints the ratio of their figures to miniapi's. To measure a single function, use the packages' own benchmarks: "make
-// benchmarks".
+// Command bench measures the servers that package miniapitest starts for tests, in a separate process and in this
+// process. It also measures "miniapi serve". If KUBEBUILDER_ASSETS is set, the command measures the kube-apiserver and
+// etcd of that folder with the same clients. It then prints how many times as good miniapi's figures are. To measure a
+// single function, use the packages' own benchmarks: "make benchmarks".
 package main
 
 import (

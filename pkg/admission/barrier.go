@@ -25,7 +25,8 @@ const (
 	// millisecond, unless its watch is broken or a handler is blocked.
 	barrierTimeout = 10 * time.Second
 	// barrierGrace is the time after which a write also stops waiting for an informer whose store has seen the write.
-	// If an object is created and deleted between two lists of an informer, no handler is ever called with the object.
+	// If an object is created and deleted between two lists of an informer, no handler is ever called with the object,
+	// and the write would wait for barrierTimeout.
 	barrierGrace = 250 * time.Millisecond
 )
 
@@ -230,7 +231,7 @@ func (i *observedInformer) Run(stop <-chan struct{}) {
 }
 
 // RunWithContext implements cache.SharedInformer. For a [Starter], it returns at once, while the informer goes on.
-// That is allowed, because the factory ignores the return.
+// The early return does no harm, because the informer factory ignores it.
 func (i *observedInformer) RunWithContext(ctx context.Context) {
 	i.started.Store(true)
 	if starter, ok := i.SharedIndexInformer.(Starter); ok {
@@ -266,8 +267,8 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 	i.handlers.Update(func(all *observedHandlers) {
 		observed.registration = registration
 		if len(*all) > 0 {
-			// The informer calls a new handler with all objects in its store, so the new handler sees everything
-			// that the others have seen.
+			// The informer calls a new handler with all objects in its store. The new handler therefore counts
+			// as called with every write that the other handlers have been called with.
 			observed.version = max(observed.version, (*all)[0].version)
 		}
 		*all = append(*all, observed)
@@ -290,8 +291,8 @@ type observedHandler struct {
 	informer     *observedInformer
 	registration cache.ResourceEventHandlerRegistration
 
-	// busy is true while the handler is being called. It isn't part of the condition.Variable: no wait ends because
-	// it changes.
+	// busy is true while the handler is being called. It is atomic, because it changes without an update of the
+	// condition.Variable: a change of busy wakes no waiting goroutine.
 	busy atomic.Bool
 	// version is the latest resourceVersion with which the handler was called.
 	version uint64

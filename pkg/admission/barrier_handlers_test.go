@@ -213,7 +213,7 @@ func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	t.Helper()
 	looks := 0
 	synctest.Test(t, func(t *testing.T) {
-		// A Variable belongs to the bubble in which it is made.
+		// Make a new Variable, because a Variable works only in the bubble in which it is made.
 		informer.handlers = condition.Variable[observedHandlers]{}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {

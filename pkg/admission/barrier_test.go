@@ -35,7 +35,7 @@ func TestBarrierWait(t *testing.T) {
 		// resource and written are the arguments of the wait.
 		resource schema.GroupResource
 		written  *corev1.ConfigMap
-		// unstarted leaves the informer unstarted.
+		// unstarted, if true, means that the test doesn't start the informer.
 		unstarted bool
 
 		atLeast, atMost time.Duration

@@ -63,8 +63,8 @@ type Dependencies struct {
 	Drained <-chan struct{}
 }
 
-// notIntercepted are resources that policies never see: reviews of authentication and authorization, which aren't
-// stored. Webhooks see them unless [Options].ExcludeReviews is set.
+// notIntercepted are resources to which no policy applies: reviews of authentication and authorization, which
+// aren't stored. Webhooks apply to them if [Options].ExcludeReviews is false.
 var notIntercepted = []schema.GroupResource{
 	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -94,8 +94,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 		return nil, fmt.Errorf("static admission manifests: %w", err)
 	}
 
-	// k8s.io/apiserver's registry of plugins accepts each name once a process. A registry for each chain allows
-	// several servers in the process.
+	// k8s.io/apiserver's registry of plugins accepts each name only once per process. A registry for each chain
+	// allows several servers in the process.
 	plugins := admission.NewPlugins()
 	var names []string
 	recorded := map[string]*recordedPlugin{}

@@ -25,8 +25,8 @@ import (
 	"k8s.io/component-base/compatibility"
 )
 
-// After the barrier, the next request is judged by the new policy. k8s.io/apiserver would look for new policies
-// only once a second.
+// The barrier holds the write of a policy until the policy is in force, so the policy applies to the next
+// request. k8s.io/apiserver would look for new policies only once a second.
 func TestPolicyInForce(t *testing.T) {
 	t.Parallel()
 	server := newFakeServer(t, "ValidatingAdmissionPolicy")

@@ -27,8 +27,9 @@ type pluginConfiguration struct {
 	content []byte
 }
 
-// legacyConfigurations are the two plugins whose configuration may be the file itself. The key is the field by which
-// the plugin's configuration is recognized, and the value is the name of the plugin.
+// legacyConfigurations are the two plugins whose configuration may be the whole file of
+// --admission-control-config-file. The key is the field by which the plugin's configuration is recognized, and the
+// value is the name of the plugin.
 var legacyConfigurations = map[string]string{
 	"imagePolicy":                 "ImagePolicyWebhook",
 	"podNodeSelectorPluginConfig": "PodNodeSelector",
@@ -86,8 +87,8 @@ func readConfiguration(path string) (*configuration, error) {
 	return c, nil
 }
 
-// renamedConfiguration replaces the kind WebhookAdmission by its current name. The version v1alpha1 has this name for
-// the webhook plugins' configuration, with the same fields. k8s.io/apiserver doesn't accept the old name.
+// renamedConfiguration replaces the kind WebhookAdmission by its current name. In version v1alpha1, the configuration
+// of the webhook plugins has the old kind, with the same fields. k8s.io/apiserver doesn't accept the old kind.
 func renamedConfiguration(content []byte) []byte {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(content, &fields); err != nil {
@@ -104,8 +105,9 @@ func renamedConfiguration(content []byte) []byte {
 	return renamed
 }
 
-// legacyConfiguration recognizes the two plugin configurations that may be the file itself, without an
-// AdmissionConfiguration around them. decodeErr is the error of decoding the content as an AdmissionConfiguration.
+// legacyConfiguration recognizes a file that is the configuration of one of two plugins, without an
+// AdmissionConfiguration around it (see legacyConfigurations). decodeErr is the error of decoding the content as
+// an AdmissionConfiguration.
 func legacyConfiguration(content []byte, decodeErr error) (plugin string, ok bool) {
 	if !runtime.IsMissingVersion(decodeErr) && !runtime.IsMissingKind(decodeErr) && !runtime.IsNotRegisteredError(decodeErr) {
 		return "", false

@@ -54,8 +54,9 @@ type Informers struct {
 
 var _ informers.SharedInformerFactory = &Informers{}
 
-// NewInformers returns a factory whose informers don't resync and are observed by the barrier. own makes the
-// informer of a type and its resource. If own is nil, or returns nil, client-go makes the informer.
+// NewInformers returns a factory whose informers don't resync and are observed by the barrier. The function
+// own makes the informer of a type and its resource. If own is nil, or returns nil, client-go makes the
+// informer.
 func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtime.Object, schema.GroupResource) cache.SharedIndexInformer) *Informers {
 	return &Informers{
 		SharedInformerFactory: informers.NewSharedInformerFactory(client, 0),
@@ -158,8 +159,9 @@ func objectFor(gvr schema.GroupVersionResource) runtime.Object {
 	return nil
 }
 
-// client-go's accessors would pass client-go's factory to the groups, whose informers aren't observed. So f has
-// accessors of its own, which pass f. TestInformersAreObserved fails if an upgrade of client-go adds a group.
+// client-go's accessors would pass client-go's own factory to the groups, and the barrier doesn't observe the
+// informers of that factory. The accessors below pass f in its place. TestInformersAreObserved fails if an
+// upgrade of client-go adds a group.
 
 // Admissionregistration implements informers.SharedInformerFactory.
 func (f *Informers) Admissionregistration() admissionregistration.Interface {

@@ -22,8 +22,8 @@ type Options struct {
 	Only []string
 	// ConfigFile is the path of an AdmissionConfiguration, which holds the configurations of plugins.
 	ConfigFile string
-	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never see them. The
-	// feature gate [ExcludeReviewsGate] sets this field.
+	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never apply to such
+	// reviews. The feature gate [ExcludeReviewsGate] sets this field.
 	ExcludeReviews bool
 	// AnyNodeAudience makes the plugin NodeRestriction allow tokens for any audience. By default, a node can
 	// request a token only for audiences that its pods need (KEP-4412). The field is set if the feature gate
@@ -37,8 +37,9 @@ type Options struct {
 	NotReadyTolerationSeconds, UnreachableTolerationSeconds int64
 }
 
-// ExcludeReviewsGate is the feature gate that sets [Options.ExcludeReviews]. It counts only if the user sets it.
-// Its default is on since Kubernetes 1.37, which would hide requests that webhooks have always received.
+// ExcludeReviewsGate is the feature gate that sets [Options.ExcludeReviews]. The gate has an effect only if the
+// user sets it. The gate is on by default since Kubernetes 1.37, but that default would hide requests that
+// webhooks have always received.
 const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
 
 // SetGate sets the option that belongs to a feature gate. It returns true if the gate needs nothing else. It

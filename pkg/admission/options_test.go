@@ -192,7 +192,7 @@ func TestOrder(t *testing.T) {
 		if p.on {
 			name = "+" + name
 		}
-		// The position of a plugin that kube-apiserver doesn't have is free.
+		// Skip a plugin that kube-apiserver lacks, because it may have any position.
 		if slices.ContainsFunc(want, func(w string) bool { return strings.TrimPrefix(w, "+") == p.name }) {
 			got = append(got, name)
 		}
@@ -242,7 +242,7 @@ func TestServiceAddresses(t *testing.T) {
 	}
 }
 
-// A flag that is repeated adds services to those before it.
+// A repeated flag adds its services to the services of the earlier flags.
 func TestServiceAddressesAdd(t *testing.T) {
 	t.Parallel()
 	addresses := ServiceAddresses{}

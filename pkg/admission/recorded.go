@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recordedChain records each request that passes through the chain, if the request is being recorded.
+// recordedChain is an admission chain. If a request is recorded, it adds to the record what the plugins of the chain
+// do.
 type recordedChain struct {
 	admission.Interface
 	explain Explain
@@ -30,7 +31,7 @@ type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
 	steps *trace.Steps
-	// spans is nil unless an OpenTelemetry trace follows the request.
+	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no such trace.
 	spans *spans
 	// object is the object after the last comparison. It is empty if a plugin may have changed the object since.
 	object trace.Encoding
@@ -76,7 +77,7 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	scope = &trace.Scope{Recording: scope.Recording}
 	scope.Update(func(r *trace.Request) {
 		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the
-		// operation, there is none, and Validates adds one.
+		// operation, there is no such pass, and Validates adds one.
 		scope.Admission = r.Validates(pass, started)
 		scope.Admission.SetAdmitted(admitted)
 	})
@@ -92,8 +93,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	return c.explained(scope, err)
 }
 
-// errConnectionEvaluated ends a CONNECT request, such as a request for pods/exec, in an evaluation. An evaluation of a
-// write is a dry run, and a connection has no dry run.
+// errConnectionEvaluated ends a CONNECT request, such as a request for pods/exec, that a client only evaluates: the
+// client requests what admission would decide. A write is evaluated by a dry run, but a connection has no dry run.
 var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -132,8 +133,8 @@ type recordedPlugin struct {
 var considering = []string{trace.MutatingPlugin, trace.ValidatingPlugin, trace.MutatingPolicy, trace.ValidatingPolicy}
 
 // newRecordedPlugin returns a recordedPlugin; the caller sets its field Interface later. The argument plugin only shows
-// whether the plugin mutates and validates. The field Interface doesn't show this, because the wrapper for metrics has
-// both methods.
+// whether the plugin mutates and validates. The field Interface doesn't show this, because the wrapper for metrics
+// always has the methods Admit and Validate.
 func newRecordedPlugin(name string, resources changes, plugin admission.Interface) *recordedPlugin {
 	_, mutates := plugin.(admission.MutationInterface)
 	_, validates := plugin.(admission.ValidationInterface)

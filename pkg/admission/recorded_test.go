@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// The row of each mutating plugin must list the resources whose objects the plugin may change.
-// Otherwise a recording would show a change as made by a later step.
+// In the variable order, the row of each mutating plugin must list the resources whose objects the
+// plugin may change. Otherwise a recording would show a change as made by a later step.
 func TestChangesOfPluginsAreKnown(t *testing.T) {
 	t.Parallel()
 	c := &chain{options: NewOptions(), Dependencies: Dependencies{Informers: &Informers{}}}

@@ -160,8 +160,8 @@ func unavailable(cause metav1.CauseType, field, message string) error {
 // selfHostPort is an address that stands for this server. The transport of webhooks recognizes it.
 const selfHostPort = "kubernetes.default.svc:443"
 
-// isSelf reports whether a service is this server. Only port 443 of the service default/kubernetes is this server. So a
-// webhook that is served as an aggregated API is called through this server.
+// isSelf reports whether a service is this server. Only port 443 of the service default/kubernetes is this server. The
+// configuration of a webhook that is served as an aggregated API names this service and port.
 func isSelf(namespace, name string, port int32) bool {
 	return namespace == metav1.NamespaceDefault && name == "kubernetes" && port == 443
 }

@@ -26,8 +26,8 @@ type meter struct {
 	took, doneCost, leftCost time.Duration
 }
 
-// trust is a total cost of ended cases. At this cost, the measured durations count as much as the assumption that this
-// target is as fast as usual.
+// trust is a total cost of ended cases. When the ended cases have this cost, the estimate gives the measured durations
+// the same weight as the assumption that this target is as fast as usual.
 const trust = 5 * time.Second
 
 func newMeter(cases []Case, parallel int, report func(Progress)) *meter {

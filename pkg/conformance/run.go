@@ -72,7 +72,7 @@ func unique(cases []Case) error {
 	seen := map[string]bool{}
 	for i := range cases {
 		if seen[cases[i].ID] {
-			return fmt.Errorf("case %s: another case has this identifier: each case must have a different one", cases[i].ID)
+			return fmt.Errorf("case %s: another case has this identifier: each case must have an identifier of its own", cases[i].ID)
 		}
 		seen[cases[i].ID] = true
 	}

@@ -48,8 +48,8 @@ func (i *idleMemory) due(now memoryUse) bool {
 	return idle && now.resident > i.need+max(worthGivingBack, i.need/4)
 }
 
-// giveBackWhenIdle checks the memory in use when checks sends a value, and gives memory back when idle says so. It
-// returns when m is released.
+// giveBackWhenIdle checks the memory in use for each value from the channel checks. It gives memory back if
+// idle.due returns true. It returns when m is released.
 func (m *memory) giveBackWhenIdle(idle idleMemory, checks <-chan time.Time) {
 	for {
 		select {

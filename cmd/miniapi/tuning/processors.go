@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// patience is the duration after which a request counts as two requests. With two requests, the process uses all
-	// processors.
+	// patience is the duration after which a request counts as two requests. The process then uses all processors,
+	// because a long request, such as the deletion of a collection, may do its work in parallel.
 	patience = 20 * time.Millisecond
 	// lull is a time without simultaneous requests. After it, the process uses one processor.
 	lull = 50 * time.Millisecond
-	// fewWatches is the largest number of open watches with which the process uses one processor. More watches make
-	// more work for each event.
+	// fewWatches is the largest number of open watches with which the process uses one processor. With more
+	// watches, the process uses all processors, because each event makes more work.
 	fewWatches = 8
 )
 
@@ -41,7 +41,7 @@ func newProcessors(environ func(string) string) *processors {
 	return &processors{one: func() { runtime.GOMAXPROCS(1) }, all: runtime.SetDefaultGOMAXPROCS}
 }
 
-// regulate must be called when the server is ready. Before, a start uses all processors.
+// regulate must be called when the server is ready. Before the call, the process uses all processors.
 func (p *processors) regulate() {
 	if p != nil {
 		time.AfterFunc(lull, p.look)

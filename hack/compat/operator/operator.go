@@ -1,5 +1,6 @@
 // Package operator is a small operator. hack/test-compat.sh compiles it and runs its tests with each version of
-// Kubernetes and controller-runtime that the fixture supports, so it uses only functions that all versions have.
+// Kubernetes and controller-runtime that package miniapitest supports, so it uses only functions that all
+// versions have.
 package operator
 
 import (

@@ -28,7 +28,7 @@ webhooks:
   admissionReviewVersions: [v1]
 `
 
-// The controller and the webhook work with the fixture's server.
+// The controller and the webhook work with a server of package miniapitest.
 func TestOperator(t *testing.T) {
 	srv := miniapitest.Start(t,
 		miniapitest.WithWebhook("/validate", Webhook()),

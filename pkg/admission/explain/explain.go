@@ -1,4 +1,5 @@
-// Package explain says why a webhook, a policy or a binding matches a request, or which of its fields rules it out.
+// Package explain says why a webhook, a policy or a binding matches a request, or which field of the webhook, policy or
+// binding rules the request out.
 //
 // k8s.io/apiserver decides whether they match, and gives no reason. So this package calls the same predicates
 // again, with one part of the constraints at a time. An explanation costs more than the decision: use the package
@@ -40,13 +41,13 @@ type Matching struct {
 	Path       string
 	Attributes admission.Attributes
 	Interfaces admission.ObjectInterfaces
-	// Earlier returns the versions of the object that the request has had so far. Earlier is nil if the request isn't
+	// Earlier returns the versions that the request's object has had so far. Earlier is nil if the request isn't
 	// recorded.
 	Earlier func() []trace.Object
 }
 
-// Explain returns the verdict about the constraints. If they match, it also returns how; otherwise the Match is
-// nil.
+// Explain returns the verdict about the constraints. If the constraints match, it also returns how they match;
+// otherwise the Match is nil.
 //
 // Several parts of the constraints may rule the request out. The order of the parts is: rules, namespaceSelector,
 // objectSelector. The verdict is about the first part that rules the request out. The others are in Verdict.Also.
@@ -65,7 +66,8 @@ func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 			verdicts = append(verdicts, *verdict)
 		}
 	}
-	// A selector that can't be evaluated refuses the request, but only if no other part rules the constraints out.
+	// A selector that can't be evaluated refuses the request, but only if no other part of the constraints rules the
+	// request out.
 	if len(verdicts) == 0 {
 		verdicts = failed
 	}
@@ -294,7 +296,7 @@ func differences(r rule, a admission.Attributes) []part {
 	return different
 }
 
-// namespaceSelector returns nil if the selector matches.
+// namespaceSelector returns nil if the namespaceSelector matches, or else the verdict.
 func (e *Explainer) namespaceSelector(m Matching) *trace.Verdict {
 	field := m.Path + ".namespaceSelector"
 	matches, err := e.Namespaces.MatchNamespaceSelector(m.Constraints, m.Attributes)
@@ -313,7 +315,7 @@ func (e *Explainer) namespaceSelector(m Matching) *trace.Verdict {
 	}
 }
 
-// objectSelector returns nil if the selector matches.
+// objectSelector returns nil if the objectSelector matches, or else the verdict.
 func (e *Explainer) objectSelector(m Matching) *trace.Verdict {
 	field := m.Path + ".objectSelector"
 	matches, err := e.Objects.MatchObjectSelector(m.Constraints, m.Attributes)

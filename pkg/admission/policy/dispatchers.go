@@ -17,17 +17,18 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recorder makes a consideration for each recorded request.
+// recorder makes a consideration for each recorded request: the record of what the plugin does with its policies.
 type recorder struct {
 	// kind is the kind of the policies: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
 	kind      string
 	explainer explain.Explainer
-	// unbound returns the names of the policies without a binding. k8s.io/apiserver doesn't look at these.
+	// unbound returns the names of the policies without a binding. The recorder adds these policies itself, because
+	// k8s.io/apiserver ignores them.
 	unbound func() []string
 	matcher generic.PolicyMatcher
 }
 
-// consider makes the consideration of a recorded request.
+// consider makes the consideration of a recorded request, and records the policies without a binding.
 func (r *recorder) consider(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, candidates map[string]*candidate) *consideration {
 	c := &consideration{
 		scope: trace.From(ctx), explainer: &r.explainer, attributes: a, interfaces: o, candidates: candidates, kind: r.kind,
@@ -126,8 +127,8 @@ type mutatingDispatcher struct {
 //
 // k8s.io/apiserver's dispatcher first compares all policies and bindings with the request, by a matcher that can't be
 // replaced. Then it evaluates the policies that match. The evaluation of a policy doesn't show for which binding it is
-// made. So Dispatch makes the comparisons itself beforehand, and passes one hook for each binding that matches. The
-// matcher of such a hook holds the binding.
+// made. So Dispatch makes the comparisons itself beforehand, and passes one hook (a policy with bindings) for each
+// binding that matches. The matcher of such a hook holds the binding.
 func (d *mutatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []mutating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)

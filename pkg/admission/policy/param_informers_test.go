@@ -47,7 +47,7 @@ func TestParamsRenew(t *testing.T) {
 		name, reason string
 		was, is      *apiextensionsv1.CustomResourceDefinition
 		// plural is the name of the kind's resource after the change, or empty if the kind isn't served. scope is
-		// its scope.
+		// the scope of the resource.
 		plural string
 		scope  meta.RESTScope
 		// stopped is true if renew must stop the informer. kept is true if the informer's objects must still be

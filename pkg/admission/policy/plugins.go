@@ -82,7 +82,7 @@ func (m *Mutating) SetExcludedAdmissionResources(resources []schema.GroupResourc
 	m.Plugin.SetExcludedAdmissionResources(resources)
 }
 
-// hiddenResources are the resources that policies never see.
+// hiddenResources are the resources to which no policy applies.
 type hiddenResources []schema.GroupResource
 
 // exempt records the reason if the plugin considers none of its policies for a request.

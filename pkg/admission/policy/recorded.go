@@ -247,7 +247,8 @@ func (c *consideration) conditions(o *observedConditions, results []cel.Evaluati
 	}
 	c.scope.Update(func(*trace.Request) {
 		c.evaluation.record.Verdict = *verdict
-		// A validating policy reports this failure once more, in its decisions (see decided).
+		// Don't record the failure of a validating policy here: its decisions have the failure too, and the method
+		// decided records them.
 		if c.kind == trace.MutatingPolicy && verdict.Reason != trace.MatchConditionFalse && c.policy.failurePolicy() == admissionregistrationv1.Fail {
 			c.fail("")
 		}

@@ -69,7 +69,7 @@ func (c *typeChecks) run(ctx context.Context) {
 			return
 		}
 		if err := c.check(ctx, name); err != nil && ctx.Err() == nil {
-			// The check is made again after the next change of the policy.
+			// Don't repeat a failed check now: the next change of the policy repeats it.
 			utilruntime.HandleErrorWithContext(ctx, err, "checking the types of a policy", "policy", name)
 		}
 		c.queue.Done(name)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// annotator adds annotations about a mutating webhook to the audit event of a request. An annotation that the audit
-// level doesn't include isn't made, because a patch can be long.
+// annotator adds annotations about a mutating webhook to the audit event of a request. It makes only the
+// annotations that the audit level includes, because a patch can be long.
 type annotator struct {
 	attributes             *admission.VersionedAttributes
 	configuration, webhook string

@@ -27,7 +27,7 @@ const slowCall = 500 * time.Millisecond
 // the connection to the client.
 const maxHTTPCode = 999
 
-// caller calls webhooks for one of the two plugins.
+// caller calls webhooks for the plugin MutatingAdmissionWebhook or ValidatingAdmissionWebhook.
 type caller struct {
 	step
 	clients   *webhookutil.ClientManager
@@ -102,8 +102,8 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	return allowed(ctx, response)
 }
 
-// exchange sends a review and receives the response. It ends with the webhook's timeoutSeconds, or with the
-// request.
+// exchange sends a review and receives the response. It ends after the webhook's timeoutSeconds, or when
+// the request ends.
 func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutSeconds *int32, review *review) (err error) {
 	if timeoutSeconds != nil {
 		var cancel context.CancelFunc

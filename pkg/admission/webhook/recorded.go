@@ -55,7 +55,7 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 	return considered
 }
 
-// evaluating reports whether the request is a dry run of trace.Recorder.Evaluate: webhooks must not be called.
+// evaluating reports whether the request is a dry run of trace.Recorder.Evaluate. Such a dry run calls no webhook.
 func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
 
 // judge records whether a webhook matches, and why. The arguments invocation and refused are k8s.io/apiserver's
@@ -114,7 +114,7 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 }
 
 // evaluated returns the verdict about a webhook that matches in a dry run of trace.Recorder.Evaluate. If the evaluated
-// request itself has dryRun, it wouldn't call a webhook with side effects.
+// request itself has dryRun, the server wouldn't call a webhook with side effects for it.
 func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
 	dryRun := false
 	c.scope.Update(func(r *trace.Request) { dryRun = r.DryRun })
@@ -241,7 +241,7 @@ func (r *callRecord) measured(ctx context.Context) context.Context {
 	return r.times.within(ctx)
 }
 
-// received records the response. If it couldn't be decoded, it may not be JSON, and is then left out.
+// received records the response. A response that couldn't be decoded is recorded only if it is JSON.
 func (r *callRecord) received(review *review, err error) {
 	if r == nil {
 		return
@@ -303,7 +303,7 @@ func (r *callRecord) end(o outcome) {
 	})
 }
 
-// traced returns the outcome of a call under its name in package trace.
+// traced returns the name that package trace has for the outcome of a call.
 func (o outcome) traced() string {
 	switch {
 	case o.err == nil:

@@ -18,8 +18,8 @@ type reinvocation struct {
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the webhooks with the policy IfNeeded that have been called, and after which no other webhook or
-	// plugin has changed the object.
+	// invoked are the called webhooks with the policy IfNeeded that aren't due. The next change of the object by
+	// another webhook or plugin makes them due.
 	invoked sets.Set[string]
 	// due are the webhooks that are called in round 1.
 	due sets.Set[string]

@@ -34,7 +34,7 @@ type review struct {
 }
 
 // reviews encodes the reviews of one request. It encodes the object again only after a change. It encodes the rest
-// of a review once for all webhooks that get the same question.
+// of a review once for all webhooks whose reviews have the same versions (see question).
 type reviews struct {
 	mu        sync.Mutex
 	envelopes map[question]envelope
@@ -98,7 +98,7 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 		return envelope{}, err
 	}
 	var e envelope
-	// The uid is the first field of a review that can have this value.
+	// Cut at the first place of this value: the uid comes before the fields that a user can set to the same value.
 	e.begin, encoded, _ = bytes.Cut(encoded, []byte(uid))
 	e.middle, e.end, _ = bytes.Cut(encoded, object.Raw)
 	if r.envelopes == nil {

@@ -18,7 +18,8 @@ import (
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
 )
 
-// The reviews of one request are the same as k8s.io/apiserver would encode them, each with its own uid.
+// The encoded reviews of one request equal the reviews that k8s.io/apiserver would encode. Each review
+// has its own uid.
 func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()

@@ -6,7 +6,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// step has everything in which the two webhook plugins differ when they call webhooks.
+// step has everything in which MutatingAdmissionWebhook and ValidatingAdmissionWebhook differ when
+// they call webhooks.
 type step struct {
 	// label is the value of the label "type" in the metrics.
 	label string

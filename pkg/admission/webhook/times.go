@@ -17,7 +17,8 @@ type callTimes struct {
 
 	mu     sync.Mutex
 	reused bool
-	// asked is the moment at which net/http begins to look for a connection. It opens one unless it can reuse one.
+	// asked is the moment at which net/http begins to look for a connection, to reuse it or to open it. The TLS
+	// handshake lasts from shaking to shook.
 	asked, shaking, shook time.Time
 	got, wrote, answered  time.Time
 }
@@ -26,7 +27,7 @@ func (t *callTimes) begin() { t.began = time.Now() }
 
 func (t *callTimes) since() time.Duration { return time.Since(t.began) }
 
-// mark sets a moment, unless it is set already.
+// mark sets a moment that isn't set yet.
 func (t *callTimes) mark(moment *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,8 +36,9 @@ func (t *callTimes) mark(moment *time.Time) {
 	}
 }
 
-// within returns a context that makes net/http report the moments of its request. It leaves out the hooks of package net
-// for DNS and TCP: client-go has such hooks, too, and to combine two hooks costs more than all others together.
+// within returns a context that makes net/http report the moments of its request. It leaves out the hooks of package
+// net for DNS and TCP: client-go has such hooks, too, and to combine two hooks costs more than all other hooks
+// together.
 func (t *callTimes) within(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { t.mark(&t.asked) },

@@ -165,7 +165,8 @@ var dryRunEffects = []trial.Test{
 			hard := func(services string) {
 				patch := trial.Object{"spec": trial.Object{"hard": trial.Object{"services": services}}}
 				t.Patch(quotas, "quota", trial.MergePatch, patch).OK()
-				// On most servers, the controller of quotas writes this status. A server may not have the controller.
+				// On most servers, the quota controller writes this status. The case writes it too, because a server
+				// may lack the controller.
 				status := trial.Object{"status": trial.Object{"hard": trial.Object{"services": services}, "used": trial.Object{"services": "0"}}}
 				t.Patch(quotas.Sub("status"), "quota", trial.MergePatch, status).OK()
 			}

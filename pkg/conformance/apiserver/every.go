@@ -15,7 +15,7 @@ import (
 // EveryPattern if no server is given.
 const EveryPattern = everyPrefix + "GROUP.VERSION.RESOURCE"
 
-// everyPrefix is the beginning of these identifiers.
+// everyPrefix is the beginning of the identifiers of the cases that exist for each resource of a server.
 const everyPrefix = "every."
 
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
@@ -66,8 +66,8 @@ func every(resources []trial.Resource) ([]trial.Test, error) {
 	return tests, nil
 }
 
-// foreign tells whether a group doesn't belong to Kubernetes. A resource of such a group may have the name of a
-// resource in objects.yaml by chance.
+// foreign tells whether a group doesn't belong to Kubernetes. The samples in objects.yaml aren't for such a
+// group, even if one of its resources has the same name as a sample.
 func foreign(group string) bool {
 	return !scheme.Scheme.IsGroupRegistered(group) && group != trial.Definitions.Group && group != "apiregistration.k8s.io"
 }

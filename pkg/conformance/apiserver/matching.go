@@ -10,8 +10,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// matchable has the requests that each rule of matched is tried with. The requests need the objects named "there". All
-// except the connection are dry runs. A rule must match exactly the requests that its row in matched names.
+// matchable has the requests with which the cases try each rule of matched. The requests need the objects named
+// "there". All except the connection are dry runs. A rule must match exactly the requests that its row in matched
+// names.
 var matchable = []struct {
 	name string
 	send func(*trial.T)

@@ -47,8 +47,8 @@ func mutatingPolicyTests() []trial.Test {
 		{
 			ID: "mutatingPolicy.params", Promise: "Mutations can use the parameters that paramRef of the binding names.", Cost: 20 * time.Second, Timeout: 2 * time.Minute,
 			Run: func(t *trial.T) {
-				// The parameters have a kind of the case, because kube-apiserver 1.36 doesn't read those of a built-in kind
-				// again when the last policy with the kind has been deleted.
+				// The parameters have a kind that only this case uses. kube-apiserver 1.36 reads parameters of a
+				// built-in kind once: after the last policy with the kind is deleted, it doesn't read them again.
 				limits, _ := define(t, "limits")
 				t.Create(limits, limit(t, limits, "param", "yes")).OK()
 				p := t.MutatingPolicy("p", trial.ApplyMutation(`Object{data: {"added": string(params.spec.wanted)}}`))

@@ -330,8 +330,8 @@ func pairOf(reply trial.Reply, changes ...trial.Change) []*trial.Hook {
 	return []*trial.Hook{trial.Mutating("mutating", reply, changes...), trial.Validating("validating", reply, changes...)}
 }
 
-// installApart installs a webhook of pairOf for creates of a resource that the other webhook of the pair doesn't have. It
-// returns the resource.
+// installApart installs a webhook of pairOf for creates of a resource for which the other webhook of the pair has no
+// rule. It returns the resource.
 func installApart(t *trial.T, hook *trial.Hook) trial.Resource {
 	on := trial.ConfigMaps
 	if hook.Short == "validating" {

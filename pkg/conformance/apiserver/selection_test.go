@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 )
 
-// Which cases "every." exist depends on the server, so a glob for such cases may match none of the listed cases. A glob
-// for other cases must match.
+// The server decides which cases with the prefix "every." exist. A glob for such cases may therefore match none of the
+// listed cases. A glob for other cases must match.
 func TestAdapted(t *testing.T) {
 	t.Parallel()
 	none, err := apiserver.Cases(nil)

@@ -59,9 +59,9 @@ func Cases(server *trial.Server) ([]conformance.Case, error) {
 	return trial.Cases(server, estimated(append(tests, walks...))), nil
 }
 
-// Adapted returns a selection for cases that Cases has returned. The server decides which cases "every." exist, so a
-// glob that begins with "every." may match none of the cases. Adapted removes such a glob from Skip. If the cases were
-// listed without a server, Adapted replaces such a glob in Only by EveryPattern.
+// Adapted returns a selection for cases that Cases has returned. The server decides which cases with the prefix
+// "every." exist, so a glob that begins with "every." may match none of the cases. Adapted removes such a glob from
+// Skip. If the cases were listed without a server, Adapted replaces such a glob in Only by EveryPattern.
 func Adapted(selection conformance.Selection, cases []conformance.Case) conformance.Selection {
 	undecided := func(glob string) bool {
 		one := conformance.Selection{Only: []string{glob}}

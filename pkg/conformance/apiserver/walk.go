@@ -159,8 +159,8 @@ func (w *walk) object() {
 }
 
 // tryDerived skips the case if the server refuses an object that is derived from the schema, because a schema doesn't
-// have all rules. It also skips the case after a dry run if the server has other users, because a controller would act
-// on the stored object.
+// have all rules. If the server has other users, it skips the case after a successful dry run, because a controller
+// would act on a stored object.
 func (w *walk) tryDerived(o trial.Object) {
 	if a := w.Create(w.whole, o, "dryRun=All"); !a.Succeeded() {
 		w.Skip(fmt.Sprintf("the suite has no object of %s, and the server refuses the smallest one of its schema: %s", w.whole, a.Object.Text("message")))
@@ -330,8 +330,9 @@ func (w *walk) namespace(name string) string {
 // exempt tells whether the resource configures admission. Webhooks don't review objects of such resources.
 func (w *walk) exempt() bool { return w.resource.Group == trial.Policies.Group }
 
-// virtual tells whether the server may skip the webhooks for the resource. Since 1.37, webhooks don't review requests
-// such as TokenReview and SubjectAccessReview, unless the feature gate ExcludeAdmissionWebhookVirtualResources is off.
+// virtual tells whether the server may skip the webhooks for the resource. Since 1.37, the feature gate
+// ExcludeAdmissionWebhookVirtualResources is on by default: webhooks then don't review requests such as TokenReview
+// and SubjectAccessReview.
 func (w *walk) virtual() bool {
 	return w.Server.Major == 1 && w.Server.Minor >= 37 &&
 		(w.resource.Group == trial.SelfReviews.Group || w.resource.Group == "authorization.k8s.io")

@@ -34,12 +34,12 @@ const pollInterval = 200 * time.Millisecond
 type Options struct {
 	// Config is the configuration of the client that creates the objects.
 	Config *rest.Config
-	// Image is the image of the relay. Its entry point must be this program.
+	// Image is the image of the relay. Its entry point must be the program miniapi.
 	Image string
 	// Start creates Namespace, and sets Labels on all objects.
 	Namespace string
 	Labels    map[string]string
-	// Target is an address that this process can connect to. The relay carries the connections to the Service to this
+	// Target is an address that this process can connect to. The relay carries each connection of the Service to this
 	// address.
 	Target string
 	// Timeout limits the time until the Deployment is ready. 0 stands for DefaultTimeout.

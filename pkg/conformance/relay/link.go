@@ -17,7 +17,8 @@ import (
 const (
 	// retryInterval is the time between two tries to open a link again.
 	retryInterval = 500 * time.Millisecond
-	// mostConnections limits the connections that a link carries at once. API servers keep idle connections for each webhook.
+	// mostConnections limits the connections that a link carries at once. The limit is high, because API servers keep
+	// idle connections for each webhook.
 	mostConnections = 1 << 20
 )
 
@@ -110,8 +111,8 @@ func (l *Link) handler() http.Handler {
 	return mux
 }
 
-// connect connects to the target for one connection of the relay, and carries the data between the two. It returns when
-// the target closes the connection.
+// connect connects to the target for one connection of the relay, and carries the data in both directions. It returns
+// when the target closes the connection.
 func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
 	l.connections.Add(1)
 	defer l.connections.Done()

@@ -65,7 +65,7 @@ type Relay struct {
 	closed bool
 }
 
-// Start listens on both addresses.
+// Start starts a relay that listens on Options.Address and Options.ControlAddress.
 func Start(ctx context.Context, o Options) (*Relay, error) {
 	if o.Token == "" {
 		return nil, errors.New("relay: the token must be set: without a token, any client could answer webhook calls in the suite's place")

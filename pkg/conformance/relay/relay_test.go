@@ -73,7 +73,8 @@ func do(ctx context.Context, client *http.Client, url string, body []byte) (stri
 	return string(answer), err
 }
 
-// The relay carries many connections at the same time, and TLS is verified between the two ends.
+// The relay carries many connections at the same time, and the client verifies the certificate of
+// the server behind the relay.
 func TestCarries(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {

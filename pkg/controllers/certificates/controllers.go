@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// Account is the name of the service account of all three controllers.
+	// Account is the name of the service account that all controllers of this package share.
 	Account = "certificate-controller"
 
 	// lifetime is the longest lifetime of a certificate. shortest is the shortest lifetime that a request can ask
@@ -29,9 +29,9 @@ const (
 	lifetime = 365 * 24 * time.Hour
 	shortest = 10 * time.Minute
 
-	// backdate is the time between the beginning of a certificate's validity and its issue. So a client whose clock
-	// is slow accepts a new certificate. backdate is part of the lifetime of a certificate, unless the lifetime is
-	// less than short.
+	// backdate is the time between the beginning of a certificate's validity and its issue. Because of it, a client
+	// whose clock is slow accepts a new certificate. The lifetime of a certificate includes backdate if the
+	// lifetime is at least short.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 
@@ -58,7 +58,8 @@ type Config struct {
 // controller must call handle for the request again, or 0 for never.
 type handle func(c *Config, ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (time.Duration, error)
 
-// NewApprover starts the controller that approves requests of kubelets, if their users have the permission.
+// NewApprover starts the controller that approves requests of kubelets, if their users have one of the permissions
+// in approvals.
 func NewApprover(c Config) error {
 	return c.start("certificatesigningrequest-approving-controller", (*Config).approve)
 }

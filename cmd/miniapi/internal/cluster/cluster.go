@@ -1,6 +1,6 @@
 // Package cluster reads the objects of a cluster that matter for a webhook configuration: the configuration, the
-// definitions of its custom resources, and the labels of namespaces. It also makes the address of the webhook's
-// service, by which calls go through the API server.
+// definitions of its custom resources, and the labels of namespaces. It also makes the address by which calls of
+// the webhook's service go through the API server.
 //
 // Don't use the package to change a cluster: it only reads.
 package cluster
@@ -76,7 +76,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 	return f, f.findDefinitions(ctx, client)
 }
 
-// findDefinitions reads the definitions of the groups that rules name.
+// findDefinitions reads the custom resource definitions of the groups that rules of the configurations name.
 func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) error {
 	all, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -190,8 +190,9 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
 }
 
-// remedyOf returns the remedy for an answer, or "" if the webhook was called. A webhook may answer with a status, too, but
-// not with one about services. It may also end the connection because it can't read the request: cases are about that.
+// remedyOf returns the remedy for an answer, or "" if the webhook was called. A webhook may answer with a status too,
+// but such a status isn't about services. A webhook may also end the connection, because the body {} isn't an
+// AdmissionReview. That needs no remedy here: a case of the suite tests it.
 func remedyOf(code int, answer *metav1.Status) string {
 	about := answer.Details != nil && answer.Details.Kind == "services"
 	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {

@@ -50,8 +50,8 @@ func TestProxied(t *testing.T) {
 	}
 }
 
-// If the API server can't call a service, the one error has its message and the change that helps. An answer of the
-// webhook itself is no error, even if it has the form of a status.
+// If the API server can't call a service, Reach returns one error, with the API server's message and the change
+// that helps. An answer of the webhook itself is no error, even if it has the form of a status.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	services := schema.GroupResource{Resource: "services"}

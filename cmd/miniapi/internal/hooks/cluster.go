@@ -56,7 +56,7 @@ func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionCon
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s has no ExtensionConfigs: start it with --runtime-hooks, or name the kubeconfig of a Cluster API management cluster", config.Host)
+		return nil, fmt.Errorf("%s has no ExtensionConfigs: start the server with --runtime-hooks, or name the kubeconfig of a Cluster API management cluster", config.Host)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the ExtensionConfigs of %s: %w", config.Host, err)

@@ -47,8 +47,8 @@ func (s *Source) ClientConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Explained adds to an error of a request what the kubeconfig must have, if the server wasn't reached or doesn't know the
-// user. It returns other errors as they are.
+// Explained extends the error of a request that didn't reach the server, or whose credentials the server refused: the
+// new error says what the kubeconfig must have. Explained returns other errors as they are.
 func (s *Source) Explained(err error) error {
 	var unreached *url.Error
 	switch {

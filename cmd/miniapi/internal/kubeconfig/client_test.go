@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// If neither the flag nor the variable names a kubeconfig with a cluster, the error has both names.
+// If no kubeconfig with a cluster is found, the error names the file, the flag --kubeconfig and the
+// variable KUBECONFIG.
 func TestNoKubeconfig(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	t.Setenv("KUBECONFIG", missing)

@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// kubeAPIs are API versions, by group, that kube-apiserver can serve and miniapi may not have.
+// kubeAPIs are API versions, by group, that kube-apiserver can serve. isKubeAPI ignores a version that miniapi has
+// too.
 var kubeAPIs = map[string][]string{
 	"apiregistration.k8s.io":    {"v1beta1"},
 	"coordination.k8s.io":       {"v1alpha1"},

@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	// This import adds metrics to the process, so no library may import the package.
+	// This import adds metrics to the process. A program may import it, but a library must not.
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// buildInfo is the metric kubernetes_build_info. It replaces the library's own metric, whose version only a linker flag
-// can set, and "go install" sets none.
+// buildInfo is the metric kubernetes_build_info. It replaces the metric of k8s.io/component-base, because only a linker
+// flag can set that metric's version, and "go install" uses no linker flags.
 var buildInfo = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name:           "kubernetes_build_info",
 	Help:           "What this program was built from, and by what: the value is always 1.",

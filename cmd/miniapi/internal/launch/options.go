@@ -35,8 +35,8 @@ func NewOptions(options *server.Options) *Options {
 	return &Options{Server: options, logs: logs.NewOptions()}
 }
 
-// AddFlags adds three kinds of flags to the command: the command's own flags, the server's flags, and hidden ones of
-// kube-apiserver without an effect. The result has the sections of the help text.
+// AddFlags adds three kinds of flags to the command: the command's own flags, the server's flags, and the hidden
+// flags of kube-apiserver that have no effect. The result has the sections of the help text.
 func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	sections.FlagSet(server.OwnFlags).AddFlagSet(own)

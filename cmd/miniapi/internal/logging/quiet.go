@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Quiet is a writer for the log. While it is open, it passes on warnings and errors. A command closes it before the
-// server is ready and while the server stops, because the command's own error says enough then.
+// Quiet is a writer for the log. While it is open, it passes on warnings and errors. It is closed at first. A
+// command opens it when the server is ready, and closes it when the server begins to stop. At other times, the
+// command's own error says enough.
 type Quiet struct {
 	To     io.Writer
 	opened atomic.Bool
@@ -43,8 +44,8 @@ var clientErrors = [][]byte{
 var notStatus = []byte("apiserver received an error that is not an metav1.Status: ")
 
 // requestErrors are the Go types of errors that a client's request causes: a patch that doesn't apply, an invalid
-// resource version, a closed connection. Entries that begin with notStatus name the type of their error. Errors of the
-// storage and of conversions have other types.
+// resource version, a closed connection. Entries that begin with notStatus name the type of their error. Failures of
+// the storage have other types.
 var requestErrors = [][]byte{
 	[]byte("&errors.errorString{"),
 	[]byte("&strconv.NumError{"),

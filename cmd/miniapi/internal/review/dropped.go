@@ -15,8 +15,9 @@ import (
 )
 
 // dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops such
-// fields without an error. The server itself finds them: it decodes the patched object strictly, as it decodes requests
-// with fieldValidation=Strict. The webhook isn't called for that request.
+// fields without an error. To find these fields, it sends the patched object in a second request, a dry run with
+// fieldValidation=Strict. It first deletes the webhook configuration, so the server doesn't call the webhook for the
+// second request.
 func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) {
 	review, object, err := exchange.patched()
 	if err != nil || object == nil {
@@ -41,7 +42,8 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 	if err == nil {
 		return "", nil
 	}
-	// The server decodes an object before it does anything else with it, so all other errors are about the request.
+	// The server decodes an object before it does anything else with the object. Any other error therefore means that
+	// the server has found no unknown field.
 	_, fields, found := strings.Cut(err.Error(), "strict decoding error: ")
 	if !found {
 		return "", nil
@@ -50,7 +52,8 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 }
 
 // patched returns the request of the review, and the object with the patch of the response. The object is nil if the
-// response has no patch. The server must have applied the patch: the patch of another response may not apply.
+// response has no patch. Call patched only for a response whose patch the server has applied. The patch of another
+// response may fail to apply.
 func (e Exchange) patched() (*admissionv1.AdmissionRequest, *unstructured.Unstructured, error) {
 	var asked, answered admissionv1.AdmissionReview
 	if err := json.Unmarshal(e.Review, &asked); err != nil {

@@ -108,7 +108,7 @@ func (m *maker) locate() error {
 	return nil
 }
 
-// nameless tells whether the server answers objects of the resource, such as TokenReviews, without storing them.
+// nameless tells whether objects of the resource, such as TokenReviews, have no name: the server doesn't store them.
 func (m *maker) nameless() bool { return !slices.Contains(m.verbs, "get") }
 
 // path returns the path of a resource. With elements, it is the path of an object or of a subresource.
@@ -182,7 +182,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 		return err
 	}
 	if finalizers := given.GetFinalizers(); len(finalizers) > 0 && !slices.Equal(finalizers, created.GetFinalizers()) {
-		// An admission plugin has added finalizers to the new object.
+		// An admission plugin has added finalizers to the new object. Restore the given finalizers.
 		if err := change(itself, func() { created.SetFinalizers(finalizers) }); err != nil {
 			return "", err
 		}

@@ -28,7 +28,7 @@ type Request struct {
 	// request belongs to a subresource, such as a Scale, an Eviction or PodExecOptions, Old is the object of the parent
 	// resource.
 	Old *unstructured.Unstructured
-	// Collection deletes the objects by one request. The server sends a review for each object.
+	// Collection, if true, makes one request that deletes all objects. The server sends a review for each object.
 	Collection bool
 	// Patch, if it isn't nil, makes an update by this patch.
 	Patch *Patch

@@ -88,9 +88,9 @@ func (m *maker) connect(ctx context.Context) error {
 	return m.send(ctx, request, nil)
 }
 
-// updated returns the body of an update. Unless the request replaces the object, the body has the metadata of the
-// stored object. If the kind of the subresource differs from the kind of the object, as for scale, the body has the
-// object's replicas.
+// updated returns the body of an update. With Options.Replace, the body lacks the metadata that the server has set.
+// Otherwise, it has the metadata of the stored object. If the kind of the subresource differs from the kind of the
+// object, as for scale, the body is the stored subresource with the object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, at := &unstructured.Unstructured{}, m.object()
 	if !slices.Contains(m.verbs, "get") { // such as the subresource finalize of a namespace
@@ -124,7 +124,8 @@ type call struct {
 	client     kubernetes.Interface
 	verb, path string
 	query      url.Values
-	// body, or encoded if body is nil, is the body of the call. content is its media type; "" stands for JSON.
+	// The call sends body, or encoded if body is nil. content is the media type of the sent data; "" stands for
+	// JSON.
 	body    *unstructured.Unstructured
 	encoded []byte
 	content string

@@ -1,5 +1,5 @@
 // Package edited has the test that the benchmark edits. The test works with a client of any server: the packages beside
-// this one run it with the fixture, with envtest and with client-go's fake clientset.
+// this one run it with package miniapitest, with envtest and with client-go's fake clientset.
 package edited
 
 import (

@@ -1,4 +1,4 @@
-// Package withfixture_test uses the fixture, package miniapitest, to run the test that the
+// Package withfixture_test uses package miniapitest (the fixture) to run the test that the
 // benchmark edits.
 package withfixture_test
 

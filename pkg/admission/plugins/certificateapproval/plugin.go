@@ -21,7 +21,7 @@ const Name = "CertificateApproval"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
 
-// Plugin refuses approvals by users without the permission.
+// Plugin refuses approvals by users without the permission to approve for the signer.
 type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

@@ -23,7 +23,7 @@ const Name = "CertificateSigning"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
 
-// Plugin refuses certificates that are issued by users without the permission.
+// Plugin refuses certificates that are issued by users without the permission to sign for the signer.
 type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

@@ -22,7 +22,7 @@ const Name = "ClusterTrustBundleAttest"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{signers.NewHandler(admission.Create, admission.Update)} }
 
-// Plugin refuses trust bundles of users without the permission.
+// Plugin refuses trust bundles of users without the permission to attest for the signer.
 type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
@@ -41,8 +41,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if !ok {
 			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
 		}
-		// Validation refuses this change too, but the error of validation names the other signer. The user may have no
-		// permission to read that name.
+		// Validation would also refuse a change of the signer. But its error names the stored signer, and the user may
+		// have no permission to read that name.
 		if old.Spec.SignerName != bundle.Spec.SignerName {
 			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
 		}

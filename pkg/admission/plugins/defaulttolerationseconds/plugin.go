@@ -18,7 +18,7 @@ import (
 // Name is the plugin's name.
 const Name = "DefaultTolerationSeconds"
 
-// DefaultSeconds is the default time for which a pod stays on a node in either state.
+// DefaultSeconds is the default time for which a pod stays on a node that is not ready or unreachable.
 const DefaultSeconds = 300
 
 // New returns the plugin. It adds tolerations with the given numbers of seconds.
@@ -50,8 +50,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("expected *api.Pod but got %T", a.GetObject()))
 	}
-	// A toleration with an empty key tolerates every taint. The first toleration that the plugin adds must not be
-	// mistaken for one of the user's, so both taints are compared with the original list.
+	// A toleration with an empty key tolerates every taint. Keep the user's list, because the loop compares each
+	// taint with this list only. A toleration that the plugin has added must not count as one of the user's.
 	given := pod.Spec.Tolerations
 	for _, added := range p.added {
 		if !mentioned(given, added.Key) {

@@ -30,12 +30,12 @@ import (
 const Name = "ImagePolicyWebhook"
 
 const (
-	// annotated is a part of the keys of a pod's annotations that the backend gets.
+	// annotated selects the annotations of a pod that the backend gets: their keys contain this text.
 	annotated = ".image-policy.k8s.io/"
 	// auditPrefix is the prefix of the audit annotations of this plugin and of its backend.
 	auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
-	// failedOpen is the annotation of a pod, and of its audit event, that says that the pod was admitted because
-	// the backend failed.
+	// failedOpen is the annotation of a pod that was admitted because the backend failed. The audit event of the
+	// pod has the annotation too.
 	failedOpen           = "failed-open"
 	failedOpenAnnotation = "alpha.image-policy.k8s.io/" + failedOpen
 

@@ -153,7 +153,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 		{"denied", "the backend's answer is cached for five minutes", "", "refused", 1},
 		{"allowed, never remembered", "-1 turns the cache of allowed images off", "  allowTTL: -1\n", "a", 2},
 		{"denied, never remembered", "-1 turns the cache of refused images off", "  denyTTL: -1\n", "refused", 2},
-		{"denied, with the other's -1", "allowTTL is only for allowed images", "  allowTTL: -1\n", "refused", 1},
+		{"denied, with an allowTTL of -1", "allowTTL is only for allowed images", "  allowTTL: -1\n", "refused", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +210,7 @@ func TestAuditAnnotations(t *testing.T) {
 		name, reason, image string
 		want                map[string]string
 	}{
-		{"the backend's", "the backend's annotation is kept", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
+		{"annotation of the backend", "the backend's annotation is kept", "noted", map[string]string{"imagepolicywebhook.image-policy.k8s.io/signed-by": "us"}},
 		{"failed open", "the pod is allowed because the backend failed", "broken", map[string]string{"imagepolicywebhook.image-policy.k8s.io/failed-open": "true"}},
 		{"none", "without an annotation of the backend, there is no audit annotation", "a", map[string]string{}},
 	} {

@@ -33,7 +33,7 @@ func New() *Plugin {
 type Plugin struct {
 	*reader.Handler
 	features *nodedeclaredfeatures.Framework
-	// version is the server's version. A feature that every node of this version has isn't checked.
+	// version is the server's version. The plugin doesn't check the features that every node of this version has.
 	version *version.Version
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// node lets a kubelet write its own node, except for the fields that decide which pods run there.
+// node lets a kubelet write its own node, except for the fields that decide which pods run on the node.
 func node(node string, a admission.Attributes) error {
 	if a.GetName() != node {
 		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())

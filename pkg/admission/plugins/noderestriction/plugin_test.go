@@ -360,8 +360,8 @@ func TestSubresources(t *testing.T) {
 		object                                       runtime.Object
 		missing                                      bool
 	}{
-		{name: "evict", reason: "a node makes room", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-n"}}},
-		{name: "evict elsewhere", reason: "on itself", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-other"}}, refusal: "node n can only evict pods with spec.nodeName set to itself"},
+		{name: "evict", reason: "a node evicts its own pods to make room", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-n"}}},
+		{name: "evict elsewhere", reason: "a node must not evict the pods of another node", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p-other"}}, refusal: "node n can only evict pods with spec.nodeName set to itself"},
 		{name: "evict a missing pod", reason: "the error is the API's error for a missing pod", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, refusal: `pods "gone" not found`, missing: true},
 		{name: "evict without a pod", reason: "neither the path nor the object names a pod", resource: "pods", subresource: "eviction", object: &policyv1.Eviction{}, refusal: "could not determine pod from request data"},
 		{name: "token", reason: "a volume of the pod needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "projected")},

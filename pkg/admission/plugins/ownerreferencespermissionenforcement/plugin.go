@@ -2,7 +2,8 @@
 // changes the ownerReferences of an object must have the permission to delete the object. A user who sets
 // blockOwnerDeletion must have the permission to update the finalizers of the owner.
 //
-// The plugin is off by default. With it, a controller that sets blockOwnerDeletion needs the second permission.
+// The plugin is off by default. With the plugin, a controller that sets blockOwnerDeletion needs the permission for
+// the owner's finalizers.
 package ownerreferencespermissionenforcement
 
 import (
@@ -29,7 +30,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Plugin refuses changes of ownerReferences by users without the permission.
+// Plugin refuses changes of ownerReferences by users without the permissions for the object and its owner.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
@@ -129,7 +130,8 @@ func newlyBlocking(references, old []metav1.OwnerReference) []metav1.OwnerRefere
 }
 
 // owners returns the permissions that a reference with blockOwnerDeletion needs: to update the finalizers of the
-// owner. The owner's kind may be served as several resources, and each needs the permission.
+// owner. The owner's kind may be served as several resources, and the user needs the permission for each of
+// these resources.
 func (p *Plugin) owners(reference metav1.OwnerReference, a admission.Attributes) ([]authorizer.AttributesRecord, error) {
 	gv, err := schema.ParseGroupVersion(reference.APIVersion)
 	if err != nil {

@@ -30,7 +30,8 @@ func classes(f informers.SharedInformerFactory) reader.Informer[storagelisters.S
 	return f.Storage().V1().StorageClasses()
 }
 
-// Plugin refuses to let claims grow if their class doesn't allow that.
+// Plugin refuses a larger request for storage if the claim isn't bound, or if its class doesn't allow volume
+// expansion.
 type Plugin struct {
 	*reader.ListerHandler[storagelisters.StorageClassLister]
 }

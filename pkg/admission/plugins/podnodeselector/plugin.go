@@ -1,8 +1,8 @@
 // Package podnodeselector has the plugin PodNodeSelector: all pods of a namespace get a node selector, from an
 // annotation of the namespace or from the plugin's configuration.
 //
-// The plugin is off by default. The plugin doesn't keep pods of other namespaces away from the nodes. For that,
-// taint the nodes, and let PodTolerationRestriction decide which pods tolerate the taint.
+// The plugin is off by default. The plugin doesn't keep pods of other namespaces away from the selected nodes.
+// For that, taint these nodes, and let PodTolerationRestriction decide which pods tolerate the taint.
 package podnodeselector
 
 import (
@@ -116,8 +116,8 @@ func (p *Plugin) selectorOf(ctx context.Context, a admission.Attributes) (labels
 	return labels.ConvertSelectorToLabelsMap(selector)
 }
 
-// allowed checks the pod's node selector against the labels that the configuration allows in the namespace. Without
-// such an entry, every label is allowed.
+// allowed checks the pod's node selector against the labels that the configuration allows in the namespace. If the
+// configuration has no labels for the namespace, every label is allowed.
 func (p *Plugin) allowed(a admission.Attributes, pod *corev1.Pod) error {
 	allowed, err := labels.ConvertSelectorToLabelsMap(p.selectors[a.GetNamespace()])
 	if err != nil || len(allowed) == 0 {

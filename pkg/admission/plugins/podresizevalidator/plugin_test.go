@@ -42,9 +42,9 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{
 		{name: "fits", reason: "the node has enough CPU and memory", request: resize("linux", "1", "1Gi")},
-		{name: "too much", reason: "the node hasn't", request: resize("linux", "2", "2Gi"), cause: "NodeCapacity",
+		{name: "too much", reason: "the node lacks CPU and memory", request: resize("linux", "2", "2Gi"), cause: "NodeCapacity",
 			refusal: `pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 2000, allocatable: 1000; memory, requested: 2147483648, allocatable: 1073741824`},
-		{name: "platform", reason: "only Linux can", request: resize("windows", "1", "1Gi"), cause: "UnsupportedPlatform",
+		{name: "platform", reason: "only nodes with Linux can resize pods", request: resize("windows", "1", "1Gi"), cause: "UnsupportedPlatform",
 			refusal: `pods "p" is forbidden: pod resize is only supported on linux nodes, node "windows" is "windows"`},
 		{name: "no such node", reason: "the capacity of a missing node is unknown", request: resize("gone", "1", "1Gi"), refusal: `pods "p" is forbidden: node "gone" not found`},
 		{name: "not bound", reason: "the scheduler chooses a node with enough capacity", request: resize("", "2", "2Gi")},

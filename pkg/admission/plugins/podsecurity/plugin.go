@@ -47,7 +47,8 @@ func New(config io.Reader) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Complete validates too, but its error wouldn't name the file.
+	// Validate the configuration here: the error of New names the configuration file, and a later error of Complete
+	// wouldn't.
 	if errs := validation.ValidatePodSecurityConfiguration(configuration); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}

@@ -65,7 +65,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if a.GetOperation() != admission.Update {
 		return p.resolve(now, a)
 	}
-	// If an update leaves these fields out, the object keeps its values.
+	// If an update leaves out the priority or the preemption policy, the object keeps its value.
 	old := of(a.GetOldObject())
 	if old == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("resource was marked with kind %s but was unable to be converted", a.GetKind().Kind))
@@ -79,7 +79,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// choice points to an object's fields: the name of the class, and the two values that come from the class.
+// choice points to an object's fields: the name of its class, and the priority and the preemption policy, which
+// come from the class.
 type choice struct {
 	kind      string
 	class     *string

@@ -48,7 +48,7 @@ func TestUsageStats(t *testing.T) {
 				t.Errorf("%s: used %v, want one", name, stats.Used)
 			}
 		}
-		if _, err := evaluatorFor(t, resource.String()).UsageStats(quota.UsageStatsOptions{Namespace: "ns"}); err == nil || !strings.Contains(err.Error(), "usage of "+resource.String()+" is not measured here") {
+		if _, err := evaluatorFor(t, resource.String()).UsageStats(quota.UsageStatsOptions{Namespace: "ns"}); err == nil || !strings.Contains(err.Error(), "usage of "+resource.String()+" can't be measured without listers") {
 			t.Errorf("%s without a lister: error %v", resource, err)
 		}
 	}
@@ -184,13 +184,13 @@ func TestScopes(t *testing.T) {
 		{name: "no affinity", reason: "the pod has no affinity to other pods", object: pod(nil, nil), scope: crossing},
 		{name: "affinity at home", reason: "the pod's own namespace is meant", scope: crossing,
 			object: affinity(corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}})},
-		{name: "required affinity", reason: "of a named namespace", scope: crossing, want: true,
+		{name: "required affinity", reason: "the affinity is to pods of a named namespace", scope: crossing, want: true,
 			object: affinity(corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}, elsewhere}}})},
-		{name: "preferred affinity", reason: "of any namespace", scope: crossing, want: true,
+		{name: "preferred affinity", reason: "the affinity is to pods of any namespace", scope: crossing, want: true,
 			object: affinity(corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: anywhere}}}})},
-		{name: "required anti-affinity", reason: "of any namespace", scope: crossing, want: true,
+		{name: "required anti-affinity", reason: "the affinity is to pods of any namespace", scope: crossing, want: true,
 			object: affinity(corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{anywhere}}})},
-		{name: "preferred anti-affinity", reason: "of a named namespace", scope: crossing, want: true,
+		{name: "preferred anti-affinity", reason: "the affinity is to pods of a named namespace", scope: crossing, want: true,
 			object: affinity(corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: elsewhere}}}})},
 
 		{name: "wanted class", reason: "the claim requests the class", object: claim, scope: attributes, operator: in, values: []string{"wanted"}, want: true},

@@ -67,7 +67,7 @@ var aliases = map[string]corev1.ResourceName{
 func Configuration(lister quota.ListerForResourceFunc) quota.Configuration {
 	if lister == nil {
 		lister = func(resource schema.GroupVersionResource) (cache.GenericLister, error) {
-			return nil, fmt.Errorf("usage of %s is not measured here", resource.GroupResource())
+			return nil, fmt.Errorf("usage of %s can't be measured without listers", resource.GroupResource())
 		}
 	}
 	counted := []quota.Evaluator{

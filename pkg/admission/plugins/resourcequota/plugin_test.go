@@ -133,7 +133,7 @@ func TestPlugin(t *testing.T) {
 		refusal: "failed quota: q: must specify cpu for: a,b,c",
 	}, {
 		name:    "storage not said",
-		reason:  "only processors and memory must be",
+		reason:  "only CPU and memory are required",
 		quota:   quotaOf(list("requests.ephemeral-storage", "1Gi"), list("requests.ephemeral-storage", "0")),
 		request: plugintest.Create(pod(nil, nil)),
 	}, {

@@ -49,7 +49,8 @@ func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	return nil
 }
 
-// limitEphemeralSecrets is limitSecrets for ephemeral containers.
+// limitEphemeralSecrets checks that ephemeral containers refer only to secrets that the service account
+// lists.
 func limitEphemeralSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.EphemeralContainers {

@@ -158,8 +158,8 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	settled = true
 }
 
-// Unreached returns an error if the server has called no webhook of the run, although a configuration should have been in
-// effect. The error has the server's answer to a request that the configuration concerns.
+// Unreached returns an error if the server has called no webhook of the run, although a configuration should have been
+// in effect. The error has the server's answer to a request that the configuration selects.
 func (s *Server) Unreached() error {
 	last := s.unreached.Load()
 	if last == nil || s.called.Load() {
@@ -168,7 +168,7 @@ func (s *Server) Unreached() error {
 	if s.inCluster != nil {
 		return fmt.Errorf("no call of a webhook arrives by the service in the namespace %s: %s: the network must let the server connect to the service and to port 8443 of its pod", s.clusterNamespace(), *last)
 	}
-	return fmt.Errorf("no call of a webhook arrives at %s: %s: --webhook-address must be an address of this machine that the server can connect to; with --webhook-image, the webhooks run in the server's cluster", s.hooks.URL("/"), *last)
+	return fmt.Errorf("no call of a webhook arrives at %s: %s: --webhook-address must be an address of this machine that the server can connect to; with --webhook-image, the server calls the webhooks at a Service in its cluster", s.hooks.URL("/"), *last)
 }
 
 // Configuration returns a configuration for hooks of the same kind. The case records the calls of the hooks. The first
@@ -200,8 +200,9 @@ func (h *Hook) fields() map[string]any {
 	return fields
 }
 
-// confine limits the hook to the namespaces of the case. A rule without a scope gets the scope Namespaced, unless the
-// hook has an object selector or match conditions, which then select the cluster-scoped objects.
+// confine limits the hook to the namespaces of the case. A rule without a scope gets the scope Namespaced. Only the
+// rules of a hook with an object selector or match conditions can have no scope: these fields then select the
+// cluster-scoped objects.
 func (t *T) confine(h *Hook) {
 	namespaces := metav1.LabelSelector{}
 	if h.NamespaceSelector != nil {
@@ -261,8 +262,8 @@ func (t *T) concerns(call *Call) bool {
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)
 }
 
-// readyHook returns the fields of a webhook that refuses only the ConfigMap that settled creates with the name of the
-// configuration.
+// readyHook returns the fields of a webhook that refuses only one ConfigMap: the ConfigMap that the method settled
+// creates with the name of the configuration.
 func (t *T) readyHook(name string, validates bool) map[string]any {
 	path := "/" + name + ReadyPath
 	if validates {
@@ -302,7 +303,7 @@ func isReady(a *Answer, name string) bool {
 }
 
 // settled creates a ConfigMap whose label LabelReady has the value name, by a dry run in a separate namespace. It
-// repeats the dry run until the function shows returns true for the answer.
+// repeats the dry run until shows returns true for the answer.
 func (t *T) settled(name string, shows func(*Answer) bool) {
 	sent := t.last()
 	t.Server.ready.Do(func() {

@@ -67,7 +67,8 @@ func (t *T) Do(r Request) *Answer {
 }
 
 // catchUp waits until the server's cache has the case's last write of the object that a request is going to write.
-// Otherwise the server may first review the write with an outdated object, and again after it has noticed the conflict.
+// Otherwise the server may review the write twice: with an outdated object first, and with the current object after a
+// conflict.
 func (t *T) catchUp(r Request) {
 	if r.Verb == http.MethodGet || r.Verb == http.MethodPost {
 		return
@@ -197,8 +198,8 @@ func (a *Answer) Warnings() []string {
 	return slices.Clone(a.Header.Values("Warning"))
 }
 
-// Create posts an object to its collection. If the resource is a subresource, it posts to the subresource of the object
-// with the same name.
+// Create posts an object to its collection. If the resource is a subresource, Create posts o to the subresource of the
+// stored object that has the name of o.
 func (t *T) Create(r Resource, o Object, query ...string) *Answer {
 	name := ""
 	if r.Subresource != "" {
@@ -235,8 +236,8 @@ func (t *T) Delete(r Resource, name string, options any, query ...string) *Answe
 	return t.Do(Request{Verb: http.MethodDelete, Path: t.Path(r, name), Query: query, Body: options})
 }
 
-// Path returns the path of an object. The object is in the case's namespace, unless the resource names another
-// namespace.
+// Path returns the path of an object. The object is in the namespace that the resource names, or else in the
+// case's namespace.
 func (t *T) Path(r Resource, name string) string {
 	namespace := r.namespace
 	if r.Namespaced && namespace == "" {

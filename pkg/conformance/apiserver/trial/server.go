@@ -29,8 +29,9 @@ type Options struct {
 	// WebhookAddress is the HOST:PORT at which the suite's webhooks listen. The API server must be able to connect to
 	// it. The default is a free port of the loopback address, for a server on the same machine.
 	WebhookAddress string
-	// WebhookImage is an image of this program. If it is set, the suite creates a Deployment and a Service in the
-	// cluster, which forward the calls of webhooks to the suite, and WebhookAddress must be empty. The default is none.
+	// WebhookImage is an image of the program miniapi. If it is set, the suite creates a Deployment and a Service in
+	// the cluster, which forward the calls of webhooks to the suite, and WebhookAddress must be empty. The default is
+	// none.
 	WebhookImage string
 	// WebhookTimeout limits the time until the Deployment is ready. The default is incluster.DefaultTimeout.
 	WebhookTimeout time.Duration

@@ -31,8 +31,8 @@ type Service struct {
 
 // serviceWay describes the Service and the endpoints through which a server reaches the webhooks of the suite.
 type serviceWay struct {
-	// addresses, of the type kind, and port are the endpoints of the Service. If external isn't "", the Service has no
-	// endpoints, but the type ExternalName and external as its external name.
+	// addresses and port are the endpoints of the Service, and kind is the type of the addresses. If external isn't
+	// empty, the Service has no endpoints: it has the type ExternalName, and external is the external name.
 	kind      discoveryv1.AddressType
 	addresses []string
 	port      int32

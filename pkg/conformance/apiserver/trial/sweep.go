@@ -33,8 +33,8 @@ func (s *Server) Cleanup(ctx context.Context) ([]string, error) {
 }
 
 // sweep removes the cluster-scoped objects that a selector matches, the namespaces last, and returns their paths. It
-// also removes the objects in a namespace if the function full returns true for the namespace. In a run that wasn't
-// killed, each case has removed the objects of its namespaces.
+// also removes the objects in a namespace if the function full returns true for the namespace. full returns false if
+// a case has already removed these objects. Only a killed run leaves objects in the namespaces of its cases.
 func (s *Server) sweep(ctx context.Context, selector string, full func(namespace string) bool) ([]string, error) {
 	var found []created
 	var errs []error
@@ -96,9 +96,9 @@ func (s *Server) empty(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// finishNamespaces waits until the namespaces that a selector matches are gone. The namespaces are empty. If no
-// controller removes their finalizers in time, finishNamespaces removes them. It doesn't change a namespace with pods,
-// because the pods stay until their nodes have stopped them.
+// finishNamespaces waits until the namespaces that a selector matches are gone. The caller has deleted the namespaces
+// and their objects. If no controller removes the finalizers of the namespaces in time, finishNamespaces removes these
+// finalizers. It doesn't change a namespace with pods, because pods stay until their nodes have stopped them.
 func (s *Server) finishNamespaces(ctx context.Context, selector string) error {
 	namespaces := Request{Verb: http.MethodGet, Path: "/api/v1/namespaces", Query: []string{"labelSelector=" + selector}}
 	patience := cmp.Or(s.options.Patience, DefaultPatience)
