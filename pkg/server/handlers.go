@@ -54,7 +54,7 @@ func notFound(config *genericapiserver.Config) http.Handler {
 
 // installOwnPaths serves paths that are neither resources nor in the OpenAPI documents: the decisions of admission,
 // certificates for webhooks, faults, and the OpenID documents that verify service account tokens. The list of paths at
-// / has only the OpenID documents, because kube-apiserver doesn't have the others. If the issuer isn't a URL that
+// / has only the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't a URL that
 // clients can reach, there are no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
@@ -76,7 +76,7 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	}
 }
 
-// dependencies returns the parts of this server that the storages of the table's kinds need.
+// dependencies returns the parts of this server that the storages of built-in kinds need.
 func dependencies(c *Config) (registry.Dependencies, error) {
 	kubelet, err := kubelet(c.options.Kubelet)
 	if err != nil {

@@ -91,11 +91,13 @@ type Options struct {
 	Definitions Definitions
 	// Kept is the name of objects that were kept on an earlier server of the process, with seed.Keeper.Keep. If there are
 	// such objects, the server has copies of them from its start. The name must stand for all that the objects depend on:
-	// the other options, and what clients apply. With "", or if requests must be seen, the server has no Keeper.
+	// the other options, and what clients apply. The server has no Keeper if the name is "", or if each object needs a
+	// request, for example because of an audit log.
 	Kept string
 	// Flagz reads the flags that /flagz shows. It is nil for a program without flags.
 	Flagz flagz.Reader
-	// FeatureGates are set after the gates of --feature-gates. KnownFeatureGates returns the possible names.
+	// FeatureGates has values of feature gates, which override the flag --feature-gates. KnownFeatureGates returns the
+	// possible names.
 	FeatureGates map[string]bool
 
 	globals *process.Globals
@@ -106,9 +108,9 @@ type Options struct {
 // example on an admission plugin. Server.Installed returns the stored definitions. The caller must apply the other
 // definitions by requests.
 type Definitions struct {
-	// FieldManager is the field manager that owns the fields of the definitions.
+	// FieldManager is the field manager that owns the fields of the CustomResourceDefinitions.
 	FieldManager string
-	// JSON has the definitions in JSON, one in each element.
+	// JSON has the CustomResourceDefinitions in JSON, one in each element.
 	JSON [][]byte
 }
 

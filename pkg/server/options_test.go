@@ -41,7 +41,7 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--service-cluster-ip-range", "different IP families"},
 		},
 		{
-			name: "small service range", reason: "the objects of every cluster need addresses, and kube-apiserver refuses a range of this size too",
+			name: "small service range", reason: "the objects that every cluster has need addresses, and kube-apiserver refuses a range of this size, too",
 			change: func(o *Options) { o.ServiceClusterIPRange = "10.0.0.0/30" },
 			want:   []string{"--service-cluster-ip-range", `"10.0.0.0/30"`, "at least 8 IP addresses"},
 		},

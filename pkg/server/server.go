@@ -30,18 +30,18 @@ func Version() apimachineryversion.Info { return version.Get() }
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
-	// writer writes to the storages of the table's kinds without admission.
+	// writer writes objects of built-in kinds to their storages without admission.
 	writer *seed.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
-	// seeded is true if the objects of every cluster were stored while the server was built. It is valid only after
-	// the end of lifetime.seeding.
+	// seeded is true if the objects that every cluster has, such as RBAC roles, were stored while the server was built. It
+	// is valid only after the end of lifetime.seeding.
 	seeded bool
-	// installed are the definitions of the options that were stored while the server was built.
+	// installed are the CustomResourceDefinitions of Options.Definitions that were stored while the server was built.
 	installed []customresources.Installed
 	// kept keeps the objects that clients apply, for later servers. It is nil if the server can't keep objects.
 	kept *seed.Keeper
-	// snapshots are nil with an external etcd.
+	// snapshots takes and restores snapshots. It is nil with an external etcd.
 	snapshots *snapshot.Snapshots
 	// background is the work of a start that continues after the server is ready.
 	background sync.WaitGroup
@@ -85,7 +85,7 @@ func (s *Server) build() (err error) {
 	s.writer = seed.NewWriter(builtin.Table(), shared.schemas().TypeConverter(), groups)
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
-			return fmt.Errorf("creating the objects of every cluster: %w", err)
+			return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
 		}
 		return nil
 	})
@@ -123,9 +123,9 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // have stopped.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.config.Close(ctx)) }()
-	// The end of ctx must not interrupt the start of the library: a hook whose context has ended fails, a failed hook
-	// ends the process, and controllers that no hook has started never stop. Therefore the server first becomes ready,
-	// even if ctx has ended. With an external etcd, which may never answer, ctx interrupts the start. A start that
+	// The end of ctx must not interrupt the start of the library. A start hook fails if its context has ended, and a
+	// failed hook ends the process. A controller that no hook has started never stops. Therefore the server first becomes
+	// ready, even if ctx has ended. With an external etcd, which may never answer, ctx interrupts the start. A start that
 	// hangs is interrupted after startGrace.
 	starting := ctx
 	if s.config.etcd.Embedded() {
@@ -186,8 +186,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return <-stopped
 }
 
-// Installed returns the definitions of the options that the server has stored. It must be called when the server is
-// ready.
+// Installed returns the CustomResourceDefinitions of Options.Definitions that the server has stored. It must be called
+// when the server is ready.
 func (s *Server) Installed() []customresources.Installed { return s.installed }
 
 // Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server is

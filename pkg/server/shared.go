@@ -13,26 +13,28 @@ import (
 
 // shared has the state that servers of a process share. The packages below pkg/server have no such state: pkg/server
 // passes it to them. Besides shared, a process has values that are computed once and never change: the table of kinds
-// (pkg/registry/builtin), the RBAC objects of every cluster (bootstrap) and the version of the build (version).
+// (pkg/registry/builtin), the RBAC objects that every cluster has (bootstrap) and the version of the build (version).
 // docs/architecture.md lists the state of k8s.io/apiserver, etcd and klog.
 var shared = struct {
 	// process guards the feature gates and versions, because in most places k8s.io/apiserver reads the gates and
 	// versions of the whole process. Servers that run at the same time must have the same gates and versions. A later
 	// server with other gates or versions gets an error.
 	process *process.Process
-	// schemas are the OpenAPI definitions of the table's types. All of them take 25 MB and 140 ms. They depend only on
-	// the types, and no server changes them.
+	// schemas are the OpenAPI definitions of the table's types. Making all definitions takes 140 ms and 25 MB. The
+	// definitions depend only on the types, and no server changes them.
 	schemas func() *openapi.Schemas
-	// copies are the objects of every cluster that a server has defaulted and validated. Most servers store the same
-	// objects, and copying them saves half of the time of a later start. A server prepares an object itself if the
-	// object differs, or if no earlier server had the same feature gates and versions.
+	// copies are the objects that every cluster has (namespaces, RBAC roles and so on), as an earlier server has
+	// defaulted and validated them. Most servers store the same objects, and copying them saves half of the time of a
+	// later start. A server prepares an object itself if the object differs, or if no earlier server had the same
+	// feature gates and versions.
 	copies *seed.Copies
 	// definitions are custom resource definitions in the form in which servers store them. Preparing a definition takes
 	// more than ten milliseconds for each 100 kB: it is decoded, validated and encoded, and its CEL expressions are
-	// compiled. Servers only read the shared parts, and have UIDs and times of their own.
+	// compiled. Servers only read the shared definitions. Each server stores them with its own UIDs and times.
 	definitions *customresources.Prepared
 	// kept are objects that clients have applied to a server right after its start, as they were stored. Later servers
-	// with the same options start with copies. A request for each object would take a tenth of a start without objects.
+	// with the same options start with copies. Creating one object by a request would take a tenth of the time of a
+	// whole start.
 	kept *seed.Sets
 	// hookMetrics returns the function that records calls of runtime hooks in the metrics of the process. The first
 	// server with hooks registers the metrics.

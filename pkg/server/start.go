@@ -25,8 +25,8 @@ const (
 	// startTimeout limits the time of a start, including the start of etcd.
 	startTimeout = time.Minute
 
-	// ensureTimeout limits the time for which a start waits until the objects of every cluster are created. The
-	// creation may call webhooks. The time is part of startTimeout.
+	// ensureTimeout limits the time for which a start waits until the objects that every cluster has, such as RBAC roles,
+	// are created. The creation may call webhooks. The time is part of startTimeout.
 	ensureTimeout = startTimeout / 2
 
 	// startGrace is the time for which a start may continue after its context has ended. A start takes less time,
@@ -78,10 +78,10 @@ func orWhyUnlisted(starting context.Context, client kubernetes.Interface, err er
 	return fmt.Errorf("%w: the server's own requests fail: %w", err, reason)
 }
 
-// becomeReady creates the objects of every cluster, and waits until /readyz is healthy. If admission refuses an object
-// or doesn't decide in time, a goroutine tries again until serving ends. So a broken webhook can't prevent the start,
-// and a client can delete its configuration. At the end of starting, becomeReady gives up as soon as the library has
-// started all its parts.
+// becomeReady creates the objects that every cluster has (namespaces, RBAC roles and so on), and waits until /readyz
+// is healthy. If admission refuses an object or doesn't decide in time, a goroutine tries again until serving ends. So
+// a broken webhook can't prevent the start, and a client can delete the webhook's configuration. When starting ends,
+// becomeReady gives up as soon as the library has started all its parts.
 func (s *Server) becomeReady(starting, serving context.Context) error {
 	ctx, giveUp := context.WithTimeout(serving, startTimeout)
 	defer giveUp()
@@ -93,10 +93,10 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
 	defer cancel()
 	if err := s.ensureObjects(ensuring); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
-		klog.ErrorS(err, "some objects of every cluster are missing, and their creation is tried again")
+		klog.ErrorS(err, "some objects that every cluster has are missing, and the server tries again to create them")
 		s.background.Go(func() { ensureObjectsLater(serving, s.config) })
 	} else if err != nil {
-		return fmt.Errorf("creating the objects of every cluster: %w", err)
+		return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
 	}
 	s.config.bootstrapped.Created()
 	if s.config.apis.peers != nil {
@@ -133,16 +133,17 @@ func (s *Server) ensureObjects(ctx context.Context) error {
 	return err
 }
 
-// ensureObjectsLater tries once a second to create the objects of every cluster. It returns when all objects exist, or
-// when ctx ends.
+// ensureObjectsLater tries once a second to create the objects that every cluster has, such as RBAC roles. It returns
+// when all objects exist, or when ctx ends.
 func ensureObjectsLater(ctx context.Context, c *Config) {
 	_ = wait.PollUntilContextCancel(ctx, time.Second, false, func(ctx context.Context) (bool, error) {
 		return bootstrap.Ensure(ctx, c.clients.typed, clusterConfig(c)) == nil, nil
 	})
 }
 
-// seed stores the objects of every cluster, except for its Service. If a configuration of admission could refuse them,
-// seed stores nothing, and the objects are created by requests.
+// seed stores the objects that every cluster has, except for the Service "kubernetes". If a configuration of admission
+// could refuse them, seed stores nothing, and the start creates the objects by requests. seed also stores the
+// definitions of the options, and copies of objects that an earlier server has kept, unless they need requests.
 func (s *Server) seed(ctx context.Context) (err error) {
 	c := s.config
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
@@ -166,14 +167,15 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	return s.kept.Store(ctx)
 }
 
-// canKeep reports whether objects of clients may be stored without requests. It returns false if no name is given, if
-// each object needs a request, if controllers work on the objects, or if stored objects are encrypted.
+// canKeep reports whether the server may store copies of an earlier server's objects directly, without requests. It
+// returns false if no name is given, if each object needs a request, if controllers work on the objects, or if stored
+// objects are encrypted.
 func (c *Config) canKeep() bool {
 	return c.options.Kept != "" && !c.seesItself() && len(c.options.Controllers) == 0 && c.options.Etcd.EncryptionProviderConfigFilepath == ""
 }
 
-// canInstall reports whether objects may be stored without requests. It returns false if each object needs a request:
-// for audit, for a log of requests, or for the plugin AlwaysDeny.
+// canInstall reports whether the server may store objects directly, without requests. It returns false if each object
+// needs a request: for audit, for a log of requests, or for the plugin AlwaysDeny.
 func (c *Config) canInstall() bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
@@ -183,7 +185,8 @@ func (o CompletedOptions) ofEncryption(err error) error {
 	return etcd.OfEncryption(o.Etcd.EncryptionProviderConfigFilepath, err)
 }
 
-// clusterConfig returns the settings on which the objects of every cluster depend.
+// clusterConfig returns the settings on which the objects that every cluster has, such as the Service "kubernetes",
+// depend.
 func clusterConfig(c *Config) bootstrap.Config {
 	config := bootstrap.Config{
 		SecurePort:    int32(c.generic.SecureServing.Listener.Addr().(*net.TCPAddr).Port),
@@ -193,7 +196,7 @@ func clusterConfig(c *Config) bootstrap.Config {
 		Aggregated:    c.options.Controllers.Has("clusterrole-aggregation-controller"),
 	}
 	for _, ipNet := range c.options.serviceRange {
-		// net.ParseCIDR has made both values, so the conversion can't fail.
+		// net.ParseCIDR has made the mask and the IP, so the conversion can't fail.
 		ones, _ := ipNet.Mask.Size()
 		address, _ := netip.AddrFromSlice(ipNet.IP)
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.PrefixFrom(address.Unmap(), ones))

@@ -15,9 +15,9 @@ import (
 // write-ahead log continues, or 0 if the log begins with the first entry.
 //
 // etcd itself would open a damaged database on goroutines of its own, where a panic or a memory fault ends the
-// process. So call checkFiles through trap.guard, which turns both into an error.
+// process. So call checkFiles through trap.guard, which turns a panic or a memory fault into an error.
 //
-// If the first start of a member was cut short, checkFiles removes the member's files: the files may lack the
+// If the first start of a member was cut short, checkFiles removes the member's files. The files may lack the
 // identity of the member, and a member without an identity would never be elected. A folder whose data has
 // disappeared is refused with an error.
 func checkFiles(cfg config.ServerConfig, unused bool) (snapshot uint64, err error) {

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// The files and folders of the data, below a member's folder.
+// These are the files and folders of the data, below a member's folder.
 var (
 	memberFiles   = "member"
 	logFiles      = filepath.Join(memberFiles, "wal")
@@ -179,7 +179,7 @@ func TestDamagedData(t *testing.T) {
 		{"log with zeros at its end", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return overwritten(used/2, used-used/2, 0)(b) }), "and the database with entry"},
 		{"log cut off behind a record", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)] }), "and the database with entry"},
 		{"log cut off in the length of a record", "etcd would drop the record", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)+4] }), "goes beyond the end"},
-		{"log cut off behind its records", "nothing is missing", editedLog(func(b []byte, used int) []byte { return b[:used+100] }), ""},
+		{"log cut off behind its records", "the part after the last record has no data", editedLog(func(b []byte, used int) []byte { return b[:used+100] }), ""},
 		{"log with a record that has begun", "the write wasn't answered", editedLog(func(b []byte, used int) []byte {
 			copy(b[used:], append(frame(2000), "begun"...))
 			return b
@@ -189,7 +189,7 @@ func TestDamagedData(t *testing.T) {
 			return b
 		}), "goes beyond the end"},
 		{"log missing", "the last answered writes may be in the log alone", removed(logFiles), "the log has no entries, and the database has some"},
-		{"folder of the log is a file", "there is no log", replaced(logFiles, false), "not a directory"},
+		{"folder of the log is a file", "a file in place of the folder has no log", replaced(logFiles, false), "not a directory"},
 
 		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored in it"},
 		{"all a file", "a file can't be the folder of the member's files", replaced(memberFiles, false), "not a directory"},

@@ -191,8 +191,7 @@ func (c *leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest,
 	}, r)
 }
 
-// watchServer holds the gate while it serves a stream of watches, because events with previous values read the
-// database.
+// watchServer enters the gate for each stream of watches, because events with previous values read the database.
 type watchServer struct {
 	pb.WatchServer
 	gate *gate

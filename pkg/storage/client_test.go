@@ -12,7 +12,8 @@ func TestCallsAfterTheirTime(t *testing.T) {
 	client := startMember(t, Options{}).client.Client
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The server without the check in call() would refuse only some of these calls.
+	// Without the check in call(), the server would refuse only some of these calls, so the test makes
+	// several calls.
 	for range 20 {
 		if _, err := client.Put(over, "late", "value"); !errors.Is(err, context.Canceled) {
 			t.Fatalf("want the put to be canceled, got %v", err)

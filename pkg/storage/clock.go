@@ -27,7 +27,7 @@ func newStopClock() *stopClock {
 	return &stopClock{limit: math.MaxInt64, pending: map[chan time.Time]*time.Timer{}}
 }
 
-// After is like time.After, but never waits longer than the limit.
+// After is like time.After, but never waits longer than the limit that hurry or stop has set.
 func (c *stopClock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +40,8 @@ func (c *stopClock) After(d time.Duration) <-chan time.Time {
 // cache loops over the seconds of the duration.
 const patience = time.Hour
 
-// Since is like time.Since for durations below the limit. To a longer duration, it adds patience, so that the
-// caller ends its wait.
+// Since is like time.Since as long as the duration is below the limit that hurry or stop has set. It adds patience
+// to a longer duration, so that the caller ends its wait.
 func (c *stopClock) Since(t time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A goroutine that waits for a resource version sleeps on After. When the goroutine wakes, it calls Since to check
-// whether its time is over.
+// A goroutine that waits for a resource version sleeps on After. When the goroutine wakes, it calls Since, to
+// check whether it has waited long enough.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond
@@ -20,7 +20,7 @@ func TestStopClock(t *testing.T) {
 	}{
 		{"undisturbed", "stopClock works like the real clock", nil, nil, 3 * time.Second},
 		{"hurried while it sleeps", "earlier writes are seen within the limit", nil, hurry, time.Second + limit},
-		{"hurried before", "late requests must not delay a stop either", hurry, nil, limit},
+		{"hurried before", "requests that begin after hurry must not delay a stop", hurry, nil, limit},
 		{"stopped while it sleeps", "no write comes any more", nil, (*stopClock).stop, time.Second},
 		{"stopped after it was hurried", "the limit ends with etcd", func(c *stopClock) { hurry(c); c.stop() }, nil, 0},
 	} {

@@ -10,9 +10,9 @@
 // EtcdOptions. [CheckExternal] checks beforehand whether the cluster answers.
 //
 // All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of
-// the segments of a write-ahead log (set once, by segments), and k8s.io/apiserver's answer to the question whether
-// etcd supports progress requests (set by supportProgress).
+// the segments of a write-ahead log (set once, by segments), and k8s.io/apiserver's record whether etcd supports
+// progress requests (set by supportProgress).
 //
 // The package has more than 25 files because one subject, the place of temporary folders, needs a file for Linux
-// and one for other systems.
+// and another file for other systems.
 package storage

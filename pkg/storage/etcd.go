@@ -154,7 +154,7 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 		MaxSnapFiles:           5,
 		MaxWALFiles:            5,
 
-		// etcd doesn't compact on its own: the API server does (type compaction).
+		// The fields for automatic compaction stay unset, because the API server compacts etcd (see type compaction).
 		QuotaBackendBytes: 8 << 30,
 		MaxTxnOps:         maxTxnOps,
 		MaxRequestBytes:   maxRequestBytes,

@@ -32,7 +32,7 @@ func (l *eventLog) record(e *clientv3.Event) {
 	l.shorten()
 }
 
-// since returns the events from a revision on. It returns false if the log doesn't have all of them.
+// since returns the events from a revision on. It returns false if the log doesn't have all of these events.
 func (l *eventLog) since(revision int64) ([]*clientv3.Event, bool) {
 	if revision <= l.from {
 		return nil, false

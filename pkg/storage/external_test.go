@@ -158,7 +158,8 @@ type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// probeUntil returns the end of the context as the reason only if there was no other error.
+// When the context ends, probeUntil returns the error of an earlier probe, if there is one. Otherwise it
+// returns the end of the context as the reason.
 func TestProbeTellsTheReason(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -85,8 +85,8 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// listDecoding lists with the decoder that the caller gave to Decoding. It reads the values only if the caller doesn't
-// have all objects.
+// listDecoding lists with the decoder that the caller gave to Decoding. If the caller already has all objects, it
+// doesn't read the values.
 func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error) {
 	listed, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error
 	if all {
 		return objects, revision, nil
 	}
-	// At the same revision, there are the same keys in the same order.
+	// A read at the revision of the first read has the same keys in the same order, so the indices fit.
 	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithRev(revision))
 	if err != nil {
 		return nil, 0, err

@@ -86,7 +86,8 @@ func openDataFolder(path, name string) (*Folder, error) {
 	return f, nil
 }
 
-// mayHoldData returns an error if the path isn't a data folder and can't become a data folder. It writes nothing.
+// mayHoldData returns nil if the path is a data folder, or can become a data folder. Otherwise the error has the
+// reason. mayHoldData writes nothing.
 func mayHoldData(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -112,7 +113,7 @@ func mayHoldData(path string) error {
 		}
 	}
 	if foreign != "" {
-		return fmt.Errorf("holds %q and no %s, so it is not a data folder; use a new or empty one", foreign, lockName)
+		return fmt.Errorf("holds %q and no %s, so it is not a data folder: use a new or empty folder", foreign, lockName)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
-// progressPeriod is the period at which the hub sends etcd's revision to watches that ask for progress
+// progressPeriod is the period at which the hub sends its last received revision to watches that want progress
 // notifications.
 const progressPeriod = 5 * time.Second
 
@@ -90,7 +90,8 @@ func (h *hub) lose() {
 	h.watches.finish()
 }
 
-// dispatch passes each event to the watches to which the event belongs, and adds the event to the log.
+// dispatch passes each event to the watches to which the event belongs, and adds the event to the hub's log of
+// recent events.
 func (h *hub) dispatch(events []*mvccpb.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,7 +173,7 @@ func (h *hub) leave(w *hubWatch) {
 }
 
 // replay gives a new watch the events of the log since the watch's revision. It returns false if the log doesn't
-// have all of them.
+// have all of these events.
 func (h *hub) replay(w *hubWatch) bool {
 	if w.from == 0 || w.from > h.log.last {
 		return true
@@ -199,7 +200,8 @@ func (h *hub) replay(w *hubWatch) bool {
 	return true
 }
 
-// RequestProgress sends etcd's revision to all watches that ask for progress notifications.
+// RequestProgress sends the last revision that the hub has received to all watches that want progress
+// notifications.
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
 	h.mu.Lock()
@@ -217,8 +219,8 @@ func (h *hub) tell() {
 	h.watches.tell(h.log.last, func(*hubWatch) bool { return true })
 }
 
-// need makes the hub send etcd's revision to the watches whose key range begins with the key. The hub sends it as
-// soon as it has received all events up to the given revision.
+// need makes the hub send its last received revision to the watches whose key range begins with the key. The hub
+// sends it as soon as it has received all events up to the given revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -229,7 +231,7 @@ func (h *hub) need(key string, revision int64) {
 	h.watches.tell(h.log.last, beginsWith(key))
 }
 
-// begin hides all events up to the revision from watches.
+// begin sets the revision at which the hub's history begins: watches don't get events up to this revision.
 func (h *hub) begin(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,7 +245,7 @@ func (h *hub) beginning() int64 {
 	return h.began
 }
 
-// earliest returns the revision after which the log has all events.
+// earliest returns the revision after which the hub's log of recent events has all events.
 func (h *hub) earliest() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -265,7 +267,7 @@ func (h *hub) Close() error {
 // hubWatches is the set of watches that a hub serves.
 type hubWatches map[*hubWatch]struct{}
 
-// tell sends a revision to the watches that ask for progress notifications and for which the predicate is true.
+// tell sends a revision to the watches that want progress notifications and for which the predicate is true.
 func (all hubWatches) tell(revision int64, of func(*hubWatch) bool) {
 	for w := range all {
 		if w.progress && of(w) {

@@ -77,8 +77,8 @@ func TestHubWatches(t *testing.T) {
 	}
 }
 
-// A watch that begins with events that the log has dropped gets them from etcd. A client that doesn't read its
-// watch delays no other watch.
+// If the log has dropped the first events of a watch, the watch gets them from etcd. A client that doesn't
+// read its watch delays no other watch.
 func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})
@@ -101,7 +101,8 @@ func TestHubForgets(t *testing.T) {
 	check(m.client.Watch(t.Context(), "/a/", clientv3.WithPrefix(), clientv3.WithRev(m.hub.began+1)), "a watch from before the log")
 }
 
-// The size of the log is bounded. The event of a deletion counts with its previous value only.
+// The hub's log of recent events has a bounded size. The event of a deletion counts with its previous value
+// only.
 func TestHubKeepsFewBytes(t *testing.T) {
 	t.Parallel()
 	const n, value = 16, maxLogBytes / 4
@@ -158,7 +159,8 @@ func (h *hub) seen() int64 {
 	return h.log.last
 }
 
-// The log is bounded by the number of events and by their bytes. Beyond the bounds, it drops its older half.
+// The hub's log of recent events is bounded by the number of events and by their bytes. When it exceeds a
+// bound, it drops its older half.
 func TestHubLog(t *testing.T) {
 	t.Parallel()
 	third, small := make([]byte, maxLogBytes/3), make([]byte, 1)

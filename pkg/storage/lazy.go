@@ -39,8 +39,8 @@ const (
 //
 // Clients must not notice when a cache is made. So the cache begins with a revision from before it was made: a
 // client can watch from an earlier list. And requests wait until the cache is filled, for firstFill at most. A
-// cache of k8s.io/apiserver that isn't filled answers "storage is (re)initializing", and clients retry that only
-// after a second.
+// cache of k8s.io/apiserver that isn't filled answers "storage is (re)initializing", and clients repeat the request
+// only after a second.
 type lazyCache struct {
 	storage.Interface // the store without a cache
 	resource          schema.GroupResource
@@ -305,7 +305,7 @@ func (s *pastSource) Watch(ctx context.Context, key string, opts storage.ListOpt
 	return s.Interface.Watch(ctx, key, opts)
 }
 
-// notingCodec is a codec that records in failed that an object couldn't be decoded.
+// notingCodec is a codec that sets failed to true if it can't decode an object.
 type notingCodec struct {
 	runtime.Codec
 	failed atomic.Bool

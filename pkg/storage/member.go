@@ -162,7 +162,7 @@ func (m *Member) Stop(ctx context.Context) error {
 }
 
 // stop ends all clients of the database before it closes the database. In a normal etcd, the gRPC server waits for
-// running calls; a Member has none.
+// running calls. A Member has no gRPC server, so stop itself waits for running calls.
 func (m *Member) stop() {
 	defer close(m.stopped)
 	m.compaction.stop()

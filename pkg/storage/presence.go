@@ -14,8 +14,8 @@ import (
 const (
 	// presenceTTL is the time for which a server still counts as present after it has crashed.
 	presenceTTL = 15 * time.Second
-	// presenceTimeout limits the time of each operation on presences. A server that gets no answer within this time
-	// goes on without an answer.
+	// presenceTimeout limits the time of each request to etcd about presences. A server that gets no answer within
+	// this time goes on without an answer.
 	presenceTimeout = time.Second
 )
 
@@ -66,8 +66,8 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 }
 
 // Alone reports whether this is the only server on the etcd. A server that announced itself before the call counts.
-// A server that starts after the call finds everything that is stored by then. If etcd doesn't answer, Alone
-// returns false.
+// A server that starts after the call doesn't matter to the caller, because it finds everything that is stored by
+// then. If etcd doesn't answer, Alone returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// progressTimeout bounds the wait of supportProgress. k8s.io/apiserver keeps one answer for all etcds of a process.
-// If the process has used an external etcd without progress requests before, the answer stays no, and the wait
-// would never end.
+// progressTimeout bounds the wait of supportProgress. k8s.io/apiserver keeps one answer to the question whether the
+// etcds of a process support progress requests. If the process has used an external etcd that doesn't support them,
+// the answer stays no, and the wait would never end.
 const progressTimeout = 100 * time.Millisecond
 
 // supportProgress makes k8s.io/apiserver check that a Member answers progress requests. Without this check, a watch

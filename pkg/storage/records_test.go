@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Record and Create store the same bytes as the Create of the resource's store.
+// Feed.Record and Member.Create store the same bytes as the method Create of the resource's store.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -74,7 +74,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A feed reads the values only of objects that the caller doesn't have at their revision.
+// If the caller already has an object at its revision, the feed doesn't read the object's value.
 func TestFeedOfKnownObjects(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -132,8 +132,8 @@ func TestFeedOfKnownObjects(t *testing.T) {
 	}
 }
 
-// No watch can begin before the records. All records of a transaction have the same revision, so a watch that
-// resumed in the middle of the revision would miss some of the records.
+// No watch can begin before the records that Create has stored. All records of a transaction have the same
+// revision, so a watch that resumed in the middle of the revision would miss some of the records.
 func TestHistoryBeginsAfterRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -169,8 +169,8 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 	}
 }
 
-// The log drops all events of a revision together, even if the log would otherwise begin in the middle of a
-// transaction.
+// The hub's log of recent events drops all events of a revision together, even if the log would otherwise
+// begin in the middle of a transaction.
 func TestLogForgetsRecords(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

@@ -216,8 +216,8 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// ownDestroy is the field own of a backend without a Member. It returns a function that destroys the store, and only
-// k8s.io/apiserver calls this function.
+// ownDestroy is the value of the field own in a backend without a Member. It returns a function that destroys the
+// store, and only k8s.io/apiserver calls this function.
 func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
 	return (&destroyer{destroy: destroy}).do, nil
 }

@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 )
 
-// restoreWorkers is the number of changes that Apply writes in parallel. etcd commits writes that arrive together
-// in one batch.
+// restoreWorkers is the number of changes that Apply writes in parallel. Parallel writes are faster, because etcd
+// commits writes that arrive together in one batch.
 const restoreWorkers = 16
 
 // Snapshot is a copy of all keys that a member stored under a prefix at one moment. It is in memory.

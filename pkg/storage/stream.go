@@ -43,7 +43,7 @@ func (m *Member) Count(ctx context.Context, prefix string) (int64, error) {
 	return int64(r.Count), nil
 }
 
-// List calls each with every stored key, and returns the revision at which the keys were read.
+// List calls the function each for every stored key, and returns the revision at which the keys were read.
 func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, err error) {
 	from, end := s.prefix, clientv3.GetPrefixRangeEnd(s.prefix)
 	for {

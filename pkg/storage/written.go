@@ -36,8 +36,8 @@ func (m *Member) CreatedSince(ctx context.Context, prefix string, revision int64
 // Value returns the object of the record, encoded as it is stored. The caller must not change it.
 func (r Record) Value() []byte { return r.value }
 
-// Creation returns the change that creates the record, for Apply. Create is for records that are stored before watches
-// begin.
+// Creation returns the change that creates the record. Member.Apply makes the change. For records that are stored
+// before watches begin, use Member.Create.
 func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r.value}} }
 
 // With returns a record of the same key with another value.

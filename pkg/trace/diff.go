@@ -33,7 +33,7 @@ func (c Change) String() string {
 // Diff compares two objects in JSON, and returns a Change for each field that differs. It leaves out metadata.managedFields.
 func Diff(before, after json.RawMessage) []Change {
 	var from, to any
-	// An object that can't be decoded is compared as an empty one.
+	// If an object can't be decoded, the comparison uses an empty object in its place.
 	_ = json.Unmarshal(before, &from)
 	_ = json.Unmarshal(after, &to)
 	var changes []Change

@@ -6,10 +6,10 @@ import "fmt"
 type Fault struct {
 	// Name is the name of the fault.
 	Name string `json:"name"`
-	// Effect is what the fault does besides its latency, such as "conflict" or "status 503". It may be empty.
+	// Effect is the effect of the fault besides its latency, such as "conflict" or "status 503". It may be empty.
 	Effect  string   `json:"effect,omitempty"`
 	Latency Duration `json:"latency,omitempty"`
-	// Number is the position of this request or call among those that the fault selects, counted from 1.
+	// Number is the position of this request or call among all requests or calls that the fault selects, counted from 1.
 	Number uint64 `json:"number"`
 }
 
@@ -38,8 +38,8 @@ func (r *Recording) Injected(fault Fault, name string) {
 	})
 }
 
-// faultLine returns the line of a timeline that shows a fault. The argument of is "request" or "call": the kind of
-// message into which the fault was injected.
+// faultLine returns the line of a timeline that shows a fault. If the fault was injected into a request, the argument
+// of is "request". If it was injected into a call of a webhook, the argument is "call".
 func faultLine(f Fault, of string) string {
 	return fmt.Sprintf("%s, at %s %d of those that it selects", f, of, f.Number)
 }

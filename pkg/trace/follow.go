@@ -5,13 +5,14 @@ import "context"
 // followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
 const followed = 256
 
-// Follow calls each with every request that ends from now on, in the order of the ids. It calls caughtUp when it
-// begins, and whenever each has had all requests that have ended so far. Follow returns when ctx ends, or when caughtUp
-// or each returns an error, which Follow returns.
+// Follow calls the function each with every request that ends from now on, in the order of the ids. It calls caughtUp
+// at the beginning, and whenever it has passed to each all requests that have ended so far. Follow returns when ctx
+// ends, or when caughtUp or each returns an error, which Follow returns.
 //
 // While Follow runs, the recorder is on. Requests don't wait for callers of Follow. A slow caller may therefore miss
-// requests: the recorder drops the oldest ones beyond its limits. missed is the number of requests that were dropped
-// before the call of each. The request is nil if the filter selects none of the requests after those.
+// requests: the recorder drops the oldest requests beyond its limits. missed is the number of requests that were
+// dropped before the call of each. The request is nil if the filter selects none of the requests that follow the
+// dropped ones.
 func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() error, each func(request *Request, missed int64) error) error {
 	r.mu.Lock()
 	r.followers++
@@ -29,8 +30,8 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 		var err error
 		switch {
 		case request != nil:
-			// The conversion takes time, and requests that end need the lock. One request at a time bounds the memory of a
-			// slow caller.
+			// The conversion (whole) takes time, so it runs without the lock, which requests need when they end. Only one
+			// request is converted at a time, so that a slow caller doesn't use much memory.
 			err, told = each(request.whole(), missed), false
 		case missed > 0:
 			err, told = each(nil, missed), false

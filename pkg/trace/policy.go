@@ -33,7 +33,7 @@ type Binding struct {
 	// Actions are the validationActions of a ValidatingAdmissionPolicyBinding: Deny, Warn, Audit.
 	Actions []string `json:"actions,omitempty"`
 	// Evaluations are the evaluations of the policy's expressions: one for each parameter object that the binding
-	// selects, or a single one without parameters.
+	// selects, or a single evaluation if the policy has no parameters.
 	Evaluations []*Evaluation `json:"evaluations,omitempty"`
 }
 

@@ -77,8 +77,7 @@ func (r *Request) Answered(code int, err *Error) {
 	if err == nil || len(r.Admissions) == 0 {
 		return
 	}
-	// The pass may have ended between the mutating and the validating steps: the kind's validation found the object
-	// invalid.
+	// If the kind's validation finds the object invalid, the pass ends between the mutating and the validating steps.
 	last := r.Admissions[len(r.Admissions)-1]
 	if last.Refused == nil && !last.validating && err.Reason == reasonInvalid {
 		last.Validation = &Validation{Start: last.mutated, Error: err}
@@ -110,7 +109,8 @@ func Labels(object json.RawMessage) map[string]string {
 
 // Object is a version of the object of a pass, with the part of the admission chain that made it.
 type Object struct {
-	// By names that part: a policy, a webhook or a plugin. It is empty for the object as the request sent it.
+	// By names the part of the admission chain that made this version of the object: a policy, a webhook or a plugin. It
+	// is empty for the object as the request sent it.
 	By      string
 	Content json.RawMessage
 }

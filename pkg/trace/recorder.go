@@ -12,8 +12,8 @@ type Limits struct {
 	// receives them.
 	Requests int
 	// Bytes bounds, approximately, the size of the kept requests. Above this size, the recorder drops the oldest
-	// requests. Requests that haven't ended may take as many bytes again. Above that size, the recorder doesn't record
-	// their objects and reviews.
+	// requests. The same bound applies to all requests that haven't ended, without the kept requests. Above it, the
+	// recorder doesn't record the objects and reviews of these requests.
 	Bytes int64
 	// Secrets keeps secret values, such as the data of Secrets. By default they are replaced by a placeholder.
 	Secrets bool
@@ -139,7 +139,7 @@ type Filter struct {
 	User string
 	// Writes leaves out requests that only read; see Request.Reads.
 	Writes bool
-	// Last is the number of requests to select: the last ones. 0 selects all.
+	// Last is the number of requests to select. The filter selects the last requests. 0 selects all.
 	Last int
 }
 
@@ -157,8 +157,8 @@ func (f Filter) selectsResource(r Resource) bool {
 	return false
 }
 
-// selectsObject reports whether the filter selects a request by its object. A deletecollection is selected if one
-// of its objects is.
+// selectsObject reports whether the filter selects a request by its object. The filter selects a deletecollection
+// if it selects one of the deleted objects.
 func (f Filter) selectsObject(r *Request) bool {
 	if f.Namespace == "" && f.Name == "" {
 		return true

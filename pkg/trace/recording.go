@@ -62,7 +62,7 @@ func (r *Recording) Review(kind Kind, review []byte) json.RawMessage {
 	return r.redacted((*redaction).review, kind, review)
 }
 
-// Response returns the JSON with which a webhook answered, for the record, as Review does.
+// Response returns the JSON with which a webhook answered, for the record: secret values are replaced, as in Review.
 func (r *Recording) Response(kind Kind, review []byte) json.RawMessage {
 	return r.redacted((*redaction).response, kind, review)
 }

@@ -216,7 +216,7 @@ func (r *redaction) response(kind Kind, review []byte) json.RawMessage {
 	return encoded(r.scrub(whole))
 }
 
-// replaced returns Redacted for any text but the empty one, which has no secret.
+// replaced returns Redacted, or "" for the empty text, which has no secret.
 func replaced(text string) string {
 	if text == "" {
 		return ""

@@ -24,7 +24,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	}{
 		{"data", "keys are no secrets", object, secret, `{"metadata":{"name":"kept"},"data":{"kept":"` + secretValue + `"}}`, true},
 		{"stringData", "stringData has the secret in plain text", object, secret, `{"stringData":{"kept":"` + secretValue + `"}}`, true},
-		{"kubectl's copy", "the annotation has the data too", object, secret, `{"metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + secretValue + `"}}}`, true},
+		{"kubectl's copy", "the annotation of kubectl apply has a copy of the data", object, secret, `{"metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + secretValue + `"}}}`, true},
 		{"a token to review", "a token is a password", object, Kind{Group: "authentication.k8s.io", Version: "v1beta1", Kind: "TokenReview"}, `{"kept":1,"spec":{"token":"` + secretValue + `"}}`, true},
 		{"a ConfigMap", "the data of a ConfigMap is no secret", object, Kind{Version: "v1", Kind: "ConfigMap"}, `{"data":{"kept":"` + secretValue + `"}}`, false},
 		{"the review of an update", "both objects have secrets", review, secret, `{"request":{"uid":"kept","object":{"data":{"a":"` + secretValue + `"}},"oldObject":{"data":{"a":"` + secretValue + `"}}}}`, true},

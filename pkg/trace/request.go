@@ -32,7 +32,7 @@ type Request struct {
 	// of webhooks are in Call.Fault.
 	Faults []Fault `json:"faults,omitempty"`
 
-	// Admissions are the passes through the admission chain. Most requests have one. A deletecollection has a pass
+	// Admissions are the passes through the admission chain. Most requests have one pass. A deletecollection has a pass
 	// for each object. An update that conflicts with another update is tried again, with a pass for each try.
 	Admissions []*Admission `json:"admissions"`
 
@@ -145,8 +145,8 @@ type Step struct {
 	Webhooks []*Webhook `json:"webhooks,omitempty"`
 	Policies []*Policy  `json:"policies,omitempty"`
 	// Before and After are the object before and after a step that changed it. Both are empty for a step that changed
-	// nothing, and for a step with webhooks or policies: there, each Call and each Evaluation has its own Before and
-	// After.
+	// nothing. Both are also empty for a step with webhooks or policies, because each Call and each Evaluation has its
+	// own Before and After.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 	// Error is the error with which the plugin refused the request.

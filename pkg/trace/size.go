@@ -2,7 +2,7 @@ package trace
 
 import "encoding/json"
 
-// Approximate sizes of a request and of each of its parts, without their JSON.
+// These are approximate sizes of a request and of each of its parts, without their JSON.
 const (
 	requestBytes = 1 << 10
 	partBytes    = 256
@@ -26,8 +26,8 @@ func (r *Request) strip() {
 	r.each(func(raw *[]byte) { *raw = nil }, func(int) {})
 }
 
-// each calls raw for every object and review of the request. It calls part for every part, with the length of the
-// part's other texts.
+// each calls raw for every object and review of the request. It calls part for every part of the request, with
+// the length of the part's texts. These texts don't include objects and reviews.
 func (r *Request) each(raw func(*[]byte), part func(text int)) {
 	all := func(messages ...*json.RawMessage) {
 		part(0)
@@ -76,7 +76,7 @@ func (r *Request) each(raw func(*[]byte), part func(text int)) {
 	}
 }
 
-// text returns the length of the texts of a part.
+// text returns the length of the user's texts.
 func (u User) text() int { return len(u.Name) + textsOf(u.Groups) }
 
 func (v Verdict) text() int {

@@ -7,7 +7,7 @@ import "time"
 type Steps struct {
 	scope *Scope
 	phase string
-	// now is the time at which the last step ended and the next one begins.
+	// now is the time at which the last step ended and the next step begins.
 	now   Duration
 	brief []brief
 }
@@ -16,14 +16,14 @@ type Steps struct {
 type brief struct {
 	plugin      string
 	start, took Duration
-	// before is the index in Admission.Steps of the step that follows this one.
+	// before is the index in Admission.Steps at which this step belongs: it comes before the step with that index.
 	before     int16
 	round      int8
 	validating bool
 }
 
-// stepsAtOnce is the capacity with which the list of short steps begins: a request in which the mutating plugins
-// run once has about as many.
+// stepsAtOnce is the capacity with which the list of short steps begins. A request in which the mutating plugins run
+// once has about 28 short steps.
 const stepsAtOnce = 28
 
 // Steps begins to record a phase of the scope's pass: Mutating or Validating.
@@ -64,14 +64,15 @@ func (s *Steps) End(step *Step, err *Error) {
 // Pass records the step of a plugin that has just ended, and that changed and refused nothing. A brief keeps the step.
 func (s *Steps) Pass(plugin string, round int) {
 	start := s.now
-	// Only the goroutine of the chain, which calls Pass, adds steps. So it may read their number without the lock.
+	// Only the goroutine of the admission chain adds steps, and it also calls Pass. So Pass may read the number of steps
+	// without the lock.
 	s.brief = append(s.brief, brief{
 		plugin: plugin, start: start, took: s.took(), before: int16(len(s.scope.Admission.Steps)),
 		round: int8(round), validating: s.phase == Validating,
 	})
 }
 
-// took returns the time since the end of the last step, and ends the current one.
+// took returns the duration of the current step, which ends at this call.
 func (s *Steps) took() Duration {
 	last := s.now
 	s.now = s.scope.Since(time.Now())

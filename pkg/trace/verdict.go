@@ -11,14 +11,15 @@ type Verdict struct {
 	// Field is the path of the field that decided, in the webhook configuration or policy, such as
 	// webhooks[0].rules[1].operations.
 	Field string `json:"field,omitempty"`
-	// Want is the value of that field. Got is the value of the request that was compared with it.
+	// Want is the value that Field has in the webhook configuration or policy. Got is the value of the request
+	// that was compared with Want.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 	// By names the cause of the verdict, if another plugin, webhook or policy is the cause.
 	By string `json:"by,omitempty"`
 	// Detail is the message of an error.
 	Detail string `json:"detail,omitempty"`
-	// Also lists further fields, each of which alone would have ruled the webhook out.
+	// Also lists the other fields that would have ruled the webhook out. Each of them would have been enough.
 	Also []string `json:"also,omitempty"`
 	// As is the resource by which a rule matched, if it isn't the request's own resource: with matchPolicy
 	// Equivalent, a rule also matches other versions and groups of the same objects.
@@ -81,7 +82,8 @@ const (
 	ValidationReported Reason = "ValidationReported"
 	// ExpressionFailed: an expression or a mutation failed. The failurePolicy is Fail, so the request is refused.
 	ExpressionFailed Reason = "ExpressionFailed"
-	// ExpressionIgnored: an expression or a mutation failed. The failurePolicy is Ignore.
+	// ExpressionIgnored: an expression or a mutation failed. The failurePolicy is Ignore, so the failure has no
+	// effect on the request.
 	ExpressionIgnored Reason = "ExpressionIgnored"
 	// ExpressionReported: an expression failed, and the binding only warns or audits.
 	ExpressionReported Reason = "ExpressionReported"
@@ -97,7 +99,8 @@ const (
 	// webhooks and policies.
 	ExcludedReview    Reason = "ExcludedReview"
 	DryRunSideEffects Reason = "DryRunSideEffects"
-	// ReinvocationNever and ReinvocationUnneeded are reasons for the second round of mutating plugins.
+	// ReinvocationNever and ReinvocationUnneeded are reasons why the second round of mutating plugins didn't call
+	// a webhook or evaluate a policy.
 	ReinvocationNever    Reason = "ReinvocationNever"
 	ReinvocationUnneeded Reason = "ReinvocationUnneeded"
 	// ReinvocationFirstMatch: the webhook didn't match in the first round of mutating plugins, and matches in the

@@ -83,14 +83,14 @@ func Why(target Reference, configured Configured, request *Request, evaluated bo
 	return answers
 }
 
-// NotRecordedFor returns the answer about an object that isn't stored, and for which no request is recorded. detail
-// says so in words.
+// NotRecordedFor returns the answer if no request for the object is recorded and the object isn't stored. detail is
+// the reason, such as "no name is given".
 func NotRecordedFor(target Reference, detail string) Answer {
 	verdict := Verdict{Reason: NotRecorded, Detail: detail}
 	return Answer{Webhook: target, Verdict: verdict, Sentence: fmt.Sprintf("%s: %s.", target, verdict.Clause())}
 }
 
-// webhooksOf returns the names of those webhooks of a configuration for which the request has a record.
+// webhooksOf returns the names of a configuration's webhooks that the request has a record of.
 func (r *Request) webhooksOf(target Reference) []string {
 	var names []string
 	seen := map[string]bool{}

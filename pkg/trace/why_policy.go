@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// whyPolicy answers for each binding of a policy, or for the policy as a whole if its bindings weren't considered. Its
-// arguments are those of Why.
+// whyPolicy returns an answer for each binding of a policy, or one answer for the whole policy if its bindings weren't
+// considered. It has the same arguments as Why.
 func whyPolicy(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
 	policy, again := request.metPolicy(target)
 	switch {
@@ -75,8 +75,8 @@ func (b *Binding) decisive() *Evaluation {
 	return decisive
 }
 
-// why answers for a binding of the policy. again is the record of the policy in a later round, or nil. evaluated is
-// true for a dry run of Recorder.Evaluate.
+// why returns the answer for a binding of the policy. again is the record of the policy in a later round, or nil.
+// evaluated is true for a dry run of Recorder.Evaluate.
 func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool) Answer {
 	reference := Reference{p.Kind, p.Name, b.Name}
 	e := b.decisive()
@@ -150,9 +150,10 @@ func (b *Binding) decidedBy(e *Evaluation) Verdict {
 	return verdict
 }
 
-// culprit returns the first expression that failed, or else the first validation that is false. If the outcome is
-// Denied, an expression that failed isn't the culprit. If there is neither, a patch couldn't be applied: the culprit is
-// the last mutation, with the evaluation's error.
+// culprit returns the expression that caused the outcome: the first expression that failed, or else the first
+// validation that is false. If the outcome is Denied, an expression that failed isn't the culprit. If no expression
+// failed and no validation is false, a patch couldn't be applied: the culprit is the last mutation, with the
+// evaluation's error.
 func (e *Evaluation) culprit() Expression {
 	for _, x := range e.Expressions {
 		if e.Outcome != Denied && x.Error != "" {

@@ -55,8 +55,8 @@ func theirs(t *testing.T) *capicatalog.Catalog {
 	return c
 }
 
-// TestCatalogs compares the hooks of both catalogs: their names, paths and kinds, and whether they are singletons or
-// deprecated.
+// TestCatalogs compares the hooks of Cluster API's catalog and of miniapi's catalog: their names, paths and types, and
+// whether they are singletons or deprecated.
 func TestCatalogs(t *testing.T) {
 	t.Parallel()
 	type hook struct {
@@ -75,8 +75,8 @@ func TestCatalogs(t *testing.T) {
 	}
 }
 
-// TestFields fills each type of Cluster API with values, and decodes its JSON into miniapi's type of the same hook. The
-// JSON of miniapi's type must have all of these values.
+// TestFields fills each request type and response type of Cluster API's hooks with values, and decodes its JSON into
+// miniapi's type for the same hook. The JSON of miniapi's type must have all of these values.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	their, our := theirs(t), ours(t)
@@ -174,8 +174,8 @@ func fill(v reflect.Value, depth int) {
 
 const blocks = 30
 
-// TestOurCallerTheirExtension builds an extension with Cluster API's server, and discovers and calls it with miniapi's
-// client.
+// TestOurCallerTheirExtension builds an extension with Cluster API's server package, and discovers and calls it with
+// miniapi's client.
 func TestOurCallerTheirExtension(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -276,8 +276,8 @@ func TestOurCallerTheirExtension(t *testing.T) {
 	}
 }
 
-// TestTheirCallerOurExtension builds an extension with miniapi's package, and discovers and calls it with Cluster API's
-// client.
+// TestTheirCallerOurExtension builds an extension with miniapi's server package, and discovers and calls it with
+// Cluster API's client.
 func TestTheirCallerOurExtension(t *testing.T) {
 	t.Parallel()
 	e, err := extension.New(extension.Options{Catalog: ours(t)},

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	// The server still serves the deprecated version, and the test compares it.
+	// miniapi still serves the deprecated version v1alpha1, so the test compares it.
 	capiv1alpha1 "sigs.k8s.io/cluster-api/api/runtime/v1alpha1" //nolint:staticcheck // see above
 	capiruntime "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
@@ -39,8 +39,8 @@ type crd struct {
 	} `json:"spec"`
 }
 
-// column is a printed column. The comparison ignores the order of the columns, because Discovered and Paused are in
-// another order.
+// column is a printed column. The comparison ignores the order of the columns, because Cluster API and miniapi have
+// Discovered and Paused in different orders.
 type column struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -76,7 +76,8 @@ func collect(fields map[string]string, path string, schema map[string]any) {
 	}
 }
 
-// TestDefinition compares the definition of ExtensionConfig: its names, columns and fields, in both versions.
+// TestDefinition compares miniapi's custom resource definition of ExtensionConfig with Cluster API's: the names,
+// columns and fields, in both versions.
 func TestDefinition(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
@@ -96,7 +97,8 @@ func TestDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := want.seen()
-	// In Cluster API's definition, the operator of a selector has no enum: a webhook refuses unknown operators.
+	// In Cluster API's custom resource definition, the operator of a selector has no enum: a webhook refuses unknown
+	// operators.
 	for _, version := range []string{"v1alpha1", "v1beta2"} {
 		wanted[version].(map[string]any)["fields"].(map[string]string)[".spec.namespaceSelector.matchExpressions[].operator"] = "string <nil> [In NotIn Exists DoesNotExist]"
 	}
@@ -105,7 +107,8 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// TestConversion compares the conversions of ExtensionConfigs, with all fields set and with none.
+// TestConversion compares miniapi's conversions of ExtensionConfigs between versions with Cluster API's, for objects
+// with all fields and for objects without fields.
 func TestConversion(t *testing.T) {
 	t.Parallel()
 	for _, filled := range []bool{true, false} {

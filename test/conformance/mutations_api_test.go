@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// apiMutations are servers whose API is wrong besides admission.
+// apiMutations are changes by which a proxy makes a good server break promises of the API outside of admission. At
+// least one case of the suite must fail for each change.
 var apiMutations = []mutation{
 	// The codes.
 	{name: "answers every error with 400", response: failedWith(http.StatusBadRequest),
@@ -111,8 +112,8 @@ var apiMutations = []mutation{
 	{name: "publishes no OpenAPI", caughtBy: "format.openapi", response: answeredBy("GET", "/openapi/v3", func(r *http.Response) { r.StatusCode = http.StatusNotFound })},
 }
 
-// failedWith returns a mutation that gives all errors one code. The exceptions are those by which the suite knows that
-// an object is gone or that a configuration is in effect.
+// failedWith returns a mutation that gives all errors one code. It doesn't change the errors that tell the suite that
+// an object is gone, or that a configuration is in effect.
 func failedWith(code int) func(*http.Response) {
 	return func(r *http.Response) {
 		gone := r.Request.Method == http.MethodDelete && r.StatusCode == http.StatusNotFound
@@ -122,7 +123,7 @@ func failedWith(code int) func(*http.Response) {
 	}
 }
 
-// latest returns a token that continues a list as the given one does, but with the latest state.
+// latest returns a token that continues the same list as the given token, but with the latest state.
 func latest(token string) string {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// matchingMutations are servers that choose, order or review calls of webhooks wrongly, or that read configurations
-// wrongly.
+// matchingMutations are changes by which a proxy makes a good server look wrong: as if it called the wrong
+// webhooks, in the wrong order or with the wrong reviews, or read webhook configurations wrongly.
 var matchingMutations = []mutation{
-	// The rules, selectors and conditions.
+	// These mutations are about the rules, selectors and match conditions of webhooks.
 	{name: "ignores versions", caughtBy: "match.rule.version.other", request: ruled("apiVersions", []any{"*"})},
 	{name: "knows no wildcards", request: onRules(func(rule object) {
 		for field, none := range map[string]string{"operations": "CREATE", "apiGroups": "none.example.com", "apiVersions": "v9", "resources": "none"} {
@@ -117,7 +117,7 @@ var matchingMutations = []mutation{
 		setBody(r, []byte(strings.ReplaceAll(string(readAll(r.Body)), "apiserver_admission_webhook_rejection_count", "rejections")))
 	})},
 
-	// The versions of reviews, and the responses.
+	// These mutations are about the versions of reviews, and about responses.
 	{name: "accepts an answer in another version", caughtBy: "version.answeredInAnother", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := httptest.NewRecorder()

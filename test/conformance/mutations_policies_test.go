@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// policyMutations are servers that enforce policies wrongly, or convert objects wrongly.
+// policyMutations are changes by which a proxy makes a good server look as if it enforced policies
+// wrongly, or converted objects wrongly.
 var policyMutations = []mutation{
 	{name: "accepts Deny and Warn together", caughtBy: "policy.action.denyAndWarn", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
 	{name: "takes every expression for true", caughtBy: "policy.variable.* policy.variables policy.delete policy.message.default policy.message.fallback", request: eachValidation(func(v object) {
@@ -69,7 +70,7 @@ var policyMutations = []mutation{
 	})},
 }
 
-// converted is a conversion of the objects in a request that changes the version alone.
+// converted converts the objects in a ConversionReview's request: it changes only the version.
 func converted(request, response object) {
 	objects, _ := request["objects"].([]any)
 	for _, o := range objects {
@@ -78,7 +79,7 @@ func converted(request, response object) {
 	response["convertedObjects"] = objects
 }
 
-// otherVersion returns the version v1 for v2, and v2 for v1, in an apiVersion.
+// otherVersion returns an apiVersion with v2 in place of v1, or with v1 in place of v2.
 func otherVersion(apiVersion string) string {
 	if group, isFirst := strings.CutSuffix(apiVersion, "/v1"); isFirst {
 		return group + "/v2"
@@ -86,7 +87,7 @@ func otherVersion(apiVersion string) string {
 	return strings.TrimSuffix(apiVersion, "/v2") + "/v1"
 }
 
-// eachValidation returns a mutation that changes the validations of policies.
+// eachValidation returns a mutation that changes the validations of ValidatingAdmissionPolicies.
 func eachValidation(change func(validation object)) func(*http.Request) {
 	return onSpecs("validatingadmissionpolicies", func(s object) {
 		validations, _ := s["validations"].([]any)
@@ -96,7 +97,7 @@ func eachValidation(change func(validation object)) func(*http.Request) {
 	})
 }
 
-// eachRule returns a mutation that changes the rules of policies.
+// eachRule returns a mutation that changes the rules of ValidatingAdmissionPolicies.
 func eachRule(change func(rule object)) func(*http.Request) {
 	return onSpecs("validatingadmissionpolicies", func(s object) {
 		rules, _ := at(s, "matchConstraints")["resourceRules"].([]any)

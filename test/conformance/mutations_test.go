@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 )
 
-// If a server breaks a promise, the cases of that promise fail. If the same proxy doesn't break it, they pass.
+// For each mutation, the cases in caughtBy fail. Without a mutation, the same cases pass, so the failures come from
+// the mutation.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	good := goodServer(t)
@@ -58,7 +59,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// Each case has a mutation that it catches, or a reason in uncaught.
+// Each case of the suite fails for at least one mutation, or has a reason in uncaught why there is no mutation.
 func TestEachCaseHasAMutation(t *testing.T) {
 	t.Parallel()
 	var caught []string
@@ -77,7 +78,7 @@ func TestEachCaseHasAMutation(t *testing.T) {
 	}
 }
 
-// uncaught has the cases without a mutation, with the reasons.
+// uncaught has the cases of the suite for which there is no mutation, each with the reason.
 var uncaught = map[string]string{
 	"match.rule.none":              "a proxy can't make a server call a webhook for a read",
 	"review.exempt":                "a proxy can't make a server call a webhook for a configuration",

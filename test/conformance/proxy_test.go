@@ -24,7 +24,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// mutation changes requests, responses or reviews so that a promise is broken. Each of its functions may be nil.
+// mutation is a change by which a proxy breaks a promise of the API server: it changes requests, responses or reviews.
+// Each of its functions may be nil.
 type mutation struct {
 	// name describes the wrong behaviour of the server. caughtBy has the identifiers of the cases that must fail,
 	// separated by blanks. An identifier may be a glob.
@@ -58,7 +59,8 @@ func goodServer(t *testing.T) *backend {
 	return &backend{srv.Config(), log}
 }
 
-// target returns the options of a suite for a server with the mutation: a proxy in front of the good server.
+// target returns the options with which the suite runs against a proxy in front of the good server. The proxy has the
+// mutation.
 func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 	t.Helper()
 	transport, err := rest.TransportFor(good.config)
@@ -108,7 +110,7 @@ func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 
 type object = map[string]any
 
-// at returns the object at a path. If there is none, it returns an empty one.
+// at returns the object at a path. If there is no object, it returns an empty object.
 func at(o object, path ...string) object {
 	for _, field := range path {
 		o, _ = o[field].(object)
@@ -152,8 +154,8 @@ func onBodies(verbs, part string, change func(object)) func(*http.Request) {
 	}
 }
 
-// onConfigurations returns a mutation that changes the webhooks of a new configuration. The first webhook shows whether
-// the configuration is in effect, unless the configuration is a dry run.
+// onConfigurations returns a mutation that changes the webhooks of a new webhook configuration. Unless the request is a
+// dry run, the suite uses the first webhook to find out whether the configuration is in effect.
 func onConfigurations(change func(webhooks []object)) func(*http.Request) {
 	return onBodies("POST", "webhookconfigurations", func(o object) {
 		list, _ := o["webhooks"].([]any)
@@ -167,8 +169,8 @@ func onConfigurations(change func(webhooks []object)) func(*http.Request) {
 	})
 }
 
-// onWebhooks returns a mutation that changes the webhooks of configurations, except for those that show whether a
-// configuration is in effect.
+// onWebhooks returns a mutation that changes the webhooks of webhook configurations. It doesn't change webhooks by
+// which the suite finds out whether a configuration is in effect.
 func onWebhooks(change func(webhook object)) func(*http.Request) {
 	return onConfigurations(func(webhooks []object) {
 		for _, w := range webhooks {
@@ -250,8 +252,8 @@ func ruled(name string, value any) func(*http.Request) {
 	})
 }
 
-// onSpecs returns a mutation that changes the specs of objects of a resource. It doesn't change the objects that show
-// whether a configuration is in effect.
+// onSpecs returns a mutation that changes the specs of objects of a resource. It doesn't change the objects by which
+// the suite finds out whether a configuration is in effect.
 func onSpecs(resource string, change func(spec object)) func(*http.Request) {
 	return onBodies("POST", "/"+resource, func(o object) {
 		if name, _ := at(o, "metadata")["name"].(string); !strings.HasSuffix(name, "-ready") {
@@ -305,8 +307,8 @@ func onResponses(change func(request, response object)) func(http.Handler) http.
 	}
 }
 
-// swallow returns a mutation that suppresses calls of webhooks, and allows the requests of these calls. The function
-// holds selects the requests.
+// swallow returns a mutation that suppresses some calls of webhooks, and allows the requests of these calls. It
+// suppresses a call if holds returns true for the request.
 func swallow(holds func(request object) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

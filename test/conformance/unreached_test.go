@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If no call of a webhook arrives, only the first case waits for one. Each case with a webhook has the cause and the flag
-// that helps, and cases without a webhook run as usual.
+// If the server can't call the suite's webhooks, only the first case waits for a call. The result of each case with a
+// webhook has the cause, and names the flag that helps. Cases without a webhook run as usual.
 func TestUnreached(t *testing.T) {
 	t.Parallel()
 	target := trial.Options{

@@ -29,7 +29,8 @@ func unending(begin func(http.ResponseWriter)) http.Handler {
 	})
 }
 
-// The timeout in a client's request ends a request to another server, with the same error as other requests.
+// If a client's request has a timeout, the timeout also ends a request that the server passes to another server. The
+// client gets the same error as for the server's own resources.
 func TestTimeoutOfAggregatedRequest(t *testing.T) {
 	t.Parallel()
 	port := trusted.serve(t, unending(func(http.ResponseWriter) {}), "tools.default.svc")
@@ -57,7 +58,7 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port), inprocess.WithServerOptions(func(o *server.Options) {
-		// With this long period, only the behaviour under test can end the watch in time.
+		// This grace period is long, so only the behaviour under test can end the watch in time.
 		o.ServerRun.ShutdownWatchTerminationGracePeriod = time.Hour
 	}))
 	must(clusterResources(srv, apiRegistration, "apiservices").Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t)
@@ -69,8 +70,8 @@ func TestStopWithWatchOfAggregatedAPI(t *testing.T) {
 	}
 }
 
-// A webhook can be an aggregated API. Its service is then the service of this server itself. A caBundle or a kubeconfig
-// for the webhook has no effect.
+// A webhook can be an aggregated API: its clientConfig names the service of this server itself. Then a caBundle or a
+// kubeconfig for the webhook has no effect.
 func TestAggregatedWebhook(t *testing.T) {
 	t.Parallel()
 	const path = "/apis/tools.example.com/v1/reviews"

@@ -38,7 +38,7 @@ func TestStatusOfAPIService(t *testing.T) {
 	}{
 		{"taken away", "the other server is still available", `{"status": {"conditions": null}}`, "Available True Passed", []string{"status"}},
 		{"another service", "the named service doesn't exist", `{"spec": {"service": {"name": "absent"}}}`, "Available False ServiceNotFound", nil},
-		{"another port", "the service has only another port", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
+		{"another port", "the service has a port, but not this one", `{"spec": {"service": {"name": "kubernetes", "port": 8443}}}`,
 			`Available False ServicePortError: service/kubernetes in "default" is not listening on port 8443`, nil},
 		{"no endpoints", "the service has no address", `{"spec": {"service": {"name": "bare", "port": 443}}}`,
 			`Available False EndpointsNotFound: cannot find endpointslices for service/bare in "default"`, nil},

@@ -81,7 +81,8 @@ func TestAPIServicesOfTheServer(t *testing.T) {
 	expect("a new version")
 	definitions := clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions")
 	ok(t, definitions.Delete(t.Context(), "wheels.example.com", metav1.DeleteOptions{}))
-	// The APIService is deleted after the response to the deletion of the definition.
+	// The server deletes the APIService after the response to the deletion of the custom resource definition, so the test
+	// waits.
 	eventually(t, func(context.Context) error {
 		if slices.Contains(apiServices(srv), "v2.example.com") {
 			return errors.New("the APIService v2.example.com still exists")
@@ -223,7 +224,7 @@ func becomesWithin(t *testing.T, limit time.Duration, srv *miniapitest.Server, w
 }
 
 // The server passes requests for the API of another server to that server, with the name of the user. Discovery and
-// OpenAPI have the other server's resources.
+// OpenAPI documents have the other server's resources.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	tools := &extension{}
@@ -272,8 +273,9 @@ func TestAggregatedAPI(t *testing.T) {
 	}
 }
 
-// trustsFrontProxy checks the ConfigMap of trusted authorities. The ConfigMap must trust the first of the certificates,
-// and its name, as a proxy's, and must not trust the certificate as a user's.
+// trustsFrontProxy checks the ConfigMap from which extension servers read trusted authorities. For front proxies, the
+// ConfigMap must have the authority of the first certificate, and the certificate's name. For users, it must not have
+// that authority.
 func trustsFrontProxy(t *testing.T, srv *miniapitest.Server, certificates []*x509.Certificate) {
 	t.Helper()
 	trust := must(srv.Client().CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}))(t)
@@ -374,8 +376,8 @@ func TestFrontProxyStaysTrusted(t *testing.T) {
 	}
 }
 
-// The files of the certificate can be replaced one after the other. Until both are replaced, the server uses the old
-// certificate.
+// A user can replace the file of the certificate and the file of its key one after the other. Until both files are
+// replaced, the server uses the old certificate.
 func TestFrontProxyFiles(t *testing.T) {
 	t.Parallel()
 	tools, dir := &extension{}, t.TempDir()
@@ -395,7 +397,7 @@ func TestFrontProxyFiles(t *testing.T) {
 		want    string
 	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
 		ok(t, os.WriteFile(step.path, step.content, 0o600))
-		// A status without the condition makes this server check the other server at once.
+		// If the status lacks the condition, this server checks the other server at once.
 		forgotten := []byte(`{"status": {"conditions": null}}`)
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 		becomes(t, srv, "Available True")
@@ -557,7 +559,8 @@ func TestAggregatedAPIOfDefinitions(t *testing.T) {
 		(&extension{}).ServeHTTP(w, req)
 	}), "tools.default.svc")
 	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
-	// The test uses the group of the other tests' APIService.
+	// resourcesOf returns the resources of example.com/v1 in discovery. The function define puts custom resources into
+	// this group, so the test's APIService also has this group.
 	resourcesOf := func() string {
 		t.Helper()
 		_, lists, err := must(discovery.NewDiscoveryClientForConfig(srv.Config()))(t).ServerGroupsAndResources()

@@ -98,8 +98,8 @@ func (l *auditLog) annotations(t testing.TB, namespace, name string, prefixes ..
 
 // The audit event of a request has an annotation for each call of a mutating webhook at the level Metadata, and for
 // each patch at the level Request. In the annotation, "round" is 1 for a repeated call, and "index" is the position of
-// the webhook in the order of calls. The cases audit.* need an audit log of the level RequestResponse; this test has
-// three levels, and all annotations of an event.
+// the webhook in the order of calls. The cases audit.* of the conformance suite test only the level RequestResponse.
+// This test has three levels, and compares all annotations of an event.
 func TestAuditOfMutation(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -161,9 +161,9 @@ func TestAuditOfFailingOpen(t *testing.T) {
 	}
 }
 
-// Webhooks and policies can add annotations of their own, with their names as prefix. A failed validation of a policy
-// with the action Audit has an annotation with the reason. The cases audit.webhook and audit.policy don't have
-// refusals, audit annotations of policies, or the whole annotation of a failure.
+// Webhooks and policies can add annotations of their own, with their names as prefix. If a validation of a policy with
+// the action Audit fails, the audit event has an annotation with the reason. The cases audit.* of the conformance
+// suite don't test refusals, audit annotations of policies, or the whole annotation of a failure.
 func TestAuditOfDecisions(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -221,8 +221,8 @@ func TestAuditOfDecisions(t *testing.T) {
 	}
 }
 
-// A user who grants a role must have the role's permissions. The server checks that by requests, and these have audit
-// events of their own.
+// A user who grants a role must have the role's permissions. The server checks the permissions by requests, and these
+// requests have audit events of their own.
 func TestAuditOfGrants(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)

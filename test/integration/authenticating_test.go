@@ -132,7 +132,7 @@ func TestAuthenticatingToWebhooks(t *testing.T) {
 		{"wildcard of another port", "the port is part of the name", service("ns1", "webhook2", port(9443)), "token of-port-9443"},
 		{"port that nothing is said of", "the name lacks the port only if the port is 443", service("ns1", "webhook2", port(8443)), "token default"},
 		{"wildcard of two segments", "* stands for the first segments", service("ns2", "other", nil), "token of-all-services"},
-		{"default", "* alone stands for all", service("ns2", "other", port(8443)), "token default"},
+		{"default", "* alone stands for all hosts", service("ns2", "other", port(8443)), "token default"},
 		{"url", "host and port are the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url)}, "token of-the-url"},
 		{"url with a path", "the path is no part of the name", admissionregistrationv1.WebhookClientConfig{CABundle: own.pem, URL: new("https://" + url + "/a/b")}, "token of-the-url"},
 	}

@@ -37,10 +37,10 @@ func (r *podRequest) create(ctx context.Context) (*corev1.Pod, error) {
 	return r.user.CoreV1().Pods(r.namespace).Create(ctx, r.pod, metav1.CreateOptions{})
 }
 
-// At first, every step of admission refuses the pod, and the response has the first step's refusal. The test then
-// corrects the pod for that step, and the next step refuses it, and so on. So the refusals show the order of the steps:
-// mutating plugins, mutating policies and webhooks, the validation of the API, validating plugins, validating policies
-// and webhooks, the quota.
+// At first, every step of admission would refuse the pod. The response has the refusal of the first step. The test then
+// corrects the pod for that step, so that the next step refuses it, and so on. So the refusals show the order of the
+// steps: mutating plugins, mutating policies and webhooks, the validation of the API, validating plugins, validating
+// policies and webhooks, the quota.
 func TestPluginsRefuseInOrder(t *testing.T) {
 	t.Parallel()
 	const namespace = "strict"
@@ -74,7 +74,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 			},
 		))
 	admin := srv.Client()
-	// In a cluster, the controller of quotas writes this status.
+	// This server has no controller of quotas, so the test writes the status that the controller would write.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard}
 	must(admin.CoreV1().ResourceQuotas(namespace).UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	grant(t, srv, "developer", rbacRule("", "create", "pods"))
@@ -163,7 +163,8 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 	}
 }
 
-// All other plugins that can refuse an object run between the mutating and the validating webhooks.
+// This test has the in-tree plugins that can refuse an object and that TestPluginsRefuseInOrder doesn't have. All of
+// them run between the mutating and the validating webhooks.
 func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	t.Parallel()
 	const signer = "example.com/signer"
@@ -261,7 +262,8 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	}
 }
 
-// All other plugins that change objects run before the first webhook.
+// This test has the in-tree plugins that change objects and that TestPluginsRefuseInOrder doesn't have. All of them run
+// before the first webhook.
 func TestPluginsChangeObjectsBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	isDefault := map[string]string{"storageclass.kubernetes.io/is-default-class": "true", networkingv1.AnnotationIsDefaultIngressClass: "true"}

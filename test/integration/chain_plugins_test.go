@@ -121,7 +121,7 @@ func TestResourceQuotaComesLast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}},
 	}, metav1.CreateOptions{}))(t)
-	// In a cluster, the controller of quotas writes this status.
+	// This server has no controller of quotas, so the test writes the status that the controller would write.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}
 	must(core.ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 	create := func(name string) error {

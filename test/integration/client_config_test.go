@@ -172,7 +172,7 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
-// A changed configuration has its effect on the next request.
+// After a change of a webhook configuration, the next request uses the changed configuration.
 func TestConfigurationIsInForceWhenItIsWritten(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -47,7 +47,7 @@ func configuration(version, kind, name string, webhooks ...any) *unstructured.Un
 	return object(version, kind, name, fields{"webhooks": webhooks})
 }
 
-// The version v1beta1 of configurations is served only if an option turns it on.
+// The version v1beta1 of webhook configurations is served only if an option turns it on.
 func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -73,8 +73,8 @@ func TestConfigurationVersionsThatAreServed(t *testing.T) {
 	}
 }
 
-// A stored configuration may be valid in v1beta1 and invalid in v1. An update by v1 is accepted unless it adds another
-// violation.
+// A stored webhook configuration may be valid in v1beta1 and invalid in v1. An update by v1 is accepted unless it adds
+// another violation.
 func TestConfigurationFromBeforeV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -96,7 +96,8 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	}
 }
 
-// refusal creates a configuration, and returns the message of the refusal without the beginning that all messages have.
+// refusal creates a webhook configuration that the server refuses, and returns the message of the refusal without the
+// beginning that all messages have.
 func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
 	t.Helper()
 	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})

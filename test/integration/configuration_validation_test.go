@@ -8,9 +8,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Each case with a message violates a rule of the API for webhook configurations, and the message is the API's. A case
-// without a message is valid. The rules are the same in v1 and v1beta1. The cases configuration.validation.* have most of
-// these rules, in v1 and for mutating webhooks; this test compares whole messages, in both versions and for both kinds.
+// Each row with a message violates a rule of the API for webhook configurations, and the API refuses the configuration
+// with the message. A row without a message is valid. The rules are the same in v1 and v1beta1. The cases
+// configuration.validation.* of the conformance suite test most of these rules, in v1 and for mutating webhooks. This
+// test compares whole messages, in both versions and for both kinds.
 func TestConfigurationValidation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -30,12 +31,12 @@ func TestConfigurationValidation(t *testing.T) {
 		webhook      fields
 		want         string
 	}{
-		{"smallest", "all else has defaults", nil, ""},
+		{"smallest", "the fields that are left out have defaults", nil, ""},
 		{"no name", "a webhook must have a name", fields{"name": nil}, `webhooks[0].name: Required value`},
 		{"unqualified name", "names of all organizations differ", fields{"name": "test.example"},
 			`webhooks[0].name: Invalid value: "test.example": should be a domain with at least three segments separated by dots`},
 
-		{"all operations", "a wildcard is one of the values", rule(fields{"operations": []any{"*"}}), ""},
+		{"all operations", "the wildcard is a valid operation", rule(fields{"operations": []any{"*"}}), ""},
 		{"each operation", "these are all operations", rule(fields{"operations": []any{"CREATE", "UPDATE", "DELETE", "CONNECT"}}), ""},
 		{"no operation", "a rule without operations would match nothing", rule(fields{"operations": nil}), `webhooks[0].rules[0].operations: Required value`},
 		{"unknown operation", "no operation has the name READ", rule(fields{"operations": []any{"READ"}}),
@@ -107,7 +108,7 @@ func TestConfigurationValidation(t *testing.T) {
 		{"no review version that is known", "the webhook could never be called", fields{"admissionReviewVersions": []any{"v2", "v3"}},
 			`webhooks[0].admissionReviewVersions: Invalid value: ["v2","v3"]: must include at least one of v1, v1beta1`},
 
-		{"matchConditions", "they compile", conditions(fields{"name": "create", "expression": "request.operation == 'CREATE' && has(object.metadata)"},
+		{"matchConditions", "the expressions compile", conditions(fields{"name": "create", "expression": "request.operation == 'CREATE' && has(object.metadata)"},
 			fields{"name": "may", "expression": "authorizer.group('').resource('pods').check('create').allowed()"}), ""},
 		{"no name of a condition", "errors contain the name of the condition", conditions(fields{"expression": "true"}), `webhooks[0].matchConditions[0].name: Required value`},
 		{"same name of two conditions", "errors contain the name of the condition", conditions(fields{"name": "a", "expression": "true"}, fields{"name": "a", "expression": "false"}),
@@ -129,7 +130,8 @@ func TestConfigurationValidation(t *testing.T) {
 	}
 }
 
-// v1 has rules that v1beta1 doesn't have. The cases version.required and configuration.validation.* are about v1 alone.
+// v1 has rules that v1beta1 doesn't have. The cases version.required and configuration.validation.* of the conformance
+// suite test only v1.
 func TestConfigurationValidationOfV1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -180,8 +182,8 @@ func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	}
 }
 
-// The name of a configuration must be a DNS subdomain. The error for a match condition that doesn't compile has the
-// compiler's message.
+// The name of a webhook configuration must be a DNS subdomain. The error for a match condition that doesn't compile
+// has the compiler's message.
 func TestConfigurationNamesAndExpressions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -66,7 +66,7 @@ func TestConformancePermissions(t *testing.T) {
 	}
 }
 
-// userOfSuite returns the configuration of a service account with the role for the selected cases.
+// userOfSuite returns the client configuration of a service account with the role for the selected cases.
 func userOfSuite(t *testing.T, srv *miniapitest.Server, selection conformance.Selection) *rest.Config {
 	t.Helper()
 	cases, err := apiserver.Cases(nil)

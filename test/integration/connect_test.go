@@ -34,8 +34,8 @@ var (
 
 // Every connection has a review with the operation CONNECT, whatever its HTTP method is. The object of the review has
 // the options of the connection; oldObject and options are null. The pod, service or node needn't exist. The cases
-// connect.* and every.* have the verbs of discovery; this test also has the methods HEAD and OPTIONS, and names with a
-// scheme or a port.
+// connect.* and every.* of the conformance suite test only the verbs of discovery. This test also has the methods HEAD
+// and OPTIONS, and names with a scheme or a port.
 func TestConnectIsReviewed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -130,8 +130,8 @@ func request(t testing.TB, config *rest.Config, verb, path string, header http.H
 	return response
 }
 
-// A connection is made after admission, with the options that mutating webhooks have changed. The cases connect.* make
-// no connection, because a cluster may not have a kubelet.
+// The server makes a connection after admission, with the options that mutating webhooks have changed. The cases
+// connect.* of the conformance suite make no connection, because a cluster may not have a kubelet.
 func TestConnectGoesThroughTheChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

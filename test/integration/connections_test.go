@@ -121,7 +121,8 @@ func TestConnectionsToWebhooks(t *testing.T) {
 	}
 }
 
-// If a service gets another address, its webhook is called there, even if a connection to the old address is open.
+// If a service gets another address, the server calls its webhook at the new address, even if a connection to the old
+// address is open.
 func TestConnectionsFollowTheService(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

@@ -39,7 +39,8 @@ func seen(t *testing.T, quotas corev1client.ResourceQuotaInterface) {
 	must(quotas.Patch(t.Context(), "q", types.MergePatchType, []byte(`{"metadata":{"annotations":{"seen":"yes"}}}`), metav1.PatchOptions{}))(t)
 }
 
-// With its controller, a quota limits the creation of objects. Deleting an object makes room for another.
+// If the controller of quotas runs, a quota limits the creation of objects. Deleting an object makes room for
+// another object.
 func TestQuotaIsMeasured(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("resourcequota"))

@@ -46,7 +46,8 @@ func withConverter(t *testing.T) (*miniapitest.Server, *converter) {
 }
 
 // If the conversion webhook is down, objects can be read only in the stored version. The error names the webhook. The
-// library must not take the objects for corrupt and delete them. The cases conversion.* are about creates.
+// server must not treat the objects as corrupt, and must not delete them. The conformance suite tests failed
+// conversions only in creates (the case conversion.closed, for example).
 func TestConversionDown(t *testing.T) {
 	t.Parallel()
 	srv, webhook := withConverter(t)

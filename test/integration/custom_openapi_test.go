@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The OpenAPI documents v2 and v3 describe a custom resource as kube-apiserver's do. They differ from each other, and
-// clients rely on the differences.
+// The OpenAPI documents v2 and v3 describe a custom resource as kube-apiserver's documents do. The v2 document
+// differs from the v3 document, and clients rely on the differences.
 func TestCustomResourceSpecs(t *testing.T) {
 	t.Parallel()
 	definition := &unstructured.Unstructured{}

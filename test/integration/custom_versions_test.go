@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A definition may be deleted and created again without one of its versions. Reads and watches then ignore objects that
-// are stored in the missing version.
+// A CustomResourceDefinition may be deleted and created again without one of its versions. Reads and watches then
+// ignore objects that are stored in the missing version.
 func TestVersionThatIsGone(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

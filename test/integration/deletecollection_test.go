@@ -66,8 +66,9 @@ func workers(n int) miniapitest.Option {
 }
 
 // If a webhook refuses an object, the response is the refusal, and the worker that handled the object ends. Other
-// workers continue. With a single worker, the objects after the refused one stay, and aren't reviewed. The case
-// deletecollection.denied doesn't depend on the number of workers, which is an option.
+// workers continue. With a single worker, the objects after the refused object stay, and aren't reviewed. The case
+// deletecollection.denied of the conformance suite doesn't test this, because the number of workers is an option of
+// the server.
 func TestDeleteCollectionWithARefusal(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -102,7 +103,7 @@ func TestDeleteCollectionWithARefusal(t *testing.T) {
 	}
 }
 
-// --delete-collection-workers is the number of reviews at the same time.
+// The flag --delete-collection-workers sets how many objects of a collection are reviewed at the same time.
 func TestDeleteCollectionFansOut(t *testing.T) {
 	t.Parallel()
 	const n = 3
@@ -110,7 +111,8 @@ func TestDeleteCollectionFansOut(t *testing.T) {
 	fill(t.Context(), t, srv.Client(), "a", "b", "c")
 	var working sync.WaitGroup
 	working.Add(n)
-	// Each webhook answers when all webhooks have been called.
+	// The webhook answers a call only when all three calls have arrived. So the test hangs if the server makes the
+	// calls one after the other.
 	install(t, srv, validating("validate", answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		working.Done()
 		working.Wait()

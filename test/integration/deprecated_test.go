@@ -10,7 +10,8 @@ import (
 )
 
 // A client gets a warning if it uses a version that is deprecated in the emulated version of Kubernetes, and the audit
-// event has an annotation. A version that a later Kubernetes deprecates has neither.
+// event has an annotation. If only a later version of Kubernetes deprecates the used version, there is no warning and
+// no annotation.
 func TestDeprecatedVersions(t *testing.T) {
 	t.Parallel()
 	const agent = "deprecated"

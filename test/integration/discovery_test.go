@@ -44,7 +44,7 @@ func TestAmbiguousResources(t *testing.T) {
 	}
 }
 
-// When a change of a definition is answered, discovery has the change.
+// When the server answers a change of a CustomResourceDefinition, discovery already has the change.
 func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -59,7 +59,7 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	}{
 		{"short name", "kubectl finds a resource by the short name", func(d *definition) { d.Spec.Names.ShortNames = []string{"gr"} }, "v1: gears [gr] []"},
 		{"another short name", "the old short name is free again", func(d *definition) { d.Spec.Names.ShortNames = []string{"ge"} }, "v1: gears [ge] []"},
-		{"category", "kubectl get all", func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
+		{"category", "the command kubectl get all uses the category", func(d *definition) { d.Spec.Names.Categories = []string{"all"} }, "v1: gears [ge] [all]"},
 		{"subresource", "clients look for the subresource in discovery", func(d *definition) {
 			d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
 		}, "v1: gears [ge] [all], gears/status [] []"},
@@ -86,7 +86,8 @@ func TestChangedDefinitionIsDiscovered(t *testing.T) {
 	}
 }
 
-// A definition whose names were refused can get other names. When that change is answered, the resource is served.
+// A CustomResourceDefinition whose names were refused can get other names. When the server answers that change, it
+// serves the resource.
 func TestDefinitionWithFreeNames(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -105,7 +106,7 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 	must(resources(srv, "example.com/v1", "wheels").Create(t.Context(), object("example.com/v1", "Wheel", "w", nil), metav1.CreateOptions{}))(t)
 
-	// Even if one of the names is refused, discovery has other changes of the definition.
+	// Even if one of the definition's names is refused, discovery has other changes of the definition.
 	redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"gear"} })
 	for _, category := range []string{"a", "b", "c", "d"} {
 		redefine(t, client, "wheels.example.com", func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.Categories = []string{category} })
@@ -115,8 +116,8 @@ func TestDefinitionWithFreeNames(t *testing.T) {
 	}
 }
 
-// A definition can add a version to a built-in group. The version is discovered and served. A definition for a built-in
-// version has no effect.
+// A CustomResourceDefinition can add a version to a built-in group. The version is discovered and served. A definition
+// for a built-in version has no effect.
 func TestDefinitionInBuiltInGroup(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"networking.k8s.io", "apiextensions.k8s.io"} {
@@ -161,7 +162,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 			}
 
 			ok(t, definitions.Delete(t.Context(), definition.GetName(), metav1.DeleteOptions{}))
-			// The resource is removed after the response to the deletion of the definition.
+			// The server removes the resource after the response to the deletion of the definition, so the test waits.
 			eventually(t, func(context.Context) error {
 				for _, legacy := range []bool{false, true} {
 					if groups, err := groupsIn(srv.Config(), legacy); err != nil || slices.Contains(groups, group+" vextra v1") {
@@ -177,7 +178,7 @@ func TestDefinitionInBuiltInGroup(t *testing.T) {
 	}
 }
 
-// redefine changes a definition. It retries after a conflict with a controller.
+// redefine changes a CustomResourceDefinition. It retries after a conflict with a controller.
 func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
 	ok(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -191,7 +192,8 @@ func redefine(t *testing.T, client apiextensions.CustomResourceDefinitionsGetter
 	}))
 }
 
-// discovered returns a group in discovery as text. It fails the test if aggregated and other discovery differ.
+// discovered returns a group in discovery as text. It fails the test if aggregated discovery and the documents of the
+// group versions differ.
 func discovered(t *testing.T, srv *miniapitest.Server, group string) string {
 	t.Helper()
 	var forms []string

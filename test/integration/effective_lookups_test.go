@@ -175,8 +175,8 @@ func TestEffectiveLookups(t *testing.T) {
 	}})
 }
 
-// After the answer to a change of a definition, admission uses the change: its versions are equivalent, policies use
-// its schema, and quotas count its objects.
+// After the answer to a change of a CustomResourceDefinition, admission uses the change: the definition's versions
+// are equivalent, policies use its schema, and quotas count its objects.
 func TestEffectiveDefinitions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

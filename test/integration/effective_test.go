@@ -25,11 +25,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// effectiveRounds is the number of times that each setting is turned on and off. A server with a fault may answer
-// before the effect in only some of the rounds.
+// effectiveRounds is the number of times that each setting is turned on and off. A server with a bug may answer before
+// the effect only in some of the rounds.
 const effectiveRounds = 50
 
-// setting is a configuration that a test can create and delete.
+// setting is an object that configures the server, such as a webhook configuration or a quota. A test can create and
+// delete the object.
 type setting struct {
 	name, reason string
 	// prepare is called once, in a namespace named after the test.
@@ -63,8 +64,8 @@ func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	}
 }
 
-// After the answer to the creation of a configuration, the configuration applies to the next request. After the answer
-// to its deletion, it doesn't.
+// When the server answers the creation of an object that configures it, such as a policy or a role, the object applies
+// to the next request. When the server answers the deletion, the object no longer applies.
 func TestEffective(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -116,7 +117,7 @@ func TestEffective(t *testing.T) {
 		},
 		effect: configMapRefused,
 	}, {
-		name: "webhook-rules", reason: "a change of one",
+		name: "webhook-rules", reason: "an update changes the rules of an existing webhook",
 		prepare: func(ctx context.Context, name string) error {
 			_, err := registration.ValidatingWebhookConfigurations().Create(ctx, webhook(name, "UPDATE"), create)
 			return err
@@ -376,9 +377,9 @@ func TestEffectiveNamespace(t *testing.T) {
 	}
 }
 
-// After the answer to the creation of a definition, its custom resources are served and discovered, with their schema.
-// After the answer to its deletion, no custom resource can be created, and existing ones are served until they are
-// deleted.
+// After the answer to the creation of a CustomResourceDefinition, its custom resources are served and discovered, with
+// their schema. After the answer to its deletion, no custom resource can be created, and existing custom resources are
+// served until they are deleted.
 func TestEffectiveCustomResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -413,8 +414,8 @@ func TestEffectiveCustomResource(t *testing.T) {
 	}
 }
 
-// If a webhook refuses the status of a definition, the definition isn't served, and the answer to its creation doesn't
-// wait. When the webhook allows the status, the definition is served.
+// If a webhook refuses the status of a CustomResourceDefinition, the definition isn't served, and the answer to its
+// creation doesn't wait. When the webhook allows the status, the definition is served.
 func TestEffectiveDefinitionWithoutStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

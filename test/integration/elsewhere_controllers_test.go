@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// startElsewhere starts two servers: one with controllers, and another one with the custom resource hammers of
-// tools.example.com. The first server has an APIService for the API of the second.
+// startElsewhere starts two servers: one server with controllers, and another server with the custom resource
+// hammers of tools.example.com. The first server has an APIService for the API of the second server.
 func startElsewhere(t *testing.T, selection ...string) (srv, elsewhere *miniapitest.Server) {
 	t.Helper()
 	elsewhere = miniapitest.Start(t)
@@ -112,7 +112,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	first := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, metav1.CreateOptions{}))(t)
 	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "second", OwnerReferences: []metav1.OwnerReference{ownerOf(first, false)}}}, metav1.CreateOptions{}))(t)
 	ok(t, maps.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	// This shows that the collector has worked in the meantime.
+	// When the collector has deleted the ConfigMap second, it has also handled the ConfigMap kept.
 	gone(t, "the ConfigMap second, whose owner was deleted,", func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return maps.Get(ctx, "second", metav1.GetOptions{})
 	})

@@ -33,12 +33,12 @@ var objectsYAML []byte
 
 // The test makes a request for every verb of every resource, in each version of discovery. Webhooks of both kinds
 // review each request twice: in its own version, and in another version. The server converts patches of the other
-// version back.
-// The cases every.* review each request in its own version, and allow several reviews.
+// version back. The cases every.* of the conformance suite review each request only in its own version, and allow
+// several reviews.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),
-		// No controller would remove this plugin's finalizers.
+		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := newWalk(t, srv)
@@ -66,13 +66,14 @@ type walk struct {
 
 	served map[schema.GroupVersionResource]metav1.APIResource
 	order  []schema.GroupVersionResource
-	// equivalent has one version of each resource, by the resource's name. Webhooks get reviews in that version.
+	// equivalent has one version of each resource, by the resource's name. Webhooks with the matchPolicy Equivalent get
+	// reviews in that version.
 	equivalent map[string]schema.GroupVersionResource
 }
 
 const walker = "walker"
 
-// newWalk returns a walk whose requests webhooks review.
+// newWalk returns a walk, and installs webhooks that review the walk's requests.
 func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := unreviewed(t, srv)
@@ -99,7 +100,7 @@ func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	return w
 }
 
-// unreviewed returns a walk without webhooks.
+// unreviewed returns a walk through all resources of a server, without webhooks that review the requests.
 func unreviewed(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := &walk{
@@ -278,7 +279,7 @@ func subresources(gvr schema.GroupVersionResource) []string {
 	return nil
 }
 
-// check compares the recorded reviews with the expected ones.
+// check compares the recorded reviews with the expected reviews.
 func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string) {
 	t.Helper()
 	got := map[string][]asked{}

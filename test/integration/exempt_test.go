@@ -66,8 +66,9 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 	}
 }
 
-// Policies don't apply to policies and their bindings. They do apply to webhook configurations. The cases review.exempt and
-// every.* are about webhooks, which aren't called for any of these.
+// Policies don't apply to policies and their bindings, but they apply to webhook configurations. The cases
+// review.exempt and every.* of the conformance suite are about webhooks, which the server calls for none of these
+// objects.
 func TestExemptConfiguration(t *testing.T) {
 	t.Parallel()
 	webhooks := map[string]any{"webhooks": []any{map[string]any{
@@ -123,8 +124,8 @@ func TestExemptConfiguration(t *testing.T) {
 	}
 }
 
-// Policies don't apply to reviews such as TokenReview and SubjectAccessReview, because they are never stored and a
-// cluster needs their answers. Webhooks are called for them, unless the feature gate
+// Policies don't apply to reviews such as TokenReview and SubjectAccessReview, because these reviews are never
+// stored and a cluster needs their answers. The server calls webhooks for the reviews, unless the feature gate
 // ExcludeAdmissionWebhookVirtualResources is set.
 func TestExemptReviews(t *testing.T) {
 	t.Parallel()
@@ -139,7 +140,8 @@ func TestExemptReviews(t *testing.T) {
 	})
 }
 
-// exemptReviews creates a review of each kind. The list want has the kinds for which webhooks are called.
+// exemptReviews creates objects of each kind of review, such as TokenReview. The argument want has the names of
+// the webhooks that the server calls for each object: "m" is mutating, and "v" is validating.
 func exemptReviews(t *testing.T, srv *miniapitest.Server, want []string) {
 	t.Helper()
 	refuseByPolicy(t, srv, false, matching("authentication.k8s.io", "authorization.k8s.io", ""))

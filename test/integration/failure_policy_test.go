@@ -15,8 +15,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If a webhook can't be called, the client gets the reason. The cases failure.* and service.* are about the effects of a
-// failed call, and this test is about the message. TestBadResponses is about webhooks that answer wrongly.
+// If the server can't call a webhook, the client gets the reason. The cases failure.* and service.* of the conformance
+// suite test the effects of a failed call, and this test compares the message. TestBadResponses is about webhooks that
+// answer wrongly.
 func TestMessagesOfFailedCalls(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

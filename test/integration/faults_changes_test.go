@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
 
-// code returns the status code of a list of nodes. The faults of these tests are for that request.
+// code returns the status code of a list of nodes. These tests inject faults into this request.
 func code(t testing.TB, srv *miniapitest.Server) int32 {
 	t.Helper()
 	_, err := srv.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -36,8 +36,8 @@ func code(t testing.TB, srv *miniapitest.Server) int32 {
 	return status.Status().Code
 }
 
-// Faults can be added and removed while the server runs. After the answer to a change, the next request sees the
-// change.
+// A client can add and remove injected faults while the server runs. After the answer to a change, the next request
+// meets the new faults.
 func TestFaultsChange(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -58,7 +58,7 @@ func TestFaultsChange(t *testing.T) {
 	}
 }
 
-// If one fault of a change is invalid, nothing changes, and the error says what would be right.
+// An invalid request to add or remove injected faults changes nothing, and its error says what would be right.
 func TestWrongChangesOfFaults(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -89,7 +89,7 @@ func TestWrongChangesOfFaults(t *testing.T) {
 	}
 }
 
-// A user needs permission for the path of faults.
+// A user needs permission for the path by which clients inject faults.
 func TestFaultsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithUser("ann"), miniapitest.WithUser("bob"))
@@ -123,8 +123,8 @@ func TestFaultsNeedPermission(t *testing.T) {
 	}
 }
 
-// The file of faults is read again when it changes. Invalid content changes nothing. A fault that is also in the new
-// content keeps its counts.
+// The server reads the file of --fault-file again when it changes. Invalid content changes nothing. A fault that is
+// also in the new content keeps its counts.
 func TestFaultFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "faults.yaml")
@@ -152,8 +152,8 @@ func TestFaultFileIsReloaded(t *testing.T) {
 	await(http.StatusOK)
 }
 
-// The audit event of a request has annotations for its faults, and for the faults of its webhooks' calls. The response
-// has a header for each of them.
+// The audit event of a request has annotations for the faults that were injected into the request and into its calls
+// of webhooks. The response has a header for each of these faults.
 func TestFaultsAreAudited(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

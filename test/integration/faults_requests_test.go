@@ -54,7 +54,7 @@ func updateThing(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// Only the third update fails, with a conflict.
+// A fault can be injected into exactly one request. In this test, only the third update fails, with a conflict.
 func TestFaultOfAnExactRequest(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags("--fault=verbs=update,resources=configmaps,names=thing,requests=3,conflict"))
@@ -77,7 +77,8 @@ func TestFaultOfAnExactRequest(t *testing.T) {
 	}
 }
 
-// A fault with a status gives the response of a server with that failure. A header of the response names the fault.
+// An injected fault with a status gives the response of a server with that failure. A header of the response names the
+// fault.
 func TestFaultWithAStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -150,7 +151,8 @@ faults:
 	}
 }
 
-// A write whose response the fault replaces still takes effect: a client that tries again finds its own object.
+// An injected fault can replace the response of a write that takes effect. A client that repeats the write finds its
+// own object.
 func TestFaultAfterTheWrite(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -167,7 +169,7 @@ func TestFaultAfterTheWrite(t *testing.T) {
 	}
 }
 
-// A fault that breaks the connection gives the client an error of its transport.
+// An injected fault that breaks the connection gives the client an error of its transport.
 func TestFaultBreaksTheConnection(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -214,7 +216,7 @@ func contains(text string) func(error) bool {
 	return func(err error) bool { return strings.Contains(err.Error(), text) }
 }
 
-// A latency passes before the request is served. It ends when the client is gone, and doesn't delay a stop.
+// An injected latency passes before the request is served. It ends when the client is gone, and doesn't delay a stop.
 func TestFaultDelays(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -253,7 +255,7 @@ faults:
 	<-answered
 }
 
-// stateOf returns the state of a fault.
+// stateOf returns the state of an injected fault.
 func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	t.Helper()
 	list := decode[faults.List](t, must(srv.Client().Discovery().RESTClient().Get().AbsPath(faults.Path).DoRaw(t.Context()))(t))
@@ -266,8 +268,8 @@ func stateOf(t testing.TB, srv *miniapitest.Server, name string) faults.State {
 	return faults.State{}
 }
 
-// A fault for a share of the requests meets the same requests in each run, if the seed and the name of the fault are the
-// same. The way in which the server gets the fault (by a flag, a file or a client) doesn't matter.
+// A fault for a share of the requests is injected into the same requests in each run, if the seed and the name of the
+// fault are the same. The way in which the server gets the fault (by a flag, a file or a client) doesn't matter.
 func TestFaultsAreReproducible(t *testing.T) {
 	t.Parallel()
 	const requests, file = 60, "faults: [{name: some, resources: [configmaps], verbs: [create], share: 0.3, status: 503}]"
@@ -311,7 +313,8 @@ func TestFaultsAreReproducible(t *testing.T) {
 	}
 }
 
-// A stale list has the objects and the resource version of an earlier state. A get returns the present object.
+// With the fault "stale", a list has the objects and the resource version of an earlier state. A get returns the
+// present object.
 func TestFaultAnswersAStaleList(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -367,7 +370,7 @@ faults:
 	must(configMaps.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 }
 
-// Faults can be limited to some clients, and a client can exclude its request from faults by a header.
+// Injected faults can be limited to some clients, and a client can exclude its request from faults by a header.
 func TestFaultsOfClients(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -24,7 +24,8 @@ func timelineOf(t testing.TB, srv *miniapitest.Server, resource string) string {
 		Param("resource", resource).Param("output", "text").DoRaw(t.Context()))(t))
 }
 
-// The trace of a request shows the fault that the request met, even if the request doesn't reach admission.
+// The trace of a request shows the fault that was injected into the request, even if the request doesn't
+// reach admission.
 func TestFaultsOfRequestsAreTraced(t *testing.T) {
 	t.Parallel()
 	update := func(ctx context.Context, srv *miniapitest.Server) error { return updateThing(ctx, srv.Client()) }
@@ -76,7 +77,7 @@ func TestFaultsOfRequestsAreTraced(t *testing.T) {
 	}
 }
 
-// If a fault ends a watch, the watch is recorded. Reads without a fault aren't recorded.
+// If an injected fault ends a watch, the trace has the watch. Reads without a fault aren't in the trace.
 func TestFaultsOfWatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
@@ -92,7 +93,8 @@ func TestFaultsOfWatchesAreTraced(t *testing.T) {
 	})
 }
 
-// "miniapi trace why" names the fault that has prevented the call of a webhook, or has made the call fail.
+// "miniapi trace why" names the injected fault that has prevented the call of a webhook, or has made the
+// call fail.
 func TestWhyNamesFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -64,8 +64,8 @@ func createThings(t testing.TB, srv *miniapitest.Server, names ...string) {
 	}
 }
 
-// A fault can end a watch at its beginning, after some events, or while it is open. The watch just ends, or ends with
-// the event of an expired resource version in the watch's encoding.
+// An injected fault can end a watch at its beginning, after some events, or while it is open. The watch ends without
+// an error, or with the ERROR event of an expired resource version in the watch's encoding.
 func TestFaultEndsAWatch(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range encodings {
@@ -102,7 +102,7 @@ func TestFaultEndsAWatch(t *testing.T) {
 				}
 				got := events(t, w)
 				if test.name == "truncate" {
-					// Clients report a broken stream in different ways.
+					// Clients report a broken stream in different ways: as an ERROR event, or as the end of the watch.
 					if len(got) > 1 || len(got) == 1 && got[0][:5] != "ERROR" {
 						t.Errorf("%s: want at most an error, got %q", test.reason, got)
 					}
@@ -116,7 +116,7 @@ func TestFaultEndsAWatch(t *testing.T) {
 	}
 }
 
-// A fault can refuse a watch like any other request.
+// An injected fault can refuse a watch like any other request.
 func TestFaultRefusesAWatch(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

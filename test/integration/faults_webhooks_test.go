@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A fault makes the call of a webhook fail like a real fault of the webhook or of the connection, or changes the
-// response. The webhook's failurePolicy then applies.
+// An injected fault makes the call of a webhook fail like a real failure of the webhook or of the connection, or
+// changes the response. The webhook's failurePolicy then applies.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -24,14 +24,14 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	}{
 		{"refused", "no server listens", "refuse: true", url + "dial tcp: connect: connection refused", 0},
 		{"error", "the server of the webhook fails", "status: 500", `failed to call webhook: an error on the server ("Internal Server Error") has prevented the request from succeeding`, 0},
-		{"timeout", "the webhook doesn't answer in its time", "timeout: true", url + "context deadline exceeded", 0},
+		{"timeout", "the webhook doesn't answer before its timeout", "timeout: true", url + "context deadline exceeded", 0},
 		{"slow", "the latency exceeds the webhook's time", "latency: 1h", url + "context deadline exceeded", 0},
 		{"late", "the webhook was called, and its response is lost", "{timeout: true, executed: true}", url + "context deadline exceeded", 1},
 		{"reset", "the connection breaks", "reset: connection", url + "read tcp: read: connection reset by peer", 0},
 		{"truncated", "the response breaks off", "truncate: 20", "failed to call webhook: unexpected error when reading response body. Please retry. Original error: unexpected EOF", 1},
 		{"wrong uid", "the response is for another review", "wrongUID: true", `received invalid webhook response: expected response.uid="UID", got "00000000-0000-0000-0000-000000000000"`, 1},
 		{"bad patch", "no object has the field", "badPatch: true", "returned a patch that can't be applied: error in remove for path: '/miniapi-injected-fault'", 1},
-		{"short latency", "the webhook answers in its time", "latency: 10ms", "", 1},
+		{"short latency", "the webhook answers before its timeout", "latency: 10ms", "", 1},
 		{"other webhook", "the fault is for another webhook", "{refuse: true, webhooks: [other]}", "", 1},
 		{"other object", "the fault is for another object", "{refuse: true, names: [other]}", "", 1},
 		{"other verb", "the fault is for another verb", "{refuse: true, verbs: [update]}", "", 1},
@@ -72,8 +72,8 @@ func matches(want, got string) bool {
 	return true
 }
 
-// If the call of a webhook with the failurePolicy Ignore meets a fault, the request succeeds, and the trace of the
-// request shows the fault of each call.
+// If a fault is injected into the call of a webhook with the failurePolicy Ignore, the request succeeds, and the
+// trace of the request shows the fault of each call.
 func TestFaultsOfIgnoredWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

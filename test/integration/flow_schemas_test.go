@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The condition Dangling of a FlowSchema is true if the schema's priority level doesn't exist. It changes after changes
-// of schemas and of levels, as kube-apiserver's controller does it.
+// The condition Dangling of a FlowSchema is true if the schema's priority level doesn't exist. The server updates the
+// condition after changes of schemas and of levels, as kube-apiserver's controller does.
 func TestDanglingFlowSchema(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().FlowcontrolV1()

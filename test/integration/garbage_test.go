@@ -84,7 +84,7 @@ func (f *family) becomes(t *testing.T, want map[string]string) {
 	})
 }
 
-// The propagation policy of a deletion decides about the dependents: they are deleted after the object, before it, or
+// The propagation policy of a deletion decides when dependents are deleted: after the object, before the object, or
 // not at all.
 func TestGarbageCollection(t *testing.T) {
 	t.Parallel()
@@ -176,8 +176,8 @@ func TestGarbageCollection(t *testing.T) {
 	})
 }
 
-// An object whose owner doesn't exist is deleted. An owner must be of the kind and have the UID of the reference. It
-// must be in the namespace of the dependent, or have no namespace.
+// An object whose owner doesn't exist is deleted. An object counts as the owner only if it has the kind and the UID
+// of the reference. It must also be in the namespace of the dependent, or have no namespace.
 func TestAbsentOwners(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("garbagecollector"))
@@ -201,11 +201,11 @@ func TestAbsentOwners(t *testing.T) {
 		stays        bool
 	}{
 		{"here", "the owner exists", present, true},
-		{"cluster-scoped", "an owner without a namespace may own objects in all", clusterRole, true},
+		{"cluster-scoped", "an owner without a namespace may own objects in all namespaces", clusterRole, true},
 		{"no-such-owner", "no object has the name of the owner", other(func(r *metav1.OwnerReference) { r.Name, r.UID = "none", "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f10" }), false},
 		{"other-uid", "the UID is that of an earlier object with the same name", other(func(r *metav1.OwnerReference) { r.UID = "8b3d2b0e-8f2c-4c55-a3f3-7f1d7a0d8f11" }), false},
-		{"other-name", "the UID is another object's", other(func(r *metav1.OwnerReference) { r.Name = "other" }), false},
-		{"other-kind", "the UID is an object's of another kind", other(func(r *metav1.OwnerReference) { r.Kind = "Secret" }), false},
+		{"other-name", "the object with the UID has another name", other(func(r *metav1.OwnerReference) { r.Name = "other" }), false},
+		{"other-kind", "the object with the UID has another kind", other(func(r *metav1.OwnerReference) { r.Kind = "Secret" }), false},
 		{"other-namespace", "an owner owns nothing in another namespace", there, false},
 		{"unknown-kind", "the kind may be served later", other(func(r *metav1.OwnerReference) { r.APIVersion, r.Kind = "example.com/v1", "Unknown" }), true},
 	} {
@@ -277,8 +277,8 @@ func TestGarbageCollectionOfCustomResources(t *testing.T) {
 	}
 }
 
-// After a restore, the collector deletes no restored object because an owner was missing before, whatever the order of
-// the restored objects is.
+// After a restore, the collector deletes no restored object because its owner was missing before the restore. The
+// order in which the objects are restored doesn't matter.
 func TestRestoredObjectsStay(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))

@@ -81,7 +81,8 @@ func TestGroupsAreInOrder(t *testing.T) {
 		{"each group for itself", "older clients request the documents of single groups", true},
 	} {
 		t.Run(discovered.name, func(t *testing.T) {
-			// The server reads the discovery of another server after the response.
+			// The server reads the discovery of another server some time after it has answered the creation of the
+			// APIService.
 			eventually(t, func(context.Context) error {
 				got, err := groupsIn(srv.Config(), discovered.legacy)
 				if diff := cmp.Diff(want, got); err == nil && diff != "" {

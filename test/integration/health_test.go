@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// The health checks about the objects of every cluster have kube-apiserver's names, because clients wait for these
-// names.
+// The server's health checks of the objects that every cluster has, such as RBAC roles, have kube-apiserver's
+// names, because clients wait for these names.
 func TestHealthOfTheInitialObjects(t *testing.T) {
 	t.Parallel()
 	all := miniapitest.Start(t)
@@ -31,7 +31,7 @@ func TestHealthOfTheInitialObjects(t *testing.T) {
 		{"trust", "extension API servers read whom to trust", all, "start-cluster-authentication-info-controller", http.StatusOK},
 		{"token tracking", "the server stores the date of the beginning", all, "start-legacy-token-tracking-controller", http.StatusOK},
 		{"service", "pods reach the API through the service", all, "bootstrap-controller", http.StatusOK},
-		{"addresses", "services get these addresses", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
+		{"addresses", "services get addresses from the range of the ServiceCIDR", all, "start-kubernetes-service-cidr-controller", http.StatusOK},
 		{"not served", "the server doesn't create objects of kinds that it doesn't serve", some, "scheduling/bootstrap-system-priority-classes", http.StatusNotFound},
 		{"the others", "the other objects are created all the same", some, "rbac/bootstrap-roles", http.StatusOK},
 		{"unknown", "a misspelt name mustn't be healthy", all, "rbac/bootstrap-rules", http.StatusNotFound},
@@ -50,7 +50,8 @@ func TestHealthOfTheInitialObjects(t *testing.T) {
 	}
 }
 
-// The health check of the server's own client has the same name and the same paths as in kube-apiserver.
+// The health check of the client by which the server calls itself has the same name and the same paths as in
+// kube-apiserver.
 func TestHealthOfTheServersOwnClient(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client().Discovery().RESTClient()

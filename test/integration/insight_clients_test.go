@@ -43,8 +43,9 @@ func (f *follower) next(t testing.TB) decisions.Event {
 	return event
 }
 
-// With 32 clients, no request is lost. All clients that follow requests, and the memory of the server, have each request
-// once, in the order of their ids. The requests of each client are in the order in which it made them.
+// With 32 clients, no request is lost. Each client that follows requests gets each request once, in the order of their
+// ids, and the server keeps each request once. The requests of each client are in the order in which the client made
+// them.
 func TestRequestsOfManyClients(t *testing.T) {
 	t.Parallel()
 	const clients, each = 32, 10

@@ -100,7 +100,8 @@ func TestPageSignsIn(t *testing.T) {
 	}
 }
 
-// The matrix shows, for each resource and each webhook or policy, the operations that match the rules.
+// The matrix shows, for each resource and each webhook or policy, the operations that match the rules of the
+// webhook or policy.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

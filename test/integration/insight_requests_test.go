@@ -155,7 +155,7 @@ func TestRequestsAreForAuthorizedUsers(t *testing.T) {
 	}
 }
 
-// A call whose service doesn't exist has the review that would have been sent.
+// If the service of a webhook doesn't exist, the record of the call has the review that the server would have sent.
 func TestCallsWithoutAServiceHaveTheirReview(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))

@@ -20,7 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// password is the secret value of the tests. half is a part of password, and only messages contain half alone.
+// password is the secret value of the tests. half is a part of password. The tests put half without the rest of
+// password only into messages.
 const (
 	password = "hunter2-and-more"
 	half     = "r2-and"
@@ -61,7 +62,7 @@ func quotingFailure(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "message": string(body)})
 }
 
-// No part of a Secret is in a recorded request, in any format, however the Secret gets there.
+// No part of a Secret's data is in a recorded request, in any format, whichever part of the request had the data.
 func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	secret := func() *corev1.Secret {
@@ -96,23 +97,23 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 			install(t, srv, mutating("a", leaking(true), onSecrets))
 			return create(t, srv)
 		}, "secrets", false},
-		{"a validating webhook", "its denial quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
+		{"a validating webhook", "the webhook's denial quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
 			install(t, srv, validating("a", leaking(false), onSecrets))
 			return create(t, srv)
 		}, "secrets", true},
-		{"a webhook that fails", "its error quotes the review", func(t *testing.T, srv *miniapitest.Server) error {
+		{"a webhook that fails", "the webhook's error quotes the review", func(t *testing.T, srv *miniapitest.Server) error {
 			install(t, srv, validating("a", http.HandlerFunc(quotingFailure), onSecrets))
 			return create(t, srv)
 		}, "secrets", true},
-		{"a policy", "its message quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
+		{"a policy", "the policy's message quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
 			quoting(t, srv, "secrets", "", "object.data.password == 'x'", "'bad: ' + object.data.password")
 			return create(t, srv)
 		}, "secrets", true},
-		{"an expression that fails", "its error quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
+		{"an expression that fails", "the expression's error quotes the secret", func(t *testing.T, srv *miniapitest.Server) error {
 			quoting(t, srv, "secrets", "", "int(object.data.password) > 1", "'no'")
 			return create(t, srv)
 		}, "secrets", true},
-		{"a policy with a Secret as parameters", "its message about a ConfigMap quotes them", func(t *testing.T, srv *miniapitest.Server) error {
+		{"a policy with a Secret as parameters", "the policy's message about a ConfigMap quotes the parameters", func(t *testing.T, srv *miniapitest.Server) error {
 			must(srv.Client().CoreV1().Secrets("default").Create(t.Context(), parameters, metav1.CreateOptions{}))(t)
 			quoting(t, srv, "configmaps", "Secret", "object.metadata.name == string(params.data.password)", "'not ' + string(params.data.password)")
 			return askedFor("default", unchangedConfigMap)(t.Context(), srv)

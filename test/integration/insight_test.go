@@ -23,7 +23,7 @@ import (
 // recording is the flag that makes a server record requests.
 const recording = "--trace-requests=1000"
 
-// why returns the server's answer to the question why a webhook was called for an object, or why it wasn't called.
+// why returns the server's answer to the question why it called or didn't call a webhook for an object.
 func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, name string) trace.Answer {
 	t.Helper()
 	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.WhyPath).
@@ -52,11 +52,12 @@ func recorded(t testing.TB, srv *miniapitest.Server, resource string) []*trace.R
 	return list.Requests
 }
 
-// question is a row of the table in docs/insight.md: a reason why a webhook isn't called, or why its call isn't the
-// whole answer.
+// question is a row of the table in docs/insight.md. A row has a reason why the server doesn't call a webhook, or a
+// reason why the call of the webhook isn't the whole answer.
 type question struct {
 	name, reason string
-	// hook is the webhook in question. The test installs it before the request, together with other webhooks.
+	// hook is the webhook that the question is about. The test installs it before the request, together with other
+	// webhooks.
 	hook   hook
 	others []hook
 	// before prepares the request. request makes it; by default, it creates a ConfigMap with the label app=db.
@@ -70,11 +71,11 @@ type question struct {
 	want   trace.Reason
 	field  string
 	called bool
-	// again is the reason why the second round doesn't call the webhook.
+	// again is the reason why the second round of mutating plugins doesn't call the webhook.
 	again trace.Reason
 }
 
-// The changes of hooks in questions.
+// These functions change the hook of a question.
 var (
 	failsOpen     = failurePolicy(admissionregistrationv1.Ignore)
 	labelledWeb   = objectSelector(map[string]string{"app": "web"})
@@ -138,13 +139,13 @@ func questions() []question {
 		{name: "matchPolicy Exact", reason: "the rule names another version of the same objects", hook: validating("asked", allow(), on("*", "autoscaling/v1", "horizontalpodautoscalers"), matchPolicy(admissionregistrationv1.Exact)), request: createAutoscaler, resource: "horizontalpodautoscalers", want: trace.MatchPolicyExact, field: "webhooks[0].matchPolicy"},
 
 		{name: "namespaceSelector", reason: "the namespace lacks the label", hook: validating("asked", allow(), inProduction), want: trace.NamespaceSelector, field: `webhooks[0].namespaceSelector.matchLabels["env"]`},
-		{name: "kube-system is left out", reason: "many webhooks exclude it by its name", hook: validating("asked", allow(), notKubeSystem), request: askedFor(metav1.NamespaceSystem, unchangedConfigMap), namespace: metav1.NamespaceSystem, want: trace.NamespaceSelector, field: "webhooks[0].namespaceSelector.matchExpressions[0]"},
+		{name: "kube-system is left out", reason: "many webhooks exclude kube-system by its name", hook: validating("asked", allow(), notKubeSystem), request: askedFor(metav1.NamespaceSystem, unchangedConfigMap), namespace: metav1.NamespaceSystem, want: trace.NamespaceSelector, field: "webhooks[0].namespaceSelector.matchExpressions[0]"},
 		{name: "namespaceSelector for a namespace", reason: "a namespace is compared by its own labels", hook: validating("asked", allow(), on("*", "v1", "namespaces"), inProduction), request: patchNamespace(), resource: "namespaces", object: "default", want: trace.NamespaceSelector, field: `webhooks[0].namespaceSelector.matchLabels["env"]`},
 		{name: "objectSelector", reason: "the label has another value", hook: validating("asked", allow(), labelledWeb), want: trace.ObjectSelector, field: `webhooks[0].objectSelector.matchLabels["app"]`},
 		{name: "objectSelector in an update", reason: "neither the new nor the old object has the label", hook: validating("asked", allow(), on("UPDATE", "v1", "configmaps"), labelledWeb), before: existing, request: updateAsked, want: trace.ObjectSelector, field: `webhooks[0].objectSelector.matchLabels["app"]`},
 		{name: "objectSelector in a deletion", reason: "the old object counts", hook: validating("asked", allow(), on("DELETE", "v1", "configmaps"), labelledWeb), before: existing, request: deleteAsked, want: trace.ObjectSelector, field: `webhooks[0].objectSelector.matchLabels["app"]`},
 		{
-			name: "an earlier webhook changed the label", reason: "each webhook is compared with the object as it is by then",
+			name: "an earlier webhook changed the label", reason: "each webhook is compared with the object that earlier webhooks have changed",
 			hook:   validating("asked", allow(), objectSelector(map[string]string{"app": "db"})),
 			others: []hook{mutating("a-earlier", patch(miniapitest.Replace("/metadata/labels/app", "changed")))},
 			want:   trace.ObjectSelectorChanged, field: `webhooks[0].objectSelector.matchLabels["app"]`,
@@ -155,7 +156,7 @@ func questions() []question {
 		{name: "a matchCondition costs too much", reason: "the server bounds the cost", hook: validating("asked", allow(), matchCondition(costs), failsOpen), request: askedFor("default", manyData), want: trace.MatchConditionCost, field: "webhooks[0].matchConditions[0] (only)"},
 
 		{name: "a configuration of webhooks", reason: "a webhook can't stand in the way of its own repair", hook: validating("asked", allow(), everything), request: createConfiguration, resource: "validatingwebhookconfigurations", want: trace.ExemptConfiguration},
-		{name: "side effects in a dry run", reason: "a dry run must have none", hook: validating("asked", allow()), before: sideEffectsSome("Ignore"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
+		{name: "side effects in a dry run", reason: "a dry run must have no side effects", hook: validating("asked", allow()), before: sideEffectsSome("Ignore"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
 		{name: "side effects refuse a dry run", reason: "failurePolicy Fail refuses the dry run", hook: validating("asked", allow()), before: sideEffectsSome("Fail"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
 		{
 			name: "reinvocationPolicy Never", reason: "a later webhook changed the object, and the policy forbids a second call",
@@ -271,7 +272,8 @@ func unreachable(h hook) hook {
 	return h
 }
 
-// For each row of the table in docs/insight.md, the server's answer has the reason and the field of the row.
+// For each row of the table in docs/insight.md, the server's answer to the question why it doesn't call a webhook has
+// the reason and the field of the row.
 func TestWhyAWebhookIsNotCalled(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause | reason |")
@@ -362,7 +364,7 @@ func documentedQuestions(t *testing.T, heading string) map[string]string {
 	return rows
 }
 
-// The answer names a plugin that is off.
+// If the plugin that calls a webhook is off, the answer to the question why the webhook isn't called names the plugin.
 func TestWhyThePluginIsOff(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording), miniapitest.WithoutAdmissionPlugins(trace.ValidatingPlugin))
@@ -374,7 +376,8 @@ func TestWhyThePluginIsOff(t *testing.T) {
 	}
 }
 
-// The answer says that a feature gate hides reviews.
+// If a feature gate hides a review such as TokenReview from webhooks, the answer to the question why a webhook isn't
+// called has this reason.
 func TestWhyAReviewIsHidden(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording), miniapitest.WithFeatureGates(map[string]bool{"ExcludeAdmissionWebhookVirtualResources": true}))

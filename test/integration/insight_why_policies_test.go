@@ -189,7 +189,8 @@ func policyQuestions() []policyQuestion {
 	}
 }
 
-// For each row of the table of policies in docs/insight.md, the answer has the reason and the field of the row.
+// For each row of the table of policies in docs/insight.md, the server's answer to the question why a policy doesn't
+// apply has the reason and the field of the row.
 func TestWhyAPolicyDoesNotApply(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause of a policy | reason |")
@@ -233,7 +234,8 @@ func TestWhyAPolicyDoesNotApply(t *testing.T) {
 	}
 }
 
-// The answer names a plugin that is off.
+// If the plugin that evaluates a policy is off, the answer to the question why the policy doesn't apply names the
+// plugin.
 func TestWhyThePolicyPluginIsOff(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording), miniapitest.WithoutAdmissionPlugins(trace.ValidatingPolicy))

@@ -8,8 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The keys of service account tokens are served at their path with and without a slash at the end. kube-apiserver's
-// OpenAPI document has the slash, and so have generated clients.
+// The server serves the OpenID configuration and the keys of service account tokens at their paths with and without
+// a slash at the end. kube-apiserver's OpenAPI document has the slash, and so have generated clients.
 func TestIssuerDiscovery(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

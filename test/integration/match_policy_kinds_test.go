@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// severalVersions are kinds with several versions, except for deployments. Each has a valid spec for all versions, or
-// one for each version.
+// severalVersions are the kinds with several versions, without Deployment. Each kind has one spec that is valid in
+// all versions, or a spec for each version.
 var severalVersions = []struct {
 	kind, reason string
 	versions     []string
@@ -150,8 +150,8 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	}
 }
 
-// If the versions of a custom resource have different fields, the definition's conversion webhook converts objects to
-// the version of an admission webhook and back.
+// If the versions of a custom resource have different fields, the conversion webhook of its CustomResourceDefinition
+// converts objects to the version of an admission webhook and back.
 func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -260,7 +260,7 @@ func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
 	must(widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{}))(t)
 }
 
-// convertBy adds a conversion webhook to a definition of example.com.
+// convertBy adds a conversion webhook to a CustomResourceDefinition of the group example.com.
 func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
 	t.Helper()
 	conversion := must(json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{
@@ -284,8 +284,8 @@ func converting(converter http.Handler, change func(*apiextensionsv1.ConversionR
 	})
 }
 
-// renaming returns a conversion webhook for versions in which the only field of the spec has different names. The map
-// fields has the name for each version.
+// renaming returns a conversion webhook for versions in which the only field of the spec has different names. The
+// argument fields maps each version to the name.
 func renaming(fields map[string]string) http.Handler {
 	version := func(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

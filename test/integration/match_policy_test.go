@@ -40,8 +40,9 @@ func deployment(groupVersion, name string) *unstructured.Unstructured {
 	}})
 }
 
-// asked has the parts of a review that depend on versions: the resource and the kind of the review, the resource and the
-// kind of the client's request, and the versions and kinds of the objects.
+// asked has the parts of a review that depend on versions. The resource and the kind are in the version of the review.
+// The request's resource and kind are in the version of the client's request. The other fields are the versions and
+// kinds of the objects.
 type asked struct {
 	Operation                    admissionv1.Operation
 	Resource, Kind               string
@@ -77,7 +78,8 @@ func groupVersion(group, version string) string { return strings.TrimPrefix(grou
 
 // With Exact, a webhook is called only for requests in the versions of its rules. With Equivalent, it is called for
 // requests in every version. The objects are then in the version of its rule, and the review names that version. The
-// cases match.policy.* are about two versions at a time; this test has four versions of a resource, each against each.
+// cases match.policy.* of the conformance suite test two versions at a time. This test has four versions of a resource,
+// and tests each pair.
 func TestMatchPolicy(t *testing.T) {
 	t.Parallel()
 	sameKind := func(version string) string { return version + " Deployment" }
@@ -177,8 +179,8 @@ func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked 
 	return reviews
 }
 
-// A webhook's rules decide about the version of the objects in the review. The case match.policy.exactFirst is about
-// rules of two versions, and the request has one of these versions.
+// A webhook's rules decide about the version of the objects in the review. The case match.policy.exactFirst of the
+// conformance suite tests only rules of two versions, one of which is the request's version.
 func TestMatchPolicyRules(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -226,12 +228,12 @@ func TestMatchPolicyRules(t *testing.T) {
 	}
 }
 
-// The objects in a review are really converted, with different fields. A patch applies to the version of the review,
-// and the result is converted back. The cases match.policy.converted and match.policy.patchedBack convert from
-// autoscaling/v2 to v1; this test has the other direction, and other kinds and groups.
+// The server really converts the objects in a review: their fields differ. A patch applies to the version of the
+// review, and the server converts the result back. The cases match.policy.converted and match.policy.patchedBack of the
+// conformance suite convert from autoscaling/v2 to v1. This test has the other direction, and other kinds and groups.
 func TestMatchPolicyConversion(t *testing.T) {
 	t.Parallel()
-	// The annotation that stands for the old field spec.rollbackTo.revision.
+	// This annotation stands for the old field spec.rollbackTo.revision.
 	const rollback = "deprecated.deployment.rollback.to"
 	srv := miniapitest.Start(t, miniapitest.Legacy())
 	autoscaler := func(version, name string, spec map[string]any) *unstructured.Unstructured {
@@ -328,8 +330,8 @@ func TestMatchPolicyConversion(t *testing.T) {
 	}
 }
 
-// If webhooks have rules for different versions, each gets the changes of the earlier ones. A change of a scale applies
-// in all versions.
+// If webhooks have rules for different versions, each webhook gets the changes of the earlier webhooks. A change of a
+// scale applies in all versions.
 func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -401,7 +403,7 @@ func TestMatchPolicyNotServed(t *testing.T) {
 	}
 }
 
-// If webhooks have rules for two versions by turns, each webhook gets the changes of the earlier webhooks, even if a
+// In a chain of webhooks with rules for two versions, each webhook gets the changes of the earlier webhooks, even if a
 // webhook between them changes nothing.
 func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
 	t.Parallel()

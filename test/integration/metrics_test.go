@@ -35,7 +35,8 @@ func samples(t testing.TB, srv *miniapitest.Server, mine string, metrics ...stri
 	return lines
 }
 
-// run is a prefix of names. Each run of a test has a different prefix.
+// run is a prefix of the names of webhooks and policies. Each run of a test has a different prefix, because all tests
+// of the process share the metrics.
 type run string
 
 func newRun() run { return run("run-" + string(uuid.NewUUID())[:8] + "-") }
@@ -58,7 +59,8 @@ func coded(code int32) http.Handler {
 }
 
 // The metrics of webhooks count rejected requests with the reason, ignored failures, and the duration of calls. Their
-// labels are name, type, operation, error type and code. The cases metrics.* are about the counts of rejections alone.
+// labels are name, type, operation, error type and code. The cases metrics.* of the conformance suite test only the
+// counts of rejections.
 func TestMetricsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -114,7 +116,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 			requests + `{code="502",name="failed-metrics.example.com",operation="CREATE",rejected="true",type="validating"} 1`,
 		},
 	}, {
-		name: "ignored", reason: "under the failure policy Ignore it isn't a rejection, but fails open",
+		name: "ignored", reason: "under the failure policy Ignore, a failed call isn't a rejection: the call fails open",
 		hook: validating("ignored-metrics", broken, failurePolicy(admissionregistrationv1.Ignore)),
 		want: []string{
 			durations + `{name="ignored-metrics.example.com",operation="CREATE",rejected="false",type="validating"} 1`,
@@ -135,7 +137,7 @@ func TestMetricsOfWebhooks(t *testing.T) {
 			name := test.hook.Name
 			test.hook.Name = string(run) + name
 			install(t, srv, test.hook)
-			// Other tests are about the result of the request.
+			// This test ignores the result of the request, because other tests check it.
 			_, _ = srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: test.name}}, metav1.CreateOptions{})
 			if diff := cmp.Diff(test.want, run.samples(t, srv, name, rejections, failedOpen, requests, durations)); diff != "" {
 				t.Errorf("%s: metrics (-want +got):\n%s", test.reason, diff)
@@ -144,8 +146,8 @@ func TestMetricsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Rejections by webhooks of both kinds are counted by operation and reason. A timeout is counted with the code 503. The
-// cases metrics.* are about creates, and about no timeout.
+// The metrics count rejections by webhooks of both kinds, by operation and reason. A timeout is counted with the code
+// 503. The cases metrics.* of the conformance suite test only creates, and no timeout.
 func TestMetricsOfRejections(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -210,7 +212,7 @@ func TestMetricsOfRejections(t *testing.T) {
 	}
 }
 
-// The metrics count match conditions that are false, and those that can't be evaluated.
+// The metrics count match conditions that are false, and match conditions that can't be evaluated.
 func TestMetricsOfMatchConditions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -54,9 +54,9 @@ func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrat
 	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
 }
 
-// An apply configuration of a policy is merged by the rules of server-side apply: items of lists by their keys, for
-// example. The rules apply to built-in types and to custom resources that were defined after the start. The case
-// mutatingPolicy.apply merges maps.
+// The server merges the apply configuration of a mutating policy by the rules of server-side apply: items of lists by
+// their keys, for example. The rules apply to built-in types and to custom resources that were defined after the
+// start. The case mutatingPolicy.apply of the conformance suite merges only maps.
 func TestMutatingPoliciesMerge(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -90,8 +90,8 @@ func TestMutatingPoliciesMerge(t *testing.T) {
 }
 
 // Mutating policies run before mutating webhooks. If a policy or a webhook changes the object, the server again calls
-// policies and webhooks with the reinvocationPolicy IfNeeded. The cases mutatingPolicy.reinvocation.* have one policy,
-// and a webhook that isn't called again.
+// policies and webhooks with the reinvocationPolicy IfNeeded. The cases mutatingPolicy.reinvocation.* of the
+// conformance suite have only one policy, and a webhook that isn't called again.
 func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -38,7 +38,7 @@ func namespaceGone(t *testing.T, client kubernetes.Interface, name string) {
 func TestDeletedNamespaceIsEmptied(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("namespace"), miniapitest.WithAPIs("api/all"),
-		// No controller would remove this plugin's finalizers.
+		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1")
 	w := newWalk(t, srv)
@@ -130,7 +130,7 @@ func TestConditionsOfADeletedNamespace(t *testing.T) {
 			must(client.CoreV1().ConfigMaps(name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "map"}}, metav1.CreateOptions{}))(t)
 		})
 		waitsFor(t, client, name, map[corev1.NamespaceConditionType]string{})
-		// The controller deletes pods before other objects.
+		// The controller deletes pods before other objects, so the ConfigMap exists as long as the pod.
 		must(client.CoreV1().ConfigMaps(name).Get(t.Context(), "map", metav1.GetOptions{}))(t)
 		ok(t, client.CoreV1().Pods(name).Delete(t.Context(), "pod", atOnce()))
 		namespaceGone(t, client, name)

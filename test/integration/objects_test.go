@@ -40,15 +40,14 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// eventually repeats try until it returns no error. Use it only for effects that the server doesn't promise to have
-// before its answer.
+// eventually repeats try until it returns no error. Use it only for effects that may come after the server's answer.
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
 	within(t, time.Minute, try)
 }
 
-// within does the same as eventually, with a limit. The effect would also come without the event under test, but only
-// after the limit.
+// within does the same as eventually, but with a limit. Use it for an effect that would also come without the event
+// under test, but only after the limit.
 func within(t testing.TB, limit time.Duration, try func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -60,7 +59,8 @@ func within(t testing.TB, limit time.Duration, try func(context.Context) error) 
 	}
 }
 
-// orNone returns err, or an error that says "no error" if err is nil. A message of a wait formats the result with %w.
+// orNone returns err, or an error with the text "no error" if err is nil. A message with the verb %w needs an error
+// that isn't nil.
 func orNone(err error) error {
 	if err == nil {
 		return errors.New("no error")
@@ -68,7 +68,7 @@ func orNone(err error) error {
 	return err
 }
 
-// gone waits until get returns the error that the object doesn't exist. The text what names the object.
+// gone waits until get returns a NotFound error. The argument what names the object in the test's message.
 func gone[Object any](t testing.TB, what string, get func(context.Context) (Object, error)) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -119,14 +119,14 @@ func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-// define creates a definition of a custom resource in the group example.com, with versions and a spec without a schema.
+// define creates a CustomResourceDefinition in the group example.com, with the versions and a spec without a schema.
 // Objects are stored in the first version.
 func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
 	t.Helper()
 	defineIn(t, srv, "example.com", resource, kind, versions...)
 }
 
-// defineIn does the same as define, for another group.
+// defineIn creates a CustomResourceDefinition as define does, but in any group.
 func defineIn(t testing.TB, srv *miniapitest.Server, group, resource, kind string, versions ...string) {
 	t.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{

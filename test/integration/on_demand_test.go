@@ -37,7 +37,7 @@ func TestKindsOnDemand(t *testing.T) {
 	}{
 		{"default", "these versions are on by default in kube-apiserver", nil, []int{0, ga}},
 		{"one", "a version is asked for by name", []string{"scheduling.k8s.io/v1beta1"}, []int{0, ga, 9, beta}},
-		{"beta", "all versions in beta", []string{"api/beta"}, []int{0, beta}},
+		{"beta", "api/beta turns on all beta versions", []string{"api/beta"}, []int{0, beta}},
 		{"alpha", "all alpha versions that kube-apiserver still has", []string{"api/alpha"}, []int{0, ga, beta, alpha}},
 		{"legacy", "all versions that kube-apiserver no longer has", []string{"api/legacy"}, []int{0, ga, alpha, len(versions)}},
 	} {

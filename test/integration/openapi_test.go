@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Both OpenAPI documents have the ways of authentication. Each operation has the response to a request without
-// credentials.
+// Both OpenAPI documents (v2 and v3) describe the ways of authentication. Each operation has the response to a
+// request without credentials.
 func TestOpenAPISecurity(t *testing.T) {
 	t.Parallel()
 	client, err := kubernetes.NewForConfig(miniapitest.Start(t).Config())

@@ -13,7 +13,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Reviews have the options of the request, such as CreateOptions. Their kind depends on the operation.
+// Reviews have the options of the request. The kind of the options depends on the operation, such as
+// CreateOptions.
 func TestOptionsAreSent(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

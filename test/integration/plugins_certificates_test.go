@@ -69,7 +69,7 @@ func TestPluginsOfCertificates(t *testing.T) {
 		may: []rbacv1.PolicyRule{update("approval"), actsFor("example.com/other", "approve")}, do: approve,
 		refused: `user not permitted to approve requests with signerName "example.com/signer"`,
 	}, {
-		name: "approved", reason: "the user has the permission to approve here", user: "approver",
+		name: "approved", reason: "the user has the permission to approve requests for the signer", user: "approver",
 		may: []rbacv1.PolicyRule{update("approval"), actsFor(signer, "approve")}, do: approve,
 	}, {
 		name: "signed-by-others", reason: "signing needs the verb sign on the signer", user: "other-signer",

@@ -63,7 +63,7 @@ func TestPluginsOfPods(t *testing.T) {
 	}
 	srv := miniapitest.Start(t, miniapitest.WithObjects(objects...))
 	client, seen := warned(t, srv)
-	// In a cluster, the controller of quotas writes this status.
+	// This server has no controller of quotas, so the test writes the status that the controller would write.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{
 		corev1.ResourcePods: resource.MustParse("0"), corev1.ResourceLimitsMemory: resource.MustParse("0"),
 	}}
@@ -312,7 +312,7 @@ func TestQuotasOfClaims(t *testing.T) {
 			hard := corev1.ResourceList{tc.counted: resource.MustParse(tc.hard)}
 			quotas := client.CoreV1().ResourceQuotas(tc.name)
 			quota := must(quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: named("q"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{}))(t)
-			// In a cluster, the controller of quotas writes this status.
+			// This server has no controller of quotas, so the test writes the status that the controller would write.
 			quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{tc.counted: resource.MustParse("0")}}
 			must(quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			ok(t, tc.create(t.Context(), tc.name, "first"))

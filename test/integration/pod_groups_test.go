@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A PodGroup is refused if its Workload doesn't exist. It gets the priority of its priority class.
+// A PodGroup is refused if its Workload doesn't exist. A PodGroup gets the priority of its priority
+// class.
 func TestPodGroups(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -93,7 +93,8 @@ type auditedFailure struct {
 
 // A policy without a binding has no effect. A binding decides to which requests the policy applies, and whether a
 // failed validation refuses the request, is a warning, or is an audit annotation. The cases policy.action.* and
-// policy.bindings have one action each; this test has combinations of actions, and the audit log.
+// policy.bindings of the conformance suite have one action each. This test has combinations of actions, and the audit
+// log.
 func TestPolicyBindings(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)
@@ -181,8 +182,8 @@ func TestPolicyBindings(t *testing.T) {
 	}
 }
 
-// Policies apply to requests of every operation, and use the same objects as webhooks. The cases policy.* are about
-// creates, updates and deletes, and not about the kinds of the options.
+// Policies apply to requests of every operation, and use the same objects as webhooks. The cases policy.* of the
+// conformance suite test only creates, updates and deletes, and don't test the kinds of the options.
 func TestPolicyOperations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -25,8 +25,9 @@ const (
 	allowIfNotFound = admissionregistrationv1.AllowAction
 )
 
-// The parameters of a policy are objects of one kind, and its binding selects them. The cases policy.params.* wait
-// until a server uses the parameters; this test doesn't wait, and has empty selectors and selectors that match nothing.
+// The parameters of a policy are objects of one kind, and its binding selects them. The cases policy.params.* of the
+// conformance suite wait until a server uses the parameters. This test doesn't wait, and has empty selectors and
+// selectors that match nothing.
 func TestPolicyParams(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -183,8 +184,8 @@ func TestPolicyParamsOfCustomResources(t *testing.T) {
 	}
 }
 
-// If a definition is deleted and another one defines the same kind, policies use the custom resources of the new one as
-// parameters.
+// If a CustomResourceDefinition is deleted and another one defines the same kind, policies use the custom resources of
+// the new definition as parameters.
 func TestPolicyParamsDefinedAnew(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -203,7 +204,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 		namespace    string // the namespace of the parameter
 		refused      bool
 	}{{
-		name: "first", reason: "a lock without a namespace is for all", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
+		name: "first", reason: "a lock without a namespace is for objects in all namespaces", plural: "locks", scope: apiextensionsv1.ClusterScoped, refused: true,
 	}, {
 		name: "namespaced", reason: "a lock in another namespace doesn't apply", plural: "locks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceSystem,
 	}, {
@@ -211,7 +212,7 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}, {
 		name: "renamed", reason: "the new definition has another plural name for locks", plural: "padlocks", scope: apiextensionsv1.NamespaceScoped, namespace: metav1.NamespaceDefault, refused: true,
 	}, {
-		name: "without namespaces", reason: "a lock without a namespace is for all again", plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
+		name: "without namespaces", reason: "a lock without a namespace is again for objects in all namespaces", plural: "padlocks", scope: apiextensionsv1.ClusterScoped, refused: true,
 	}} {
 		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", test.plural+".example.com", map[string]any{"spec": map[string]any{
 			"group": "example.com", "scope": string(test.scope), "names": map[string]any{"kind": "Lock", "plural": test.plural},
@@ -233,8 +234,8 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}
 }
 
-// When a request that changes a definition is answered, expressions of policies see parameters with the fields of the
-// new schema.
+// When the server answers a request that changes a CustomResourceDefinition, expressions of policies see parameters
+// with the fields of the new schema.
 func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// typeChecked waits until the status of a policy is about the generation, and has exactly the wanted warnings. The map
-// want has a part of the warning for each field.
+// typeChecked waits until the status of a policy is about the generation, and has exactly the wanted warnings. The
+// argument want maps each field to a part of its warning.
 func typeChecked(t testing.TB, srv *miniapitest.Server, name string, generation int64, want map[string]string) {
 	t.Helper()
 	var last string

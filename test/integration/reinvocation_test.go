@@ -24,7 +24,7 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn returns a function for answering. It answers the calls with the given responses, one after the other, and
+// inTurn returns a function for the helper answering. The function returns the given responses one after the other, and
 // refuses further calls.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
@@ -60,9 +60,10 @@ func shown(pod *corev1.Pod) string {
 	return strings.Join(parts, " ")
 }
 
-// An in-tree plugin runs again after a webhook has changed the object, and webhooks after the plugin. The cases
-// reinvocation.* are about webhooks alone, and this test is about a plugin that only an option turns on: AlwaysPullImages,
-// whose change is "=Always". A container that a webhook adds doesn't have the change until the plugin runs again.
+// If a webhook changes the object, an in-tree plugin runs again, and webhooks run again after the plugin. In the
+// conformance suite, only the case reinvocation.inTree has an in-tree plugin. This test has another plugin, which only
+// an option turns on: AlwaysPullImages, whose change is "=Always". A container that a webhook adds doesn't have the
+// change until the plugin runs again.
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAdmissionPlugins("AlwaysPullImages"))

@@ -31,7 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// replace replaces a file by a new one, as editors do.
+// replace replaces a file by a new file, as editors do.
 func replace(t testing.TB, path, content string) {
 	t.Helper()
 	ok(t, os.WriteFile(path+".new", []byte(content), 0o600))

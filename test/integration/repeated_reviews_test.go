@@ -77,7 +77,7 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 			if stamps(after) != "1" {
 				t.Errorf("%s: want what the webhook has done to be stored, got %v", request.reason, after.Data)
 			}
-			// An update with a whole object removes the label. A patch keeps it.
+			// An update with a whole object removes the label that the other user has added. A patch keeps it.
 			want := "yes"
 			if request.name == "update" {
 				want = ""
@@ -89,8 +89,8 @@ func TestReviewsAreRepeatedWhenTheObjectChanges(t *testing.T) {
 	}
 }
 
-// If a request names a resource version, the server doesn't repeat it after a change of the object. The client gets a
-// conflict.
+// If a request names a resource version and the object changes during the reviews, the server doesn't repeat the
+// request. The client gets a conflict.
 func TestReviewsOfOneVersionAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// behindProxies returns an option: the server trusts proxies whose certificate is of the authority and has one of the
-// names.
+// behindProxies returns an option. With this option, the server trusts proxies with a certificate that the authority
+// has issued for one of the names.
 func behindProxies(t testing.TB, authority *authority, allowedNames ...string) miniapitest.Option {
 	t.Helper()
 	file := write(t, "proxies.pem", string(authority.pem))

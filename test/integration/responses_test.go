@@ -33,7 +33,8 @@ func replying(code int, body string) http.Handler {
 	})
 }
 
-// response returns an AdmissionReview of v1 that allows the request. The text fields has further fields of the response.
+// response returns an AdmissionReview of v1 that allows the request. The argument fields has further fields of the
+// response, as JSON.
 func response(fields string) string {
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"%UID%","allowed":true` + fields + `}}`
 }
@@ -54,9 +55,9 @@ type badResponse struct {
 }
 
 // A webhook must answer with an AdmissionReview of the request's version and uid. With failurePolicy Fail, any other
-// answer refuses the request, and the error describes the fault. With Ignore, the request continues without the
-// webhook. The cases response.*, failure.* and version.answeredInAnother have some of these faults; this test has all,
-// with the message for each.
+// answer refuses the request, and the error says what is wrong with the answer. With Ignore, the request continues
+// without the webhook. The cases response.*, failure.* and version.answeredInAnother of the conformance suite have some
+// of these wrong answers. This test has all of them, with the message for each.
 func TestBadResponses(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -69,7 +70,7 @@ func TestBadResponses(t *testing.T) {
 			`failed to call webhook: no kind "ConversionReview" is registered for version "admission.k8s.io/v1" in scheme`, false},
 		{"no version and kind", "the server can't guess kind and version", 200, `{"response":{"uid":"%UID%","allowed":true}}`,
 			`received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=`, false},
-		{"another uid", "the uid is that of another request", 200, strings.ReplaceAll(response(""), "%UID%", "another"),
+		{"another uid", "the response has the uid of another request", 200, strings.ReplaceAll(response(""), "%UID%", "another"),
 			`received invalid webhook response: expected response.uid="%UID%", got "another"`, false},
 		{"no uid", "v1 requires a uid", 200, strings.ReplaceAll(response(""), `"uid":"%UID%",`, ""),
 			`received invalid webhook response: expected response.uid="%UID%", got ""`, false},
@@ -95,7 +96,7 @@ func TestBadResponses(t *testing.T) {
 			`received invalid webhook response: webhook returned response.patchType but not response.patch`, false},
 		{"empty type", "an empty patchType is no type", 200, response(strings.Replace(jsonPatch(`[]`), "JSONPatch", "", 1)),
 			`received invalid webhook response: webhook returned invalid response.patchType of ""`, false},
-		{"another type", "JSONPatch is the only one", 200, response(strings.Replace(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`), "JSONPatch", "MergePatch", 1)),
+		{"another type", "JSONPatch is the only type of a patch", 200, response(strings.Replace(jsonPatch(`[{"op":"add","path":"/data/a","value":"b"}]`), "JSONPatch", "MergePatch", 1)),
 			`unsupported patch type "MergePatch" (configuration "bad")`, false},
 		{"not a patch", "a JSON patch is a list of operations", 200, response(jsonPatch(`{"data":{"a":"b"}}`)),
 			`received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch (configuration "bad")`, false},
@@ -154,9 +155,9 @@ func TestBadResponses(t *testing.T) {
 	}
 }
 
-// A webhook's refusal doesn't depend on the failure policy. The client gets its code and message, and the status is
-// always Failure. The cases response.denied.* have some of these statuses; this test compares the whole status, for
-// both kinds of webhooks.
+// A webhook's refusal doesn't depend on the failure policy. The client gets the webhook's code and message, and the
+// status is always Failure. The cases response.denied.* of the conformance suite have some of these statuses. This test
+// compares the whole status, for both kinds of webhooks.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -219,7 +220,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // A v1beta1 response may lack fields that v1 requires: apiVersion and kind, the uid, and the type of the patch, whose
-// default is JSONPatch. The case version.v1beta1.response has no response that lacks fields.
+// default is JSONPatch. The case version.v1beta1.response of the conformance suite has no response that lacks fields.
 func TestResponsesInV1beta1(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -13,8 +13,8 @@ import (
 )
 
 // In a review of a create, mutating webhooks get the status that the client has sent, with the defaults of its version.
-// Validating webhooks get the status that the server sets. A read adds the defaults again. The case order.status is
-// about one kind; this test is about the statuses of five kinds.
+// Validating webhooks get the status that the server sets. A read adds the defaults again. The case order.status of the
+// conformance suite tests one kind. This test has the statuses of five kinds.
 func TestStatusOfNewObjects(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -21,8 +21,8 @@ import (
 )
 
 // The test has the example of the Kubernetes documentation: a review of an update of a Deployment's scale, with all
-// fields, in both versions. The cases review.* compare fields; this test compares the whole review, so it has no other
-// fields either.
+// fields, in both versions of AdmissionReview. The cases review.* of the conformance suite compare single fields. This
+// test compares the whole review, so the review can't have other fields either.
 func TestRequestOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -35,7 +35,7 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	admin := must(kubernetes.NewForConfig(config))(t)
 
 	var requests []string
-	// Go's HTTP server sets these fields from the request line, so the test removes them.
+	// line records the method, the path and the Content-Type of each request to a webhook.
 	line := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests = append(requests, fmt.Sprintf("%s %s %s", r.Method, r.URL.Path, r.Header.Get("Content-Type")))
@@ -95,8 +95,8 @@ func TestRequestOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// A configuration must have at least one review version that the server supports. If a stored one has none, the call
-// fails, and its failure policy decides.
+// A webhook configuration must have at least one review version that the server supports. If a stored configuration
+// has none, the call of the webhook fails, and its failure policy decides.
 func TestStoredConfigurationOfUnknownReviewVersions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

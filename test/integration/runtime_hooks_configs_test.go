@@ -51,7 +51,7 @@ func TestExtensionConfigValidation(t *testing.T) {
 		{name: "selector", reason: "all operators are known", spec: `{clientConfig: {url: "https://a"}, namespaceSelector: {matchLabels: {a.example/b: c}, matchExpressions: [{key: a, operator: In, values: [b]}, {key: a, operator: Exists}]}}`},
 		{name: "no clientConfig", reason: "without a clientConfig, the extension has no address", spec: `{settings: {a: b}}`, want: "spec.clientConfig: Required value"},
 		{name: "neither", reason: "without url and service, the extension has no address", spec: `{clientConfig: {caBundle: YQ==}}`, want: "exactly one of url or service is required"},
-		{name: "both", reason: "one of url and service would be ignored", spec: `{clientConfig: {url: "https://a", service: {namespace: ns, name: s}}}`, want: "exactly one of url or service is required"},
+		{name: "both", reason: "the server would have to ignore the url or the service", spec: `{clientConfig: {url: "https://a", service: {namespace: ns, name: s}}}`, want: "exactly one of url or service is required"},
 		{name: "http", reason: "extensions are called by HTTPS", spec: `{clientConfig: {url: "http://a"}}`, want: "'https' is the only allowed URL scheme"},
 		{name: "no URL", reason: "the URL doesn't parse", spec: `{clientConfig: {url: "a.example"}}`, want: "must be a valid URL"},
 		{name: "no host", reason: "a URL without a host has no address", spec: `{clientConfig: {url: "https:///a"}}`, want: "host must be specified"},

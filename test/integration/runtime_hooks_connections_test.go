@@ -148,8 +148,8 @@ func TestExtensionOfTheServerItself(t *testing.T) {
 	awaitDiscovered(t, srv, "itself", metav1.ConditionFalse, "calling https://kubernetes.default.svc:443/aggregated")
 }
 
-// The server shows extensions the client certificate of the flags. If the files change, it uses the new certificate for
-// the next call.
+// The server authenticates itself to extensions by the client certificate of the flags. If the files change, it uses
+// the new certificate for the next call.
 func TestClientCertificateOfExtensions(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

@@ -155,8 +155,8 @@ func TestPausedExtensionConfig(t *testing.T) {
 	awaitDiscovered(t, srv, "a", metav1.ConditionTrue, "")
 }
 
-// The caBundle of an ExtensionConfig with the annotation is ca.crt of the Secret that the annotation names, also after
-// the Secret changes.
+// An annotation of an ExtensionConfig can name a Secret. The server then copies ca.crt of the Secret to the caBundle of
+// the ExtensionConfig, and copies it again when the Secret changes.
 func TestInjectedCA(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -190,7 +190,7 @@ func TestInjectedCA(t *testing.T) {
 	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "not of the form NAMESPACE/NAME")
 }
 
-// If a handler is for a deprecated version of a hook, the ExtensionConfig has a condition that says so.
+// If a handler is for a deprecated version of a hook, a condition of the ExtensionConfig reports the deprecation.
 func TestDeprecatedHook(t *testing.T) {
 	t.Parallel()
 	add := func(c *catalog.Catalog) error {

@@ -72,9 +72,9 @@ func hang(_ http.ResponseWriter, req *http.Request) {
 	<-req.Context().Done()
 }
 
-// An extension gets a fault after its discovery. The failure policy of the handler then decides about a call, the next
-// discovery reports the fault in the condition, and after a repair, calls succeed again. No fault ends the server, or
-// affects another extension.
+// An extension fails after its discovery, in a different way in each test. The failure policy of the handler then
+// decides about a call, the next discovery reports the failure in the condition, and calls succeed again after a
+// repair. No failure ends the server, or affects another extension.
 func TestFaultsOfExtensions(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -116,12 +116,12 @@ func TestFaultsOfExtensions(t *testing.T) {
 		name: "garbage", reason: "the body is no JSON", want: "the response is no BeforeClusterCreateResponse", discovery: "the response is no DiscoveryResponse",
 		fault: func(_ *testing.T, b *breakable) { b.answers(body("<html>")) },
 	}, {
-		name: "wrong kind", reason: "the response is that of another hook", want: "Kind=AfterClusterUpgradeResponse", discovery: "Kind=AfterClusterUpgradeResponse",
+		name: "wrong kind", reason: "the response belongs to another hook", want: "Kind=AfterClusterUpgradeResponse", discovery: "Kind=AfterClusterUpgradeResponse",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(body(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","kind":"AfterClusterUpgradeResponse","status":"Success"}`))
 		},
 	}, {
-		name: "wrong version", reason: "the response is that of another version", want: "the response is a hooks.runtime.cluster.x-k8s.io/v9", discovery: "the response is a hooks.runtime.cluster.x-k8s.io/v9",
+		name: "wrong version", reason: "the response belongs to another version", want: "the response is a hooks.runtime.cluster.x-k8s.io/v9", discovery: "the response is a hooks.runtime.cluster.x-k8s.io/v9",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(body(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v9","kind":"BeforeClusterCreateResponse","status":"Success"}`))
 		},
@@ -189,7 +189,8 @@ func TestFaultsOfExtensions(t *testing.T) {
 					test.fault(t, b)
 					result := call()
 					for range 10 {
-						// A call can meet a connection that the fault has just closed. The next call makes a new one.
+						// If the failing extension has just closed the connection of a call, the call returns EOF. The next call
+						// makes a new connection.
 						if closed := strings.HasSuffix(result.Error+result.Answers[0].Ignored, "EOF"); !closed || test.want == "EOF" {
 							break
 						}
@@ -228,7 +229,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 	ok(t, srv.Client().Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error())
 }
 
-// Handlers of two ExtensionConfigs may have the same name. A fault of one doesn't affect the other.
+// Handlers of two ExtensionConfigs may have the same name. If one handler fails, the other handler still works.
 func TestTwoExtensionsWithOneHandlerName(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())

@@ -135,7 +135,7 @@ func awaitAnswers(t testing.TB, srv *miniapitest.Server, handlers ...string) (re
 }
 
 // The server discovers an ExtensionConfig when it is created, and calls its handlers in their order. After the
-// ExtensionConfig is deleted, the server doesn't call them.
+// ExtensionConfig is deleted, the server doesn't call its handlers.
 func TestRuntimeHooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -162,8 +162,8 @@ func TestRuntimeHooks(t *testing.T) {
 	awaitAnswers(t, srv, "quota.c")
 }
 
-// A server without --runtime-hooks has no kind ExtensionConfig and no path for calls. It accepts Cluster API's
-// definition of ExtensionConfig like any other.
+// A server without --runtime-hooks has no kind ExtensionConfig and no path for calls of hooks. It accepts
+// Cluster API's CustomResourceDefinition of ExtensionConfig like any other.
 func TestWithoutRuntimeHooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, inprocess.WithServerOptions(func(*server.Options) {}))

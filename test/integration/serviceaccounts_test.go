@@ -27,9 +27,9 @@ func rootCA(t *testing.T, client kubernetes.Interface, namespace string) *corev1
 	return published
 }
 
-// Each namespace has the service account "default", and a ConfigMap with the server's certificates. Pods can use both
-// as soon as the server is ready, or the namespace is created. If a client deletes or changes one of them, the
-// controller restores it.
+// Each namespace has the service account "default", and a ConfigMap with the server's certificates. A pod can use the
+// account and the ConfigMap as soon as the server is ready, or as soon as its namespace is created. If a client
+// deletes or changes the account or the ConfigMap, the controller restores it.
 func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("*"))

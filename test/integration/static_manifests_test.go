@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// The plugins that read manifests from files.
+// These plugins read manifests from files.
 const (
 	mutatingWebhooks   = "MutatingAdmissionWebhook"
 	validatingWebhooks = "ValidatingAdmissionWebhook"
@@ -49,7 +49,7 @@ func (s statics) write(t testing.TB, plugin, name, content string) {
 	ok(t, os.Rename(path+".tmp", path))
 }
 
-// option returns the option with a configuration of admission that names the folders.
+// option returns an option that gives the server an admission configuration with the folders of manifests.
 func (s statics) option(t testing.TB) miniapitest.Option {
 	t.Helper()
 	var file strings.Builder
@@ -64,7 +64,7 @@ func (s statics) option(t testing.TB) miniapitest.Option {
 	return configFile(write(t, "admission.yaml", file.String()))
 }
 
-// staticWebhook returns the manifest of a configuration with one webhook and rules.
+// staticWebhook returns the manifest of a webhook configuration with one webhook and rules.
 func staticWebhook(kind, name, clientConfig, rules string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -116,7 +116,7 @@ func labelling(name, rules string) string {
 }]}`, name, rules)
 }
 
-// The rules in the manifests. They are JSON, which is also YAML.
+// These are the rules in the manifests. They are JSON, which is also YAML.
 const (
 	onConfigMaps    = `{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}`
 	onNamespaces    = `{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["CREATE"]}`
@@ -241,7 +241,7 @@ func TestStaticManifestsGuardConfiguration(t *testing.T) {
 	}
 }
 
-// The API refuses a configuration whose name is reserved for files.
+// The API refuses a webhook configuration or policy whose name is reserved for files.
 func TestStaticNamesAreReserved(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())
@@ -319,7 +319,7 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 }
 
 // When files change, the server uses the new content of all files of a plugin. If one file is invalid, the old content
-// of all stays. The test isn't parallel, because all tests of the process share the metrics.
+// of all files stays. The test isn't parallel, because all tests of the process share the metrics.
 func TestStaticManifestsThatChange(t *testing.T) {
 	folders := newStatics(t)
 	good := refusing("first", onConfigMaps)

@@ -31,7 +31,8 @@ func TestStoppingAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			srv := miniapitest.Start(t)
-			// After the webhooks, the server itself writes the status of this quota by a request.
+			// After the webhooks have answered, the server itself must write the status of this quota by a request,
+			// although it is stopping.
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}, Spec: corev1.ResourceQuotaSpec{
 				Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("10")},
 			}}

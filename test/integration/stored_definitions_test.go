@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// gauges is a definition whose schema has values that some encodings can't represent.
+// gauges is a CustomResourceDefinition whose schema has values that some encodings can't represent.
 const gauges = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -53,7 +53,8 @@ spec:
               any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
 `
 
-// Definitions are stored in JSON whatever --storage-media-type is, and are read as they were written.
+// CustomResourceDefinitions are stored in JSON whatever --storage-media-type is, and are read as they were
+// written.
 func TestStoredDefinitions(t *testing.T) {
 	t.Parallel()
 	given := &unstructured.Unstructured{}
@@ -95,8 +96,8 @@ func schemaOf(definition *unstructured.Unstructured) any {
 	return versions[0]
 }
 
-// A typed client can send a definition in protobuf. The definition then means the same as in JSON: a schema in
-// additionalProperties allows additional properties, even if the Go field Allows is false.
+// A typed client can send a CustomResourceDefinition in protobuf. The definition then means the same as in JSON:
+// a schema in additionalProperties allows additional properties, even if the Go field Allows is false.
 func TestDefinitionsInProtobuf(t *testing.T) {
 	t.Parallel()
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -126,7 +127,8 @@ func TestDefinitionsInProtobuf(t *testing.T) {
 	}), metav1.CreateOptions{}))(t)
 }
 
-// When controllers change other conditions of a definition, the time of its condition Established stays the same.
+// When controllers change other conditions of a CustomResourceDefinition, the time of its condition Established
+// stays the same.
 func TestEstablishedSince(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

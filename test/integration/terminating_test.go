@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// An object that is being deleted stays as long as it has a finalizer, whatever is written to it by any endpoint. When
-// the last finalizer is removed, the object is deleted. A dry run removes no finalizer.
+// An object that is being deleted stays as long as it has a finalizer, even if a client writes to it by any endpoint.
+// When the last finalizer is removed, the object is deleted. A dry run removes no finalizer.
 func TestTerminatingObjectsStay(t *testing.T) {
 	t.Parallel()
 	const hold = "example.com/hold"
@@ -63,7 +63,7 @@ func TestTerminatingObjectsStay(t *testing.T) {
 			if gvr.Resource == "namespaces" {
 				return // other objects in the namespace delay it, too: see TestTerminatingNamespace
 			}
-			// The custom resources are deleted before the definition.
+			// A CustomResourceDefinition is gone only after its custom resources, so the test waits.
 			gone(t, "the object without finalizers", func(ctx context.Context) (*unstructured.Unstructured, error) {
 				return client.Get(ctx, o.GetName(), metav1.GetOptions{})
 			})
@@ -232,8 +232,8 @@ func TestNamespacePropagation(t *testing.T) {
 	}
 }
 
-// A deleted pod that is bound to a node stays until its grace period is over, whatever is written to the pod, because
-// the kubelet ends the pod.
+// A deleted pod that is bound to a node stays until its grace period is over, even if a client writes to the pod,
+// because the kubelet ends the pod.
 func TestTerminatingPod(t *testing.T) {
 	t.Parallel()
 	pods := miniapitest.Start(t).Client().CoreV1().Pods("default")

@@ -52,7 +52,8 @@ func TestTimeoutOfTheRequest(t *testing.T) {
 			install(t, srv, h)
 			err := srv.Client().CoreV1().RESTClient().Post().Namespace("default").Resource("configmaps").
 				Param("timeout", "1s").Body(thing()).Do(t.Context()).Error()
-			// If the server has begun the response, it can only break it off at the timeout.
+			// If the server has begun the response before the timeout, it breaks the response off, and the
+			// client gets a stream error.
 			if !apierrors.IsTimeout(err) && (err == nil || !strings.Contains(err.Error(), "stream error")) {
 				t.Errorf("want the request to have timed out, got %v", err)
 			}

@@ -22,14 +22,15 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A request that doesn't change the object writes nothing: the resource version stays, and so do the managed fields
-// with their times. So a controller that applies the same object again and again makes no writes. The test makes each
-// request twice for every resource of discovery, in every version. The second request is in a later second, because
-// times in managed fields are in seconds. The cases write.unchanged.* and apply.unchanged are about ConfigMaps.
+// A request that doesn't change the object writes nothing: the resource version and the managed fields with their
+// times stay the same. So a controller that applies the same object again and again makes no writes. The test makes
+// each request twice for every resource of discovery, in every version. The second request is in a later second,
+// because times in managed fields are in seconds. The cases write.unchanged.* and apply.unchanged of the conformance
+// suite test only ConfigMaps.
 func TestUnchangedWrites(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"), miniapitest.WithCRDs("testdata/gadgets.yaml"),
-		// No controller would remove this plugin's finalizers.
+		// The plugin would add finalizers to objects, and no controller would remove them.
 		miniapitest.WithoutAdmissionPlugins("StorageObjectInUseProtection"))
 	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
 	w := rewriting{unreviewed(t, srv), srv.Client().CoreV1().RESTClient()}
@@ -92,7 +93,7 @@ func nextSecond(t *testing.T) {
 }
 
 // endpoint is a resource or subresource by which the test writes an object, in the version of the object or in another
-// one.
+// version.
 type endpoint struct {
 	through schema.GroupVersionResource
 	object  *unstructured.Unstructured
@@ -117,15 +118,15 @@ func (e endpoint) settles() int {
 	return 1
 }
 
-// rewriting writes the objects of a walk again.
+// rewriting writes the objects of a walk (all resources of a server) a second time.
 type rewriting struct {
 	*walk
 	client rest.Interface
 }
 
 // rounds returns the endpoints in groups. The endpoints of a group have different objects. If an object must have a
-// fixed name, its endpoints are in different groups: field managers that write by turns would change the order of
-// managed fields, which are sorted by time.
+// fixed name, its endpoints are in different groups. Otherwise their field managers would write by turns, and would
+// change the order of managed fields, which are sorted by time.
 func (w rewriting) rounds(t *testing.T) [][]endpoint {
 	t.Helper()
 	var rounds [][]endpoint

@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// If a group isn't served, the server still becomes ready and creates pods, even if admission or authorization reads
-// the group, or the server creates objects of it at its start.
+// If a group isn't served, the server still becomes ready, and clients can create pods. This also holds if admission
+// or authorization reads objects of the group, or if the server creates such objects at its start.
 func TestUnservedGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ gv, reason string }{

@@ -52,15 +52,17 @@ func deniedWith(message string, warnings ...string) *admissionv1.AdmissionRespon
 	return response
 }
 
-// The warnings of webhooks become Warning headers with the code 299. The cases warning.* allow a server to truncate
-// long warnings; this test has the exact texts that kube-apiserver sends, and their order.
+// The warnings of webhooks become Warning headers with the code 299. The cases warning.* of the conformance suite
+// allow a server to truncate long warnings. This test has the exact texts that kube-apiserver sends, and their
+// order.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	client, seen := warned(t, srv)
 	long, tooLong := strings.Repeat("x", 256), strings.Repeat("y", 300)
-	// The server limits the total length to 4,096 characters. 13 of these warnings are shorter than that, and 14
-	// longer. Cut to 256 characters each, 16 warnings have exactly 4,096.
+	// The server limits the total length of warnings to 4,096 characters. 13 of these warnings are shorter than the
+	// limit, and 14 are longer. If the server cuts each warning to 256 characters, 16 warnings have exactly 4,096
+	// characters.
 	many := func(n int) []string {
 		var texts []string
 		for i := range n {

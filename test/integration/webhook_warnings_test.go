@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// hooksOfGadgets returns a configuration with a rule for the resource gadgets of example.com.
+// hooksOfGadgets returns a webhook configuration with a rule for the resource gadgets of example.com.
 func hooksOfGadgets(service *admissionregistrationv1.ServiceReference) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	h := validating("gadgets", nil, on("CREATE", "example.com/v1", "gadgets"))
 	h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: service}
@@ -96,7 +96,8 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 	}
 }
 
-// Mutating configurations have the same warnings. There is no warning for built-in resources.
+// A MutatingWebhookConfiguration has the same warnings as a ValidatingWebhookConfiguration. There is no warning
+// for built-in resources.
 func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// hook is a mutating or validating webhook. The type MutatingWebhook has all fields of both kinds.
+// hook is a mutating or validating webhook, with the handler that answers its calls. The type MutatingWebhook has all
+// fields of both kinds.
 type hook struct {
 	admissionregistrationv1.MutatingWebhook
 
@@ -23,11 +24,11 @@ type hook struct {
 	handler   http.Handler
 }
 
-// change changes a hook. Without changes, it has the defaults of mutating and validating.
+// change changes a hook. A hook without changes has the defaults of the functions mutating and validating.
 type change = func(*hook)
 
-// mutating returns a mutating webhook for all operations on ConfigMaps. The short name is also its path. Configurations
-// are called in the order of these names.
+// mutating returns a mutating webhook for all operations on ConfigMaps. The short name is also the webhook's path. The
+// server calls webhooks in the order of these names.
 func mutating(name string, handler http.Handler, changes ...change) hook {
 	h := hook{handler: handler}
 	h.Name = name + ".example.com"
@@ -83,8 +84,8 @@ func objectSelector(labels map[string]string) change {
 // shortName returns the name of the hook without its domain.
 func (h *hook) shortName() string { return strings.TrimSuffix(h.Name, ".example.com") }
 
-// install serves the hooks that have a handler, and creates a configuration for each hook. The end of the test deletes
-// the configurations. The recorder has the calls of all handlers, in order.
+// install serves the hooks that have a handler, and creates a webhook configuration for each hook. The end of the test
+// deletes the configurations. The recorder has the calls of all handlers, in order.
 func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.Recorder {
 	t.Helper()
 	recorder := &miniapitest.Recorder{}
@@ -97,7 +98,7 @@ func install(t testing.TB, srv *miniapitest.Server, hooks ...hook) *miniapitest.
 	return recorder
 }
 
-// configure creates a configuration with hooks of the same kind, and deletes it at the end of the test.
+// configure creates a webhook configuration with hooks of the same kind, and deletes it at the end of the test.
 func configure(t testing.TB, srv *miniapitest.Server, name string, hooks ...hook) {
 	t.Helper()
 	configurations := srv.Client().AdmissionregistrationV1()

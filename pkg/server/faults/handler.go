@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// off is the value of Header in a request that must not meet faults.
+// off is the value of the HTTP header Header in a request that must not meet faults.
 const off = "off"
 
 // Without returns a transport whose requests meet no faults.
@@ -117,14 +117,14 @@ func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	return met
 }
 
-// execute serves a request and drops its response, if the fault has Executed.
+// execute serves a request and drops its response, if the fault's field Executed is true.
 func (v *visit) execute(met *injection, req *http.Request) {
 	if met.fault.Executed {
 		v.next.ServeHTTP(&discarded{header: http.Header{}}, req)
 	}
 }
 
-// marked returns a response that adds Header for each event of the request.
+// marked returns a response with the header Miniapi-Fault, which names the faults that the request has met.
 func (v *visit) marked(w http.ResponseWriter) http.ResponseWriter {
 	return responsewriter.WrapForHTTP1Or2(&marking{ResponseWriter: w, events: v.events})
 }

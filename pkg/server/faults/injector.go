@@ -25,7 +25,7 @@ type Config struct {
 	Revision func(context.Context) (uint64, error)
 	// Abort resets the connection of a request.
 	Abort func(*http.Request)
-	// Stopping ends when a stop of the server begins, and ends latencies.
+	// Stopping ends when a stop of the server begins. Then requests no longer wait for the latency of a fault.
 	Stopping context.Context
 }
 
@@ -46,7 +46,7 @@ type Injector struct {
 // inForce has the rules for requests, and the rules for calls of webhooks.
 type inForce struct{ requests, webhooks rules }
 
-// source is the origin of a fault.
+// source is the origin of a fault: a flag, a file or a request.
 type source string
 
 const (
@@ -61,7 +61,7 @@ func New(config Config) *Injector { return &Injector{config: config} }
 // InForce tells whether there are faults.
 func (i *Injector) InForce() bool { return i.current.Load() != nil }
 
-// add adds all faults, or none if one is invalid, and returns their states. The error is an API error.
+// add adds all faults, and returns their states. If one fault is invalid, it adds no fault. The error is an API error.
 func (i *Injector) add(ctx context.Context, faults []Fault, from source) ([]State, error) {
 	return i.change(ctx, faults, from, func(*rule) bool { return true })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// span is a range of numbers. Both first and last belong to it.
+// span is the range of the numbers from first to last.
 type span struct{ first, last uint64 }
 
 // spans is a list of ranges. An empty list stands for all numbers.

@@ -40,7 +40,7 @@ func (o *Options) Validate() []error {
 		}
 	}
 	if info, err := os.Stat(o.File); o.File != "" && (err != nil || info.Mode().IsRegular()) {
-		// Validate must not read a pipe, which can be read only once: Begin reads it.
+		// Validate reads only a regular file. A pipe can be read only once, and Begin must read it.
 		if _, _, err := o.read(); err != nil {
 			errs = append(errs, err)
 		}

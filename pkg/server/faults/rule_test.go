@@ -34,8 +34,8 @@ func TestSelects(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		fault        Fault
-		// want names the selected requests. There are four: a request for the subresource scale, a request for the
-		// resource itself (main), a request for /version, and a call of a webhook.
+		// want names the selected subjects. The test has four subjects: a request for the subresource scale, a request
+		// for the resource itself (main), a request for /version, and a call of a webhook.
 		want string
 	}{
 		{"all", "an empty field selects all requests for resources", Fault{Status: 500}, "scale main"},

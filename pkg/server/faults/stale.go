@@ -32,7 +32,7 @@ func parseStaleness(text string) (staleness, error) {
 	return staleness{version: uint64(number)}, nil
 }
 
-// freeze sets the resource version of a rule whose staleness is frozen: the present resource version.
+// freeze gives the present resource version to a rule whose Fault.Stale is "frozen".
 func (i *Injector) freeze(ctx context.Context, r *rule) error {
 	if r.effect != stale || r.staleness != (staleness{}) {
 		return nil

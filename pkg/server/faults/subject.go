@@ -17,7 +17,7 @@ type subject struct {
 	user, userAgent              string
 	// path is the path of a request that isn't for a resource. It is empty for requests for resources.
 	path string
-	// webhook and configuration are empty for a request.
+	// webhook and configuration name the webhook of a call. They are empty for a request.
 	webhook, configuration string
 	// created is a create request whose body hasn't been read for the object's name yet. It is nil otherwise.
 	created *http.Request

@@ -17,7 +17,7 @@ func apiVerbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// httpVerbs returns the verbs of requests for other paths.
+// httpVerbs returns the verbs of requests for paths that don't belong to a resource.
 func httpVerbs() []string {
 	return []string{"get", "head", "post", "put", "patch", "delete", "options"}
 }
@@ -67,11 +67,11 @@ func (f *Fault) validateSelection() []error {
 	}
 	for _, path := range f.Paths {
 		if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "*") {
-			errs = append(errs, fmt.Errorf("paths %q: must begin with /", path))
+			errs = append(errs, fmt.Errorf("paths %q: must begin with / or *", path))
 		}
 	}
 	if len(f.Paths) > 0 && len(f.Resources)+len(f.Namespaces)+len(f.Names)+len(f.Webhooks) > 0 {
-		errs = append(errs, errors.New("paths: exclude resources, namespaces, names and webhooks: a path with faults isn't one of a resource"))
+		errs = append(errs, errors.New("paths: exclude resources, namespaces, names and webhooks, because paths select only requests that aren't for resources"))
 	}
 	if f.Share < 0 || f.Share > 1 {
 		errs = append(errs, fmt.Errorf("share %g: must be more than 0 and at most 1", f.Share))

@@ -58,7 +58,7 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	}
 	cause := ended{}
 	if errors.As(context.Cause(ctx), &cause) && cause.effect == expire && marked.code == http.StatusOK {
-		// An error means that the client is gone.
+		// An error means that the client is gone, so it is ignored.
 		_ = v.writeExpired(w, req)
 	}
 }
@@ -140,7 +140,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 	}
 	var out io.Writer = w
 	if w.Header().Get("Content-Encoding") == "gzip" {
-		// A compressed stream may continue with another compressed part.
+		// The handler may already have compressed the start of the stream. In gzip, another compressed part may follow.
 		compressed := gzip.NewWriter(w)
 		defer func() { _ = compressed.Close() }()
 		out = compressed

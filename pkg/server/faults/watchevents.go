@@ -17,8 +17,8 @@ type counting struct {
 	http.ResponseWriter
 	left int
 	end  func()
-	// events returns the number of events that end in a write. It is set at the first write, when the encoding of the
-	// response is known.
+	// events returns the number of events whose last byte is in the bytes of one call of Write. It is set at the
+	// first call of Write, when the encoding of the response is known.
 	events func([]byte) int
 }
 
@@ -41,7 +41,8 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// eventsOf returns a function for an encoding. The function returns the number of events that end in a write.
+// eventsOf returns a function for an encoding. The function returns the number of events whose last byte is
+// in the bytes of one call of Write.
 func eventsOf(contentType string) func([]byte) int {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	switch mediaType {

@@ -30,8 +30,8 @@ import (
 // schemas. Without such a write, no goroutine runs.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
-	// ctx ends the passes. No pass begins before bootstrapped is closed: the default schemas don't exist before, and
-	// they are created with their conditions.
+	// No pass runs after the end of ctx. No pass begins before the channel bootstrapped is closed, because the default
+	// schemas don't exist yet. They are created with their conditions.
 	ctx          context.Context
 	bootstrapped <-chan struct{}
 
@@ -41,7 +41,8 @@ type Conditions struct {
 	running        sync.WaitGroup
 }
 
-// Resources are the resources on which the conditions depend. A server without one of them needs no Conditions.
+// Resources are the resources on which the conditions depend. A server that doesn't serve one of these resources needs
+// no Conditions.
 var Resources = []schema.GroupVersionResource{
 	flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"),
 	flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"),
@@ -73,7 +74,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass makes passes until one pass has begun after the last write and has succeeded.
+// pass makes passes until a pass that began after the last write has succeeded.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:

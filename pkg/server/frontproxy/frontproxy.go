@@ -31,7 +31,7 @@ type Writer interface {
 	Update(ctx context.Context, live, updated runtime.Object) error
 }
 
-// Config has the settings of the identity.
+// Config has the settings of the client certificate by which a server calls aggregated APIs.
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
@@ -45,8 +45,9 @@ type Config struct {
 	Writer     Writer
 }
 
-// Identity returns a function that returns the certificate and its key. If no flag names a certificate and Told is
-// false, the first call of the function makes both. Each call publishes the certificate's authority.
+// Identity returns a function that returns the certificate and its key. If CertFile is set, the function reads the
+// files. If only Told is set, it returns no certificate. Otherwise, the first call makes the certificate and the key,
+// and each call publishes the certificate's authority.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {

@@ -14,8 +14,8 @@ import (
 // away, so datingCreater compares with the served version of Kubernetes.
 type datingCreater struct {
 	runtime.ObjectCreater
-	// installed is true when the routes are made. Later calls of New create objects for requests, and the library
-	// doesn't read deprecations from these objects.
+	// installed becomes true when the routes have been made. Later calls of New create objects for requests, and
+	// the library doesn't read deprecations from these objects.
 	installed bool
 }
 

@@ -25,7 +25,7 @@ import (
 // Groups serves the API groups of a registry.Table.
 type Groups struct {
 	versions map[schema.GroupVersion]*versionRoutes
-	// legacy serves /api. services are the discovery services, for the OpenAPI documents.
+	// legacy serves /api. services are the web services of discovery, from which the OpenAPI documents are built.
 	legacy   http.Handler
 	services []*restful.WebService
 }

@@ -9,13 +9,13 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// Handler serves a table's groups, and passes other requests to Next. It replaces the library's mux. The library's
-// mux makes a stack trace and a copy of all paths for each added path. For all paths, this would take a third of a
-// start. The library's mux also compares each request with all paths.
+// Handler serves the groups of a registry.Table, and passes other requests to Next. It replaces the library's mux.
+// The library's mux makes a stack trace and a copy of all paths for each added path. For all paths, this would
+// take a third of a start. The library's mux also compares each request with all paths.
 type Handler struct {
-	// Next serves the requests that aren't for the table's groups.
+	// Next serves the requests that aren't for the groups of the registry.Table.
 	Next http.Handler
-	// Served are the groups. The pointer is set by their installation.
+	// Served points to the groups. It holds nil until the groups are installed.
 	Served *atomic.Pointer[Groups]
 }
 

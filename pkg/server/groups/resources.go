@@ -98,7 +98,8 @@ func apiResource(version *genericapi.APIGroupVersion, name string) (metav1.APIRe
 	return resource, err
 }
 
-// storageVersionHash returns a hash of the version in which a resource is stored. The hash changes with the version.
+// storageVersionHash returns a hash of the version in which a resource is stored. In discovery, a changed hash shows
+// clients that the version has changed.
 func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storage) (string, error) {
 	provider, ok := storage.(rest.StorageVersionProvider)
 	if !ok || provider.StorageVersion() == nil || !utilfeature.DefaultFeatureGate.Enabled(features.StorageVersionHash) {

@@ -22,8 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// For every version of the table, the discovery document equals the document that the library computes from its
-// routes.
+// For every version of the registry.Table, the discovery document equals the document that the library computes
+// from its routes.
 func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	versions := everyVersion(t)

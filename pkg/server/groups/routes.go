@@ -118,7 +118,8 @@ func (v *versionRoutes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.ServeHTTP(w, req)
 }
 
-// newContainer returns an empty container that answers errors like the server's own.
+// newContainer returns an empty container. It encodes errors in responses in the same way as the server's own
+// container.
 func newContainer(codecs runtime.NegotiatedSerializer) *restful.Container {
 	same := func(h http.Handler) http.Handler { return h }
 	return genericapiserver.NewAPIServerHandler("resource", codecs, same, nil).GoRestfulContainer

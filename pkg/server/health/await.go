@@ -18,7 +18,8 @@ const reasonTimeout = 30 * time.Second
 // Client reads the health checks of a server.
 type Client struct {
 	REST rest.Interface
-	// OfEncryption adds the flag that configures encryption to an error about the encryption of stored objects.
+	// OfEncryption adds the name of the flag --encryption-provider-config to an error about the encryption of stored
+	// objects.
 	OfEncryption func(error) error
 }
 

@@ -15,8 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// If a start times out, the error has the reason, and the flag with the setting that must be
-// corrected.
+// If a start times out, the error has the reason, and names the flag whose value must be corrected.
 func TestAwaitHealthNamesTheReason(t *testing.T) {
 	t.Parallel()
 	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"

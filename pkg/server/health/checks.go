@@ -1,8 +1,8 @@
 // Package health has the health checks that miniapi adds to the checks of k8s.io/apiserver. It also waits until checks
 // succeed.
 //
-// [NewBootstrapped] makes the check of the objects of every cluster, and [Client] waits for checks. Don't use the
-// package for checks that need no server, such as those of a file: see package files.
+// [NewBootstrapped] makes the check of the objects that every cluster has, such as namespaces and RBAC roles. [Client]
+// waits for checks. Don't use the package for checks that need no server, such as those of a file: see package files.
 package health
 
 import (
@@ -22,8 +22,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bootstrapHooks are kube-apiserver's checks of the steps that create the objects of every cluster. Each check comes
-// with a resource of its step: as in kube-apiserver, the check doesn't exist if the resource isn't served.
+// bootstrapHooks are kube-apiserver's checks of the steps that create the objects of every cluster, such as RBAC roles.
+// Each check comes with a resource of its step: as in kube-apiserver, the check doesn't exist if the resource isn't
+// served.
 var bootstrapHooks = []struct {
 	name    string
 	creates schema.GroupVersionResource
@@ -38,10 +39,11 @@ var bootstrapHooks = []struct {
 	{"poststarthook/start-kubernetes-service-cidr-controller", networkingv1.SchemeGroupVersion.WithResource("servicecidrs")},
 }
 
-// Bootstrapped is a health check that fails until the objects of every cluster exist.
+// Bootstrapped is a health check that fails until the objects of every cluster (namespaces, RBAC roles and so on)
+// exist.
 type Bootstrapped struct{ created chan struct{} }
 
-// NewBootstrapped returns a check that fails.
+// NewBootstrapped returns a check that fails until Created is called.
 func NewBootstrapped() Bootstrapped { return Bootstrapped{make(chan struct{})} }
 
 // Created makes the check succeed. It must be called once.
@@ -55,12 +57,12 @@ func (b Bootstrapped) check(*http.Request) error {
 	case <-b.created:
 		return nil
 	default:
-		return errors.New("the objects of every cluster aren't all created yet")
+		return errors.New("some objects that every cluster has, such as RBAC roles, aren't created yet")
 	}
 }
 
 // AddTo adds the check under kube-apiserver's names. A client that finds the server healthy can rely on the namespaces
-// and roles. All objects are created in one step, so all names stand for the same check.
+// and roles that every cluster has. The server creates all of them in one step, so all names stand for the same check.
 func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.GroupVersionResource) bool) {
 	config.AddHealthChecks(healthz.NamedCheck("bootstrap", b.check))
 	for _, hook := range bootstrapHooks {

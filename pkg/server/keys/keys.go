@@ -56,7 +56,7 @@ func (s Store) failed(err error) error {
 // stored, Kept makes the data folder and the authority.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
-		return nil, errors.New("neither --cert-dir nor --data-dir names a folder with an authority")
+		return nil, errors.New("--cert-dir or --data-dir must name a folder for the certificate authority: both flags are empty")
 	}
 	defer func() { err = s.failed(err) }()
 	if s.dataDir != "" {

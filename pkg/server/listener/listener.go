@@ -120,8 +120,8 @@ func (l *Listener) Stop() {
 	}
 }
 
-// CloseConnections closes all connections, and makes the listener close later ones. It must be called after the last
-// request. A connection whose client may still be reading a response is closed after answerGrace.
+// CloseConnections closes all connections, and makes the listener close later connections. It must be called after
+// the last request. A connection whose client may still be reading a response is closed after answerGrace.
 func (l *Listener) CloseConnections() {
 	l.mu.Lock()
 	open := l.open

@@ -11,8 +11,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 )
 
-// Open opens the port of the options. For port 0, it opens a free port. With port 0, the library would serve nothing.
-// If the options have a listener, Open does nothing.
+// Open opens the port of the options. For port 0, it opens a free port, because the library would open no port. If
+// the options have a listener, Open does nothing.
 func Open(serving *genericoptions.SecureServingOptions) error {
 	if serving.Listener != nil {
 		return nil

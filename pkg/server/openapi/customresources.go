@@ -48,7 +48,7 @@ func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Valu
 				}
 				// As in kube-apiserver, the document leaves out a schema that can't be published.
 				if swagger, err := crdopenapi.BuildOpenAPIV2(crd, v.Name, crdSpecOptions(true)); err == nil {
-					// The documents of built-in kinds have no defaults either.
+					// As in the documents of built-in kinds, the definitions have no defaults.
 					swagger.Definitions = handler.PruneDefaults(swagger.Definitions)
 					specs = append(specs, swagger)
 				}

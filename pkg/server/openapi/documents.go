@@ -41,8 +41,8 @@ func Follow(definitions crdinformers.CustomResourceDefinitionInformer, service *
 	return d, err
 }
 
-// changed updates the documents of the versions that a definition had before an event, and of the versions that it has
-// after the event. One of the two states may be nil.
+// changed updates the documents of the versions that a custom resource definition had before an event, and of the
+// versions that it has after the event. One of the two states may be nil.
 func (d *Documents) changed(old, obj any) {
 	if gone, ok := old.(cache.DeletedFinalStateUnknown); ok {
 		old = gone.Obj
@@ -73,11 +73,12 @@ func describedAlike(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 		equality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
 }
 
-// DeleteGroupVersion removes the document of another server. The document of the definitions takes its place.
+// DeleteGroupVersion removes the document of an aggregated server. The document of the version's custom resources
+// takes its place.
 func (d *Documents) DeleteGroupVersion(name string) { d.describe(name) }
 
-// describe sets the document of a version to the document of the definitions. If no definition serves the version, it
-// removes the document.
+// describe sets the document of a version to the document of the version's custom resources. If no custom resource
+// definition serves the version, it removes the document.
 func (d *Documents) describe(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,7 +89,7 @@ func (d *Documents) describe(name string) {
 	d.UpdateGroupVersionLazy(name, cached.Once(cached.Func(func() (*spec3.OpenAPI, string, error) { return d.document(name) })))
 }
 
-// serving returns the definitions that serve the version of a document, in the order of their names.
+// serving returns the custom resource definitions that serve the version of a document, in the order of their names.
 func (d *Documents) serving(name string) []*apiextensionsv1.CustomResourceDefinition {
 	all, err := d.definitions.List(labels.Everything())
 	if err != nil {
@@ -102,7 +103,7 @@ func (d *Documents) serving(name string) []*apiextensionsv1.CustomResourceDefini
 	return all
 }
 
-// document returns the document of the definitions for a version, and a text that changes when one of the definitions
+// document returns the document of a version's custom resources, and a text that changes when one of their definitions
 // changes.
 func (d *Documents) document(name string) (*spec3.OpenAPI, string, error) {
 	_, version, _ := strings.Cut(strings.TrimPrefix(name, "apis/"), "/")

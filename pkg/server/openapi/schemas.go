@@ -18,9 +18,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
 
-// Schemas are the OpenAPI definitions of a table's types, and of the API of custom resource definitions. They depend
-// only on the Go types. They are made at their first use, and all servers of a process with the same table can share
-// them.
+// Schemas are the OpenAPI definitions of the types of a registry.Table, and of the API of custom resource
+// definitions. They depend only on the Go types. They are made at their first use, and all servers of a process with
+// the same table can share them.
 type Schemas struct {
 	table *registry.Table
 	// name returns a function that maps the name of a Go type to the name of its definition, and to extensions with the
@@ -46,7 +46,7 @@ func New(table *registry.Table) *Schemas {
 	return s
 }
 
-// TypeConverter returns the type converter of the table's kinds.
+// TypeConverter returns the type converter of the kinds of the registry.Table.
 func (s *Schemas) TypeConverter() *TypeConverter { return s.converter }
 
 func (s *Schemas) newDefinitionName() func(string) (string, spec.Extensions) {
@@ -91,7 +91,8 @@ func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common
 	return definitions
 }
 
-// config returns a configuration for one use. The builder of documents changes it.
+// config returns a new configuration at each call, because the builder of OpenAPI documents changes its
+// configuration.
 func (s *Schemas) config() *common.Config {
 	config := *s.v2()
 	config.Definitions = unshared(config.Definitions)
@@ -106,7 +107,8 @@ func (s *Schemas) newConfig() *common.Config {
 	return config
 }
 
-// v3Config returns a configuration for one use. The builder of documents changes it, but not its definitions.
+// v3Config returns a new configuration at each call, because the builder of OpenAPI documents changes its
+// configuration. The configurations share their definitions, which the builder doesn't change.
 func (s *Schemas) v3Config() *common.OpenAPIV3Config {
 	config := *s.v3()
 	return &config
@@ -139,7 +141,7 @@ func (s *Schemas) newV3Config() *common.OpenAPIV3Config {
 }
 
 func (s *Schemas) v3ConfigOf(definitions common.GetOpenAPIDefinitions) *common.OpenAPIV3Config {
-	// DefinitionNamer keeps the names of definitions, and adds their kinds.
+	// This empty DefinitionNamer only names the definitions in references. GetDefinitionName is replaced below.
 	config := genericapiserver.DefaultOpenAPIV3Config(definitions, &openapi.DefinitionNamer{})
 	config.GetDefinitionName = s.name()
 	config.Info = info()

@@ -69,7 +69,7 @@ type Part struct {
 	v3       func() *common.OpenAPIV3Config
 }
 
-// Kinds returns the web services of the table's kinds.
+// Kinds returns the web services of the kinds of the registry.Table, with their OpenAPI definitions.
 func (s *Schemas) Kinds(services Services) Part { return Part{services, s.config, s.v3Config} }
 
 func describeV2(all []Part) (*spec.Swagger, error) {

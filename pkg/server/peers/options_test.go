@@ -15,7 +15,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"none", "a server need not have peers", Options{}, nil},
 		{"authorities", "the address has a default", Options{CAFile: "ca.crt"}, nil},
-		{"address", "peers may pass requests on to a server that passes none on", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "6443"}, nil},
+		{"address", "peers may pass requests on to this server, even if this server passes no requests on", Options{AdvertiseIP: "192.0.2.1", AdvertisePort: "6443"}, nil},
 		{"address without a port", "kube-apiserver would ignore the address without an error", Options{AdvertiseIP: "192.0.2.1"},
 			[]string{"--peer-advertise-ip", "--peer-advertise-port", "together"}},
 		{"port without an address", "kube-apiserver would ignore the port without an error", Options{AdvertisePort: "6443"}, []string{"--peer-advertise-ip", "--peer-advertise-port", "together"}},

@@ -80,7 +80,7 @@ type Peers struct {
 
 	begin   sync.Once
 	running sync.WaitGroup
-	// announced is true after the beginning of Start's announcement.
+	// announced becomes true when Start begins to announce the server.
 	announced atomic.Bool
 }
 
@@ -233,7 +233,7 @@ func (p *Peers) Start(starting, ctx context.Context) error {
 }
 
 // announce writes the server's address, and then its Lease: a new Lease makes peers read the address. Goroutines renew
-// both until ctx ends.
+// the address and the Lease until ctx ends.
 func (p *Peers) announce(ctx context.Context) error {
 	if err := p.address.UpdatePeerEndpointLeases(); err != nil {
 		klog.FromContext(ctx).Error(err, "the address of this server isn't stored for the other servers of the same etcd yet")

@@ -64,8 +64,8 @@ func (a *Authority) issued(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.certificate) == nil
 }
 
-// names tells whether this authority has issued a certificate. If a Store has the authority, names also returns true
-// for a certificate of an earlier authority with the same name.
+// names tells whether a certificate names this authority as its issuer: the authority has issued it, or an earlier
+// authority of the same Store and with the same name may have issued it.
 func (a *Authority) names(c *x509.Certificate) bool {
 	return a.issued(c) || a.kept && bytes.Equal(c.RawIssuer, a.certificate.RawSubject)
 }

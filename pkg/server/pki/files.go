@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// The modes of files. Only the owner may read keys; certificates are no secret.
+// These are the modes of files. Only the owner may read keys. Everyone may read certificates, because they are no
+// secret.
 const (
 	keyMode    fs.FileMode = 0o600
 	certMode   fs.FileMode = 0o644

@@ -70,7 +70,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 		if err := a.certify(&x509.Certificate{Subject: pkix.Name{CommonName: name}}); err != nil {
 			return nil, err
 		}
-		// Another server has created the file first.
+		// If the file exists now, another server has created it first, and this server uses that authority.
 		if err := s.create(AuthorityCert, a.CA(), certMode); errors.Is(err, fs.ErrExist) {
 			return s.Authority(name)
 		} else if err != nil {

@@ -75,8 +75,8 @@ func (g *Globals) Key() string {
 	return fmt.Sprint(g.wanted.emulated, g.wanted.compatible, g.wanted.given)
 }
 
-// Enter sets the gates and versions of the process to those of the server, or returns an error if running servers have
-// other gates or versions. Without an error, the caller must call leave when the server has stopped.
+// Enter gives the process the gates and versions of the server. It returns an error if running servers have other
+// gates or versions. Without an error, the caller must call leave when the server has stopped.
 func (g *Globals) Enter() (leave func() error, err error) { return g.process.enter(g.wanted) }
 
 // Choose sets the gates and versions of the flags, and then the given gates. It must be called before Enter.

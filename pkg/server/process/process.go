@@ -39,7 +39,7 @@ type Process struct {
 	changed map[string]bool
 }
 
-// New returns the guard of the libraries' variables. A process must have only one.
+// New returns the guard of the libraries' variables. A process must have only one guard.
 func New() *Process {
 	return &Process{
 		gates:    utilfeature.DefaultMutableFeatureGate,
@@ -61,7 +61,7 @@ type settings struct {
 
 func settingsOf(gates featuregate.MutableVersionedFeatureGate, versions basecompatibility.EffectiveVersion) settings {
 	s := settings{versions.EmulationVersion(), versions.MinCompatibilityVersion(), map[featuregate.Feature]bool{}, map[string]bool{}}
-	// This list doesn't count as a use of the gates. After a use, the library would warn of each change.
+	// A call of GetAll doesn't count as a use of the gates. After a use, the library would warn of each change.
 	for name, spec := range gates.GetAll() {
 		s.on[name] = spec.Default
 	}
@@ -181,8 +181,8 @@ func (p *Process) setVersions(s settings) error {
 	versions.SetEmulationVersion(s.emulated)
 	versions.SetMinCompatibilityVersion(s.compatible)
 	if gates, ok := p.gates.(featuregate.MutableVersionedFeatureGateWithLogger); ok {
-		// Without a logger, the library doesn't log each gate that changes after its use. At this moment, no server
-		// uses the gates.
+		// Without a logger, the library doesn't warn that gates change after their use. The warnings would be wrong, because
+		// no server uses the gates at this moment.
 		return gates.SetEmulationVersionAndMinCompatibilityVersionWithLogger(klog.Logger{}, s.emulated, s.compatible)
 	}
 	return p.gates.SetEmulationVersionAndMinCompatibilityVersion(s.emulated, s.compatible)

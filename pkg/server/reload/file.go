@@ -24,8 +24,8 @@ type File struct {
 	Flag, Path string
 	// Seen is the content of the file when it was last read.
 	Seen []byte
-	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must
-	// return when ctx ends. The end of ctx also means that the file has changed again.
+	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must return
+	// when ctx ends. ctx also ends when the file changes again.
 	Apply func(ctx context.Context, data []byte) error
 	// Succeeded and Failed are called after each reload, for metrics.
 	Succeeded func(data string)

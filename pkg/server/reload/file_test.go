@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is the time that a test waits for a change. It is shorter than the interval unnoticed, so a test fails if the
-// change isn't reported.
+// limit is the time that a test waits for a change. A File reads its file once a minute even if no change is reported
+// (see the constant unnoticed). The limit is shorter, so a test fails if the change isn't reported.
 const limit = 30 * time.Second
 
 // followed is a File that records the calls of its functions, for tests.
@@ -57,7 +57,7 @@ func follow(t *testing.T, path string, apply func(ctx context.Context, data stri
 	return f
 }
 
-// await receives values until the wanted one arrives.
+// await receives values until it receives the wanted value.
 func await(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	var got []string

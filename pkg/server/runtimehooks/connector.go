@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// connector makes the connections to extensions in the same way as the connections to admission webhooks: by the
+// connector makes connections to extensions in the same way as connections to admission webhooks. It uses the
 // library's manager of webhook clients, with the server's resolver of services and its trusted authorities.
 type connector struct {
 	config      Config
@@ -37,8 +37,8 @@ func newConnector(config Config) (*connector, error) {
 	return c, c.newManager()
 }
 
-// newManager makes a new manager without clients. Clients keep the certificate that they were made with, so a new
-// certificate needs a new manager.
+// newManager makes a new manager of webhook clients, without clients. Clients keep the certificate that they were
+// made with, so a new certificate needs a new manager.
 func (c *connector) newManager() error {
 	manager, err := utilwebhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
 	if err != nil {

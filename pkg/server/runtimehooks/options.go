@@ -1,7 +1,6 @@
 package runtimehooks
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,10 +43,10 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("--runtime-hooks-period %s: must be more than 0", o.Period))
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") {
-		errs = append(errs, errors.New("--runtime-extension-client-cert-file and --runtime-extension-client-key-file: both are required, or neither"))
+		errs = append(errs, fmt.Errorf("--runtime-extension-client-cert-file %q and --runtime-extension-client-key-file %q: must be given together", o.CertFile, o.KeyFile))
 	}
 	if !o.Enabled && o.CertFile != "" {
-		errs = append(errs, errors.New("--runtime-extension-client-cert-file: no extension is called without --runtime-hooks"))
+		errs = append(errs, fmt.Errorf("--runtime-extension-client-cert-file %s: needs --runtime-hooks, because the server calls no extension without it", o.CertFile))
 	}
 	return errs
 }

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Copies caches objects of every cluster, each as given and as stored. Most servers store the same objects, so a later
-// server can copy the objects that an earlier server has defaulted and validated. The zero value is ready for use.
+// Copies caches the objects that every cluster has (namespaces, RBAC roles and so on), each as given and as stored.
+// Most servers store the same objects, so a later server can copy the objects that an earlier server has defaulted and
+// validated. The zero value is ready for use.
 type Copies struct{ byKey sync.Map }
 
 // copyKey is the key of an object in Copies. It includes the settings (emulated version and feature gates), because
@@ -62,8 +63,8 @@ func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	return object
 }
 
-// renew gives a copy of a stored object a UID of its own, unless the object has none, and the given time as the time of
-// its creation and of its managed fields.
+// renew gives a UID of its own to a copy of a stored object, unless the object has no UID. It clears the resource
+// version, and sets the time of the object's creation and of its managed fields to now.
 func renew(object runtime.Object, now metav1.Time) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

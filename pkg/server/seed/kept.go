@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// mostSets and mostBytes are the number and the total stored size of sets after which Sets drops all of them. A
-	// process may generate objects without end, and must not keep them all. A set that is larger than mostBytes isn't
-	// kept.
+	// mostSets and mostBytes limit the number of sets and their total stored size. When a new set would exceed a limit,
+	// Sets drops all earlier sets. A process may generate objects without end, and must not keep them all. A set that is
+	// larger than mostBytes isn't kept.
 	mostSets  = 100
 	mostBytes = 16 << 20
 )
@@ -42,7 +42,7 @@ type set struct {
 	size    int
 }
 
-// keptObject is a stored object: as a record, whose value has the object as it was, and decoded.
+// keptObject is a stored object. The Record has its key, and the Object has its decoded content.
 type keptObject struct {
 	storage.Record
 	runtime.Object
@@ -82,8 +82,8 @@ type Keeper struct {
 	// Name is the name of the set. It must stand for everything that the stored objects depend on, because the Keeper
 	// doesn't compare objects: the options of the server, and the objects that clients apply.
 	Name string
-	// Member is the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The values must not
-	// be encrypted.
+	// Member is the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The etcd must not
+	// have encrypted objects, because the Keeper decodes them.
 	Member *storage.Member
 	Root   string
 	// Scheme has the types of the stored objects, except for custom resources.
@@ -96,9 +96,9 @@ type Keeper struct {
 	since int64
 }
 
-// Store stores copies of the set's objects, if there is a set of the name. Each copy has a UID and times of its own. Store
-// must be called before informers list the stored objects. It leaves the configurations of webhooks to Begin, because
-// the start of a server makes requests that the webhooks would see.
+// Store stores copies of the objects of the set with the name, if an earlier server has kept such a set. Each copy has
+// a UID and times of its own. Store must be called before informers list the stored objects. It leaves the
+// configurations of webhooks to Begin, because the start of a server makes requests that the webhooks would see.
 func (k *Keeper) Store(ctx context.Context) error {
 	k.found = k.Sets.get(k.Name)
 	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })
@@ -111,8 +111,9 @@ func (k *Keeper) Store(ctx context.Context) error {
 	return nil
 }
 
-// Begin is called when the server is ready. If there is a set, Begin stores its configurations of webhooks, and waits
-// until they are in effect. Otherwise, Keep keeps the objects that are created after Begin.
+// Begin is called when the server is ready. If an earlier server has kept a set of objects, Begin stores copies of the
+// set's webhook configurations, and waits until they are in effect. Otherwise, Keep keeps the objects that are created
+// after Begin.
 func (k *Keeper) Begin(ctx context.Context) (err error) {
 	if k.found == nil {
 		k.since, err = k.Member.Revision(ctx)
@@ -137,7 +138,8 @@ func (k *Keeper) Begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// copies returns copies of the set's objects that are wanted, with their resources. Without a set, there are none.
+// copies returns copies of the set's objects for which wanted returns true, with their resources. If there is no set,
+// it returns no copies.
 func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record, resources []schema.GroupResource, err error) {
 	if k.found == nil {
 		return nil, nil, nil
@@ -160,9 +162,9 @@ func (k *Keeper) copies(wanted func(keptObject) bool) (records []storage.Record,
 	return records, resources, nil
 }
 
-// Keep keeps all objects that were created since Begin as a set, with a note for Note. It keeps nothing if there is such a
-// set already, if an object of every cluster has been changed since Begin, or if one of the new objects expires or has an
-// unknown encoding.
+// Keep keeps all objects that were created since Begin as a set, together with a note, which Note returns on a later
+// server. It keeps nothing if there is such a set already, if an object from before Begin has been changed, or if one
+// of the new objects expires or has an unknown encoding.
 func (k *Keeper) Keep(ctx context.Context, note any) error {
 	if k.found != nil || k.Sets.get(k.Name) != nil {
 		return nil
@@ -184,7 +186,8 @@ func (k *Keeper) Keep(ctx context.Context, note any) error {
 	return nil
 }
 
-// Note returns the note of the set whose objects Store has stored, or nil.
+// Note returns the note that an earlier server has kept together with the set of objects, or nil if Store has found no
+// set.
 func (k *Keeper) Note() any {
 	if k.found == nil {
 		return nil

@@ -1,7 +1,11 @@
-// Package seed stores the objects of every cluster in an empty etcd, while the rest of the server is built, and objects
-// that were kept on an earlier server. It also writes objects of the server itself directly to the storages, without the
-// handler chain and admission. [Seeder], [Keeper] and [NewWriter] are the entry points. Don't use the package for requests of users, which need admission. Don't use it for
-// an etcd that may have objects: package bootstrap creates the objects of every cluster by requests.
+// Package seed stores objects directly in the embedded etcd, while the rest of the server is built. An empty etcd gets
+// the objects that every cluster has (namespaces, RBAC roles and so on), and copies of objects that were kept on an
+// earlier server. The package also writes objects of the server itself to the storages, without the handler chain and
+// admission.
+//
+// [Seeder], [Keeper] and [NewWriter] are the entry points. Don't use the package for requests of users, which need
+// admission. Don't use it for an etcd that may have objects: package bootstrap creates the objects of every cluster by
+// requests.
 package seed
 
 import (
@@ -21,7 +25,7 @@ import (
 // workers is the number of objects that are prepared at the same time. Preparing needs processor time only.
 const workers = 8
 
-// Seeder stores the objects of every cluster.
+// Seeder stores the objects that every cluster has, such as namespaces and RBAC roles, in an empty etcd.
 type Seeder struct {
 	Writer *Writer
 	// Member is the embedded etcd. There is no Seeder for an external etcd, which may have objects.
@@ -34,9 +38,10 @@ type Seeder struct {
 	Unreadable func(error) error
 }
 
-// Seed stores the objects of every cluster, except for its Service, if the etcd is empty. Informers start after Seed
-// and find the objects in their first lists. Seed returns false and stores nothing if the etcd has objects, or if an
-// object is refused. Then the caller must create the objects by requests, which return the reason of a refusal.
+// Seed stores the objects that every cluster has, except for the Service "kubernetes", if the etcd is empty. Informers
+// start after Seed and find the objects in their first lists. Seed returns false and stores nothing if the etcd has
+// objects, or if an object is refused. Then the caller must create the objects by requests, which return the reason of
+// a refusal.
 func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error) {
 	namespaces := s.Member.Feed(corev1.Resource("namespaces"))
 	if namespaces == nil {
@@ -77,8 +82,8 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	return true, nil
 }
 
-// record returns an object in the form in which it is stored: a copy from Copies, or the result of a create as a dry
-// run.
+// record returns an object in the form in which it is stored: a copy from Copies, or the result of a dry run that
+// creates the object.
 func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
 	where, err := s.Writer.placeOf(given)
 	if err != nil {

@@ -32,10 +32,10 @@ type Snapshot struct {
 // CustomResources prepares custom resource definitions for a restore, and waits until restored definitions are in
 // effect.
 type CustomResources interface {
-	// EndDeletions waits until definitions that are being deleted are gone.
+	// EndDeletions waits until custom resource definitions that are being deleted are gone.
 	EndDeletions(ctx context.Context)
-	// Restored waits until the server serves a definition as it was written at an etcd revision. If deleted is true,
-	// the definition was deleted at the revision, and Restored waits until the server doesn't serve it.
+	// Restored waits until the server serves a custom resource definition as it was written at an etcd revision. If
+	// deleted is true, the definition was deleted at the revision, and Restored waits until the server doesn't serve it.
 	Restored(name string, revision int64, deleted bool)
 }
 
@@ -50,7 +50,8 @@ type Snapshots struct {
 	Member          *storage.Member
 	CustomResources CustomResources
 	Barrier         Barrier
-	// Hold stops the writes of controllers, and of checks of other servers, until release is called.
+	// Hold stops the writes of controllers, and of the code that checks the servers of APIServices, until release is
+	// called.
 	Hold func() (release func())
 	// Root is the prefix of all etcd keys, without the slash at its end.
 	Root string
@@ -124,7 +125,8 @@ func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	return [][]storage.Change{gone, definitions, objects, dropped}
 }
 
-// await waits until the changes are in effect. The answer to a request with such a change waits in the same way.
+// await waits until the changes are in effect. The response to a write request waits in the same way for the effect of
+// the write.
 func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate locations) {
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {
@@ -181,5 +183,6 @@ func (l locations) customResource(key string) schema.GroupResource {
 
 func (l locations) defines(key string) bool { return strings.HasPrefix(key, l.definitions+"/") }
 
-// definedBy returns the custom resource that a definition defines. The definition's key ends in RESOURCE.GROUP.
+// definedBy returns the custom resource of a custom resource definition. The key of the definition ends in
+// RESOURCE.GROUP.
 func definedBy(key string) schema.GroupResource { return schema.ParseGroupResource(path.Base(key)) }

@@ -37,7 +37,8 @@ func storedPod(change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// decode returns the same metadata as the types of the API, in both encodings.
+// decode returns the same metadata as the types of the API, for values in protobuf and for values in
+// JSON.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

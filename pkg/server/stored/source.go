@@ -102,7 +102,7 @@ func (s *Source) work() {
 	}
 }
 
-// stop ends the source. It doesn't reset working, so that no other goroutine starts.
+// stop ends the source. The field working stays true, so that no other goroutine starts.
 func (s *Source) stop() {
 	if s.watch != nil {
 		s.watch.Stop()

@@ -2,8 +2,9 @@
 // endpoints of its Services, the scheduler, and the kubelet. A pod is a process on this machine. Each pod has its own
 // loopback address.
 //
-// The package supports only the features that the relay of the conformance suite needs: one replica, one container,
-// environment variables from fields and Secrets, and a readiness probe by HTTPS. Don't use it for other Deployments.
+// The package supports only the features that the conformance suite needs for its Deployment in a cluster (see
+// pkg/conformance/relay): one replica, one container, environment variables from fields and Secrets, and a readiness
+// probe by HTTPS. Don't use it for other Deployments.
 package node
 
 import (
@@ -47,7 +48,7 @@ type Options struct {
 	// Command returns the process of a container with these arguments. The node adds the container's environment
 	// variables.
 	Command func(args []string) *exec.Cmd
-	// Publish returns the address of a pod in the API for the loopback address of its process. By default, the pod has
+	// Publish maps the loopback address of a pod's process to the address of the pod in the API. By default, the pod has
 	// the loopback address.
 	Publish func(loopback string) string
 	// PullError is the error of each pull of an image. If it is empty, pulls succeed.
@@ -283,7 +284,7 @@ func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error 
 			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(port.Name), Port: new(port.TargetPort.IntVal)})
 			subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: port.Name, Port: port.TargetPort.IntVal})
 		}
-		// The service proxy of kube-apiserver reads Endpoints, which are deprecated.
+		// Endpoints are deprecated, but the service proxy of kube-apiserver reads them.
 		endpoints := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service.Name}, Subsets: []corev1.EndpointSubset{subset}}
 		if _, err := n.options.Client.CoreV1().Endpoints(namespace).Create(n.ctx, endpoints, metav1.CreateOptions{}); err != nil {
 			return err
