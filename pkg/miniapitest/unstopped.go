@@ -23,8 +23,8 @@ func newOrigin() *origin {
 	return &origin{place: place}
 }
 
-// lost has a finalizer, which runs when the test has no reference to a Server any more: only the Server refers to its
-// lost. The Server itself can't have the finalizer, because the Server is in a cycle of references.
+// lost has a finalizer, and only a Server refers to its lost. The finalizer runs when the test has no reference to
+// the Server any more. The Server itself can't have the finalizer, because the Server is in a cycle of references.
 type lost struct{ origin *origin }
 
 // watch reports a server that was not stopped when the test has no reference to it any more. The server continues to

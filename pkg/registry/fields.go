@@ -25,7 +25,7 @@ type FieldsOf[T runtime.Object] struct {
 	Values func(T) fields.Set
 	// Names are the field labels that are also keys of Values.
 	Names []string
-	// Aliases maps further field labels to keys of Values.
+	// Aliases maps field labels that aren't keys of Values to keys of Values.
 	Aliases map[string]string
 	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of
 	// the version to keys of Values.

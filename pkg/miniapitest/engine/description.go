@@ -28,7 +28,7 @@ type Description struct {
 	// Services has addresses of the services of webhooks. If another option sets the address of a service, the server
 	// uses that address.
 	Services []Place `json:",omitempty"`
-	// Callers are the admission plugins that must be on. Otherwise the start fails.
+	// Callers are the admission plugins that must be on. If one of these plugins is off, the start fails.
 	Callers []Caller `json:",omitempty"`
 	// Flags are flags of "miniapi serve", as --name or --name=value.
 	Flags []string `json:",omitempty"`

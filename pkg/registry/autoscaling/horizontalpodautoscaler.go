@@ -185,9 +185,8 @@ func reference(path *field.Path, ref *autoscalingv2.CrossVersionObjectReference,
 	return f.Errs
 }
 
-// metricSource describes one of the five fields in which a metric can have its source. The field "name" is the name
-// of this field. The field "is" is the type of the metrics that must have it. The field "set" is true if the metric
-// has it.
+// metricSource describes one of the five fields in which a metric can have its source. "name" is the name of this
+// field. "is" is the type of the metrics that must have this field. "set" is true if the metric has this field.
 type metricSource struct {
 	is   autoscalingv2.MetricSourceType
 	name string

@@ -105,7 +105,7 @@ func validValues(serializer.CodecFactory) []any {
 		func(s *appsv1beta2.ScaleStatus, _ randfill.Continue) {
 			s.Selector, s.TargetSelector = map[string]string{"a": "b"}, "a=b"
 		},
-		// v1beta1 has the node's name in two places, with the same value.
+		// v1beta1 has the node's name in two places, so the test sets both to the same value.
 		func(e *discoveryv1beta1.Endpoint, c randfill.Continue) {
 			c.FillNoCustom(e)
 			e.NodeName = nil

@@ -41,7 +41,7 @@ var imageReference = sync.OnceValue(func() *regexp.Regexp {
 // identifier is the form of an image ID. The name of an image can't have this form.
 var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-f0-9]{64}$`) })
 
-// digestLengths are the lengths of digests in hex, by algorithm.
+// digestLengths are the numbers of hex digits in digests, by algorithm.
 var digestLengths = map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
 
 // isLatest reports whether a reference means the latest image of a repository.

@@ -46,8 +46,8 @@ func configured(t *testing.T, text string) webhook.Hook {
 	return webhook.Hook{Name: c.Name + "/" + c.Hooks[0].Name, Kind: c.Kind, Configuration: c, Entry: c.Hooks[0], Endpoint: webhook.Endpoint{URL: "https://127.0.0.1:1/"}}
 }
 
-// Each table row makes one change to the right configuration. The row's field by is the identifier of the
-// case that must have a finding about this change. Without a change, no case has a finding.
+// Each table row makes one change to the right configuration. The row's field "by" is the identifier of
+// the case that must have a finding about this change. Without a change, no case has a finding.
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

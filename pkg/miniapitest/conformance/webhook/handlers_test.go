@@ -180,7 +180,7 @@ func denial(code int, message string) map[string]any {
 	return map[string]any{"code": code, "message": message}
 }
 
-// Each handler has one fault. The row's field by is the identifier of the case that must have a finding about this
+// Each handler has one fault. The row's field "by" is the identifier of the case that must have a finding about this
 // fault.
 func TestWrongHandlers(t *testing.T) {
 	t.Parallel()

@@ -101,7 +101,7 @@ func newAuthority(t *testing.T) (*x509.Certificate, crypto.Signer) {
 	return certificate, key
 }
 
-// Each certificate has one fault. The row's field by is the identifier of the case that must have a finding about
+// Each certificate has one fault. The row's field "by" is the identifier of the case that must have a finding about
 // this fault. The right certificate has no finding.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
@@ -143,8 +143,8 @@ func TestPlainHTTP(t *testing.T) {
 	expectOnly(t, &webhook.Suite{Hooks: []webhook.Hook{hook}}, "tls.", "tls.https", webhook.LevelError)
 }
 
-// expectOnly runs the cases whose identifiers begin with prefix. The argument by is the identifier of the only case
-// that must have findings, with the given level. If by is "", no case may have findings.
+// expectOnly runs the cases whose identifiers begin with prefix. The argument "by" is the identifier of the only
+// case that must have findings, with the given level. If it is "", no case may have findings.
 func expectOnly(t *testing.T, suite *webhook.Suite, prefix, by string, level webhook.Level) {
 	t.Helper()
 	found := false

@@ -58,7 +58,7 @@ func TestCheckoutAbove(t *testing.T) {
 	}
 }
 
-// $MINIAPI takes precedence over every other place. It must name a file.
+// The program in $MINIAPI takes precedence over a program at any other place. $MINIAPI must name a file.
 func TestNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine")
 	if err := os.WriteFile(file, nil, 0o700); err != nil {

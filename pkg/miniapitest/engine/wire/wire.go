@@ -28,7 +28,7 @@ type Request struct {
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions are the field Definitions of the Description in Start.
+	// Definitions are the Definitions of the Description in Start. The JSON of a Description doesn't have them.
 	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`

@@ -23,8 +23,8 @@ func TestPodParts(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		name, reason, subresource string
-		// The function change changes the part in the request. The function want changes the spec
-		// before the update into the expected spec.
+		// The function change changes the part in the request. The function want makes the expected
+		// spec from the spec before the update.
 		change, want func(*corev1.Pod)
 		generation   int64
 		err          string

@@ -191,7 +191,7 @@ func sessionAffinity(o *corev1.Service, spec *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// maxAffinitySeconds is one day.
+// maxAffinitySeconds is the longest duration of session affinity: one day.
 const maxAffinitySeconds = 24 * 60 * 60
 
 func serviceLoadBalancerClass(o *corev1.Service) field.ErrorList {
