@@ -37,7 +37,8 @@ type peer struct {
 // trust one self-signed certificate.
 func startPeers(t *testing.T, servers ...[]string) []*peer {
 	t.Helper()
-	// The certificate is both a serving certificate for the loopback address and a client certificate.
+	// The certificate is a serving certificate for the loopback address, and also a client certificate, because each
+	// server is a client of its peers.
 	cert, key := keyPairFiles(t, x509.Certificate{
 		Subject: pkix.Name{CommonName: "peer"}, DNSNames: []string{"kubernetes.default.svc"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,

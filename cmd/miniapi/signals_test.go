@@ -103,7 +103,7 @@ func TestSecondSignal(t *testing.T) {
 
 	p, config := serve(t, "--shutdown-delay-duration=10m")
 	p.signal(t, syscall.SIGTERM)
-	// When /readyz fails, the server has received the first signal.
+	// Wait until /readyz fails. The server has received the first signal then.
 	request := client(t, config).Discovery().RESTClient()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {

@@ -110,7 +110,7 @@ func (s *source[P, B, E]) Run(ctx context.Context) error {
 	}
 }
 
-// retry computes the hooks again if a paramKind is unknown.
+// retry computes the active policies again (see refresh) if a paramKind is unknown.
 func (s *source[P, B, E]) retry() {
 	s.mu.Lock()
 	incomplete := s.incomplete
@@ -120,8 +120,8 @@ func (s *source[P, B, E]) retry() {
 	}
 }
 
-// resourcesChanged computes the hooks again if a paramKind is unknown, or if the definition of a paramKind has
-// changed.
+// resourcesChanged computes the active policies again (see refresh) if a paramKind is unknown, or if the
+// definition of a paramKind has changed.
 func (s *source[P, B, E]) resourcesChanged() {
 	s.mu.Lock()
 	changed := s.params.renew() || s.incomplete

@@ -18,7 +18,7 @@ type walk struct {
 	// content is the content of an object of the resource whole.
 	content trial.Object
 	// derived says that the content is derived from the schema. The server may refuse such content, because a schema
-	// doesn't have all rules.
+	// doesn't have all rules of validation.
 	derived bool
 	// refuses says that the validating webhook refuses the requests, so the server stores nothing.
 	refuses bool

@@ -94,7 +94,7 @@ func (l *Link) serve(ctx context.Context, s *stream) {
 	server := &http.Server{
 		Handler: l.handler(), Protocols: unencryptedHTTP2(), ErrorLog: log.New(io.Discard, "", 0),
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostConnections, SendPingTimeout: pingInterval},
-		// No connection outlives the link.
+		// With this context, every connection ends when the link ends.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })

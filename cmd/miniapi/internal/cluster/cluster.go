@@ -64,7 +64,8 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name", name, config.Host)
 	}
 	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
-	// The user may lack the permission to list namespaces. The cases then use namespaces without labels.
+	// Ignore an error, because the user may lack the permission to list namespaces. The cases then use namespaces
+	// without labels.
 	if err == nil {
 		for i := range namespaces.Items {
 			objects = append(objects, &namespaces.Items[i])
@@ -92,7 +93,8 @@ func (f *Found) findDefinitions(ctx context.Context, client dynamic.Interface) e
 		definition.SetUID("")
 		definition.SetManagedFields(nil)
 		delete(definition.Object, "status")
-		// The definitions are applied to another server, which can't reach the conversion webhooks of the cluster.
+		// Remove the conversion webhook: the definition is applied to another server, which can't reach the webhooks
+		// of the cluster.
 		unstructured.RemoveNestedField(definition.Object, "spec", "conversion")
 		f.Definitions = append(f.Definitions, definition)
 	}
@@ -191,8 +193,8 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 }
 
 // remedyOf returns the remedy for an answer, or "" if the webhook was called. A webhook may answer with a status too,
-// but such a status isn't about services. A webhook may also end the connection, because the body {} isn't an
-// AdmissionReview. That needs no remedy here: a case of the suite tests it.
+// but such a status isn't about services. A webhook may also end the connection, because Reach sends {} in place of
+// an AdmissionReview. Such a webhook needs no remedy: a case of the suite tests this fault.
 func remedyOf(code int, answer *metav1.Status) string {
 	about := answer.Details != nil && answer.Details.Kind == "services"
 	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {

@@ -168,7 +168,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 	}
 	itself := m.path(*m.stored, created.GetName())
 	change := func(at string, set func()) error {
-		// A controller of the server may write the object at the same time.
+		// A controller of the server may write the object at the same time. Repeat the change after such a conflict.
 		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			if err := m.send(ctx, call{client: m.admin, verb: "GET", path: itself}, created); err != nil {
 				return err

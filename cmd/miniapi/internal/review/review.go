@@ -38,7 +38,7 @@ type Request struct {
 	// Name is the name in the path of a CONNECT request, such as the name of a service with a scheme and a port. By
 	// default, it is the object's name.
 	Name string
-	// Namespace is the namespace of objects that have none.
+	// Namespace is the namespace for objects that don't name a namespace.
 	Namespace string
 	Options   Options
 	// As is the user of the request. Without a name, the admin makes the request.

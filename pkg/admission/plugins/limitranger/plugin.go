@@ -94,7 +94,7 @@ func limited(a admission.Attributes) bool {
 		return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
 			a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
 	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
-		// A claim that is being deleted can still be updated, so that its finalizers can be removed.
+		// Don't check a claim that is being deleted, so that an update can always remove its finalizers.
 		old, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
 		return a.GetSubresource() == "" && (old == nil || old.DeletionTimestamp == nil)
 	}

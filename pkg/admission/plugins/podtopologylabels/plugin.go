@@ -54,7 +54,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		if binding.Target.Kind != "Node" {
 			return nil
 		}
-		// The storage of pods/binding copies the labels of the Binding to the pod.
+		// Label the Binding: the storage of pods/binding copies the labels of the Binding to the pod.
 		return p.label(ctx, &binding.ObjectMeta, binding.Target.Name)
 	}
 	return nil

@@ -110,7 +110,8 @@ func (s *Server) remove(ctx context.Context, c created) error {
 			return false, nil
 		}
 		if len(a.Object.List("metadata.finalizers")) == 0 || strings.Contains(c.path, "/customresourcedefinitions/") {
-			// The server finishes the deletion of a definition itself, when its custom resources are deleted.
+			// Leave the finalizers of a definition: the server removes them itself when it has deleted the custom
+			// resources.
 			return true, nil
 		}
 		a, err = s.do(ctx, Request{Verb: http.MethodPatch, Path: c.path, Type: MergePatch, Body: Object{"metadata": Object{"finalizers": nil}}})

@@ -77,7 +77,7 @@ func (t *T) catchUp(r Request) {
 	path := objectPath(r.Path)
 	version := t.versions[path]
 	if version == "" && r.Verb == http.MethodDelete {
-		// A deletion of a collection must see the last write of any object in the collection.
+		// Before the deletion of a collection, wait for the last write of any object in the collection.
 		version = t.versions[collection(path)]
 	}
 	t.mu.Unlock()

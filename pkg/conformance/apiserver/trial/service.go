@@ -151,7 +151,7 @@ func (t *T) wayByService() serviceWay {
 			way.kind = discoveryv1.AddressTypeIPv4
 		}
 		way.addresses = []string{host}
-		// Some servers refuse endpoints with a loopback address.
+		// Try the endpoints by a dry run, because some servers refuse endpoints with a loopback address.
 		if t.Create(EndpointSlices, t.endpointSlice(&way, "way"), "dryRun=All").Succeeded() {
 			way.external = ""
 		}
