@@ -43,6 +43,8 @@ var (
 	restore          = row{name: "Restore of 100 deleted objects", format: milliseconds, target: 10}
 	definitionsFirst = row{name: "start with 54 definitions of 4.6 MB, first of this content", format: milliseconds, target: 1000}
 	definitionsLater = row{name: "the same, later servers, more than without definitions", format: milliseconds, target: 20}
+	requestedFirst   = row{name: "first request for a custom resource of the largest definition (1.4 MB), first server", format: milliseconds, target: 1000}
+	requestedLater   = row{name: "the same, later servers", format: milliseconds, target: 10}
 	definitionMore   = row{name: "one more definition of 14 kB by a request", format: milliseconds, target: 10}
 	objectsFirst     = row{name: "start with 30 objects and 3 webhook configurations, first of this content, more than without", format: milliseconds, target: 100}
 	objectsLater     = row{name: "the same, later servers", format: milliseconds, target: 10}
@@ -77,7 +79,7 @@ var (
 	rows = []*row{
 		&fixtureFirst, &fixtureLater, &fixtureStop, &fixtureReset, &fixtureRestore,
 		&firstStart, &laterStart, &stopTime, &heap, &goroutines, &reset, &restore,
-		&definitionsFirst, &definitionsLater, &definitionMore, &objectsFirst, &objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
+		&definitionsFirst, &definitionsLater, &requestedFirst, &requestedLater, &definitionMore, &objectsFirst, &objectsLater, &objectsRequested, &execReady, &residentIdle, &extensionFirst, &extensionCall,
 		&newTime, &newProcessor, &offlineTime, &offlineProcessor, &packagesTime, &packagesMemory,
 		&editTime, &editProcessor, &editFake, &editMemory,
 		&createTime, &createRate, &validated, &mutated, &admitted, &deleteRate, &deleteHook, &eventRate,

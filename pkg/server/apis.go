@@ -138,6 +138,7 @@ func buildCustomResources(c *Config) error {
 		WebhookAuth:   c.security.webhookAuth,
 		StatusManager: seed.FieldManager,
 		Seen:          c.seesItself,
+		Handlers:      shared.handlers,
 		Next:          genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
 	})
 }

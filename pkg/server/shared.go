@@ -5,6 +5,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/process"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
@@ -32,6 +33,10 @@ var shared = struct {
 	// more than ten milliseconds for each 100 kB: it is decoded, validated and encoded, and its CEL expressions are
 	// compiled. Servers only read the shared definitions. Each server stores them with its own UIDs and times.
 	definitions *customresources.Prepared
+	// handlers are the library's handlers of custom resources. At the first request for a custom resource, the library
+	// compiles the schemas of the definition, which takes several milliseconds for each 100 kB. Without shared handlers,
+	// each test with a server of its own would wait for that.
+	handlers *serving.Handlers
 	// kept are objects that clients have applied to a server right after its start, as they were stored. Later servers
 	// with the same options start with copies. Creating one object by a request would take a tenth of the time of a
 	// whole start.
@@ -45,6 +50,7 @@ var shared = struct {
 	copies:  &seed.Copies{},
 
 	definitions: &customresources.Prepared{},
+	handlers:    &serving.Handlers{},
 	kept:        &seed.Sets{},
 	hookMetrics: sync.OnceValue(runtimehooks.NewMetrics),
 }

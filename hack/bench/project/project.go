@@ -11,6 +11,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -21,11 +22,16 @@ const (
 	Median = 14
 	// Mean is the mean size of the definitions of the project, in kB.
 	Mean = 86
+	// group is the API group of the definitions.
+	group = "example.com"
 )
 
 // large are the sizes of the largest definitions, in kB. They make up most of the project. All other definitions have
 // the median size.
 var large = [...]int{1400, 360, 360, 350, 310, 280, 240, 100, 100, 90, 90, 90, 90, 80, 80, 80}
+
+// Largest is the resource of the largest definition of a project.
+var Largest = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "parts0"}
 
 // Write writes the definitions of a project into a folder, one file for each. The argument text is part of every
 // description, so a different text gives different definitions.
@@ -73,9 +79,9 @@ func definition(plural, text string, kB int) *apiextensionsv1.CustomResourceDefi
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: plural + ".example.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/kube-openapi/pkg/common"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -44,6 +45,8 @@ type Config struct {
 	// Seen tells whether something other than admission, such as an audit log, handles the requests that the server
 	// sends to itself.
 	Seen func() bool
+	// Handlers has the handlers that servers of the process share.
+	Handlers *serving.Handlers
 	// Next serves the requests that aren't for custom resources.
 	Next genericapiserver.DelegationTarget
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 )
 
 const (
@@ -37,25 +39,22 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	validation.RegisterMetrics()
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()
 	establishing := establish.NewEstablishingController(definitions, client)
-	// The handler needs no discovery handlers, because package discovery answers discovery requests.
-	handler, err := crdserver.NewCustomResourceDefinitionHandler(nil, nil, definitions, c.Next.UnprotectedHandler(), r.storesOf(c, config),
-		config.AdmissionControl, establishing, c.Services, c.WebhookAuth, masters, r.server.Authorizer,
-		config.RequestTimeout, time.Duration(config.MinRequestTimeout)*time.Second, models, config.MaxRequestBodyBytes)
+	resources, err := r.handler(c, config, models, definitions, establishing)
 	if err != nil {
 		return err
 	}
-	if err := r.follow(definitions.Informer()); err != nil {
+	if err := r.follow(definitions.Informer(), resources); err != nil {
 		return err
 	}
 	mux := r.server.Handler.NonGoRestfulMux
-	mux.Handle(genericapiserver.APIGroupPrefix, resourcesAlone{handler, c.Next.UnprotectedHandler()})
-	mux.HandlePrefix(genericapiserver.APIGroupPrefix+"/", resourcesAlone{handler, c.Next.UnprotectedHandler()})
+	mux.Handle(genericapiserver.APIGroupPrefix, resourcesAlone{resources, c.Next.UnprotectedHandler()})
+	mux.HandlePrefix(genericapiserver.APIGroupPrefix+"/", resourcesAlone{resources, c.Next.UnprotectedHandler()})
 	r.server.RegisterDestroyFunc(r.stores.destroy)
 
 	naming := status.NewNamingConditionController(klog.Background(), definitions, client)
 	structural := nonstructuralschema.NewConditionController(loose{definitions}, client)
 	approval := apiapproval.NewKubernetesAPIApprovalPolicyConformantConditionController(definitions, client)
-	finalizing := finalizer.NewCRDFinalizer(definitions, client, handler)
+	finalizing := finalizer.NewCRDFinalizer(definitions, client, resources)
 	return r.addHooks(func(ctx genericapiserver.PostStartHookContext) {
 		go naming.RunWithContext(ctx)
 		go establishing.RunWithContext(ctx)
@@ -66,13 +65,38 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	})
 }
 
-// follow adds the event handler that comes directly after the library's.
-func (r *Resources) follow(definitions cache.SharedIndexInformer) error {
+// handler returns the handler of requests for custom resources: handlers that servers of the process share, and the
+// library's handler of this server. The library needs no discovery handlers, because package discovery answers discovery
+// requests.
+func (r *Resources) handler(c Config, config *genericapiserver.RecommendedConfig, models map[string]*spec.Schema,
+	definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) (*serving.Server, error) {
+	next, stores := c.Next.UnprotectedHandler(), r.storesOf(c, config)
+	limits := serving.Limits{
+		RequestTimeout:      config.RequestTimeout,
+		MinRequestTimeout:   time.Duration(config.MinRequestTimeout) * time.Second,
+		MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+	}
+	own, err := crdserver.NewCustomResourceDefinitionHandler(nil, nil, definitions, next, stores,
+		config.AdmissionControl, establishing, c.Services, c.WebhookAuth, masters, r.server.Authorizer,
+		limits.RequestTimeout, limits.MinRequestTimeout, models, limits.MaxRequestBodyBytes)
+	if err != nil {
+		return nil, err
+	}
+	return serving.New(serving.Config{
+		Own: own, Next: next, Definitions: definitions.Lister(), Handlers: c.Handlers, Models: models, Limits: limits,
+		Admission: config.AdmissionControl, Authorizer: r.server.Authorizer, Stores: stores,
+	}), nil
+}
+
+// follow adds the event handler that comes directly after the library's. The shared handlers and the stores follow the
+// definitions in it.
+func (r *Resources) follow(definitions cache.SharedIndexInformer, resources *serving.Server) error {
 	told := func(obj any, deleted bool) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
 		if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+			resources.Changed(crd, deleted)
 			r.stores.changed(crd, deleted)
 			r.barrier.serve(crd, deleted)
 		}

@@ -9,22 +9,22 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// teardownTimeout limits the time for which a stop waits until the stores are destroyed. The library delays the
-// destruction by a second.
+// teardownTimeout limits the time for which a stop waits until the stores are destroyed. The library and package serving
+// delay the destruction by a second.
 const teardownTimeout = 5 * time.Second
 
-// stores counts the open stores of custom resources. When a definition changes or is deleted, the library destroys its
-// stores a second later, in a goroutine. A stop must wait for that goroutine.
+// stores counts the open stores of custom resources. When a definition changes or is deleted, the library or package
+// serving destroys its stores a second later, in a goroutine. A stop must wait for that goroutine.
 type stores struct {
 	// written is called after each write of a custom resource. Admission uses custom resources as parameters of
 	// policies.
@@ -35,7 +35,7 @@ type stores struct {
 
 	lister crdlisters.CustomResourceDefinitionLister // set once, before the first request
 	mu     sync.Mutex
-	// current has the stores that the library uses for requests, each with the definition that it was made for.
+	// current has the stores that requests use, each with the definition that it was made for.
 	current map[*resourceStore]madeStore
 }
 
@@ -87,29 +87,20 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed handles an event of the informer. The library's handler has handled the event before. It destroys the stores
-// of a definition if the spec or the accepted names have changed, or if the definition is deleted. So changed forgets
-// these stores.
+// changed handles an event of the informer. The library and package serving have handled the event before. They destroy
+// the stores of a definition if the spec or the accepted names have changed, or if the definition is deleted. So changed
+// forgets these stores.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for store, made := range s.current {
-		switch {
-		case deleted:
-			if now, err := s.lister.Get(made.of.Name); err == nil && now.UID == made.of.UID {
-				continue
-			}
-		case crd.Name != made.of.Name:
-			continue
-		case crd.UID == made.of.UID && equality.Semantic.DeepEqual(crd.Spec, made.of.Spec) &&
-			equality.Semantic.DeepEqual(crd.Status.AcceptedNames, made.of.Status.AcceptedNames):
-			continue
+		if serving.Superseded(made.of, crd, deleted, s.lister) {
+			delete(s.current, store)
 		}
-		delete(s.current, store)
 	}
 }
 
-// destroy destroys the stores that the library still uses for requests. It must be called after the last request.
+// destroy destroys the stores that requests could still use. It must be called after the last request.
 func (s *stores) destroy() {
 	s.mu.Lock()
 	current := s.current

@@ -1,0 +1,122 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/controller/finalizer"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+)
+
+// last is the time after the end of a definition in which watches get the last events. The library's handlers have the
+// same time.
+const last = time.Second
+
+// use is the use of a shared handler by one server. It begins with the first request for a definition, and ends when
+// the definition changes or is deleted.
+type use struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	server     *Server
+	handler    *shared
+	// requests counts the requests in progress, except for watches.
+	requests sync.WaitGroup
+
+	mu     sync.Mutex
+	opened map[*store]openedStore // nil before the first call of a store
+	ended  bool
+}
+
+// openedStore is a store in the server's etcd, and the function that ends the store and its watches.
+type openedStore struct {
+	storage.Interface
+	destroy factory.DestroyFunc
+}
+
+// of returns the server's store that corresponds to a store of the shared handler. The first call opens the stores of
+// all versions, because a client may begin a watch of one version with the resourceVersion of another version's list.
+func (u *use) of(wanted *store) (storage.Interface, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		return nil, fmt.Errorf("%s: the definition has changed or is deleted: try the request again", u.definition.Name)
+	}
+	if u.opened == nil {
+		opened := map[*store]openedStore{}
+		for _, s := range u.handler.stores {
+			store, destroy, err := s.open(u.server.Stores)
+			if err != nil {
+				for _, o := range opened {
+					o.destroy()
+				}
+				return nil, err
+			}
+			opened[s] = openedStore{store, destroy}
+		}
+		u.opened = opened
+	}
+	return u.opened[wanted].Interface, nil
+}
+
+// end waits for the requests in progress, and ends the stores and the watches.
+func (u *use) end() {
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		u.requests.Wait()
+	}()
+	soon, late := time.NewTimer(last), time.NewTimer(2*u.server.Limits.RequestTimeout)
+	defer soon.Stop()
+	defer late.Stop()
+	<-soon.C
+	select {
+	case <-drained:
+	case <-late.C:
+	}
+	u.mu.Lock()
+	opened := u.opened
+	u.opened, u.ended = nil, true
+	u.mu.Unlock()
+	for _, o := range opened {
+		o.destroy()
+	}
+}
+
+type useKey struct{}
+
+// in returns a context in which the shared handler uses the server of u.
+func (u *use) in(ctx context.Context) context.Context { return context.WithValue(ctx, useKey{}, u) }
+
+var errNoServer = errors.New("a handler of custom resources is called without a server")
+
+// useOf returns the use for which a shared handler is called.
+func useOf(ctx context.Context) (*use, error) {
+	if u, ok := ctx.Value(useKey{}).(*use); ok {
+		return u, nil
+	}
+	return nil, errNoServer
+}
+
+// deleter deletes custom resources in the stores of one server.
+type deleter struct {
+	finalizer.ListerCollectionDeleter
+	use *use
+}
+
+// List implements rest.Lister.
+func (d *deleter) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
+	return d.ListerCollectionDeleter.List(d.use.in(ctx), options)
+}
+
+// DeleteCollection implements rest.CollectionDeleter.
+func (d *deleter) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
+	return d.ListerCollectionDeleter.DeleteCollection(d.use.in(ctx), validate, options, list)
+}
