@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -178,15 +180,7 @@ const blocks = 30
 // miniapi's client.
 func TestOurCallerTheirExtension(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	certificate := serving(t)
+	certificate, port := serving(t), freePort(t)
 	server, err := runtimeserver.New(runtimeserver.Options{Catalog: theirs(t), Host: "127.0.0.1", Port: port, CertDir: certificate.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +268,27 @@ func TestOurCallerTheirExtension(t *testing.T) {
 	if len(patches.Items) != 1 || patches.Items[0].UID != "1" || string(patches.Items[0].Patch) != `[1]` {
 		t.Errorf("patches are %+v", patches.Items)
 	}
+}
+
+// freePort returns a port on which nothing listens. Cluster API's server must have the number before it listens. The port
+// is not in the range from which the system chooses ports, so that no other listener gets the port in the meantime.
+func freePort(t *testing.T) int {
+	t.Helper()
+	const from, to = 20000, 32768
+	var last error
+	for range 100 {
+		port := from + rand.IntN(to-from)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			err = listener.Close()
+		}
+		if err == nil {
+			return port
+		}
+		last = err
+	}
+	t.Fatal(last)
+	return 0
 }
 
 // TestTheirCallerOurExtension builds an extension with miniapi's server package, and discovers and calls it with
