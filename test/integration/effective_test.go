@@ -431,7 +431,7 @@ func TestEffectiveDefinitionWithoutStatus(t *testing.T) {
 			awaited.Add(1)
 		}
 		return miniapitest.Allowed()
-	}), on("UPDATE", "apiextensions.k8s.io/v1", "customresourcedefinitions/status"), func(h *hook) { h.TimeoutSeconds = new(int32(3)) }))
+	}), on("UPDATE", "apiextensions.k8s.io/v1", "customresourcedefinitions/status"), timeoutSeconds(8)))
 
 	define(t, srv, "widgets", "Widget", "v1")
 	close(answered)
