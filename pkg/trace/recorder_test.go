@@ -180,7 +180,7 @@ func TestMemoryIsBoundedUnderAFlood(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if grown := heap() - before; grown > 2*limit {
+	if grown := int64(heap()) - int64(before); grown > 2*limit {
 		t.Errorf("want at most twice the limit of %d bytes, got %d", limit, grown)
 	}
 	kept := r.Requests(Filter{})

@@ -273,9 +273,11 @@ func TestFailedStart(t *testing.T) {
 	if _, err := e.Start(context.Background(), engine.Description{DataDir: "fails"}, events(log)); err == nil || err.Error() != "the disk is full" || len(log.lines) != 1 {
 		t.Errorf("want the error and the log, got %v, %q", err, log.lines)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if _, err := e.Start(ctx, engine.Description{DataDir: "waits"}, events(log)); err == nil || !strings.Contains(err.Error(), "context canceled") {
+	hasBegun := events(log)
+	hasBegun.Log = func(string) { cancel() } // the other process has logged the beginning of the start
+	if _, err := e.Start(ctx, engine.Description{DataDir: "waits"}, hasBegun); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("want the start to end with its context, got %v", err)
 	}
 	start(t, e, engine.Description{})
