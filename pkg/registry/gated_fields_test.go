@@ -82,8 +82,8 @@ func TestGatedFieldsOnUpdate(t *testing.T) {
 	}
 }
 
-// TestGatedFields checks each gate of each kind. If the emulated version of Kubernetes has the gate off, the gate's
-// fields are dropped from a new object. Otherwise they stay.
+// TestGatedFields checks the feature gates of the fields of each kind. If a gate is off in the emulated version of
+// Kubernetes, a new object loses the fields of the gate. Otherwise the fields stay.
 func TestGatedFields(t *testing.T) {
 	t.Parallel()
 	for _, g := range builtin.Table().Groups() {
@@ -101,8 +101,8 @@ func TestGatedFields(t *testing.T) {
 	}
 }
 
-// testGate sets each field of a gate, one at a time, and writes the object. part returns the part of the object
-// that has the fields.
+// testGate sets the fields of a gate, each in a new object, and checks which of them DropGated removes. part returns
+// the part of an object that has the fields: the object itself, or its pod spec.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
@@ -136,7 +136,8 @@ func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runt
 	return obj
 }
 
-// TestGatedPods checks the gates of pods that gateBy made.
+// TestGatedPods checks the gates that gateBy makes for pod specs. To remove the fields of such a gate, it isn't
+// enough to set them to zero.
 func TestGatedPods(t *testing.T) {
 	t.Parallel()
 	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)
@@ -228,7 +229,7 @@ func TestGatedPods(t *testing.T) {
 	}
 }
 
-// fill sets the field at a path, and everything on the way to it.
+// fill sets the field at a path. It also makes the pointers, the lists and the maps that contain the field.
 func fill(v reflect.Value, path []int) {
 	switch {
 	case v.Kind() == reflect.Pointer:

@@ -32,16 +32,16 @@ type Hooks interface {
 // HooksOf are the Hooks of the kind T. Each function is optional. Defaults aren't hooks, because each version has
 // defaults of its own: see Kind.Defaults.
 type HooksOf[T runtime.Object] struct {
-	// PrepareForCreate is called before validation. The Strategy has already cleared the status, and set the
-	// generation to 1.
+	// PrepareForCreate changes a new object before validation. The Strategy has already cleared the status, unless
+	// the kind has StatusOnCreate. If the kind has Generation, the generation is already 1.
 	PrepareForCreate func(context.Context, T)
-	// PrepareForUpdate is called before validation. The Strategy has already restored the stored status. It
-	// computes the generation afterwards.
+	// PrepareForUpdate changes an updated object before validation. The Strategy has already restored the stored
+	// status. After PrepareForUpdate, the Strategy computes the generation.
 	PrepareForUpdate func(ctx context.Context, obj, old T)
-	// PrepareForStatusUpdate is called before the validation of an update of the status subresource.
+	// PrepareForStatusUpdate changes an object before the validation of an update of the status subresource.
 	PrepareForStatusUpdate func(ctx context.Context, obj, old T)
-	// Canonicalize is called after validation. The object then has its name, even if the server has generated the
-	// name.
+	// Canonicalize changes an object after validation. In contrast to PrepareForCreate, it gets an object with a
+	// name, even if the server has generated the name.
 	Canonicalize func(T)
 
 	Validate             func(T) field.ErrorList
@@ -61,7 +61,7 @@ type HooksOf[T runtime.Object] struct {
 
 	// Warnings returns warnings for the response. old is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
-	// WarningsOfOthers returns warnings about objects that the object refers to and that don't exist.
+	// WarningsOfOthers returns warnings about missing objects to which the object refers.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
 	// StatusWarnings is Warnings for an update of the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string

@@ -110,7 +110,8 @@ type Kind struct {
 	// Answer returns the function that answers objects of a kind that is never stored, such as TokenReview.
 	Answer func(Dependencies) AnswerFunc
 	// Storage makes the storage of a kind that needs more than the usual storage. Its argument is the usual
-	// storage, which the subresources use too: Storage may change fields of the usual storage for all of them.
+	// storage. The subresources use the usual storage too, so a change of its fields also applies to the
+	// subresources.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 

@@ -32,8 +32,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// kettle is the Go type of a kind that exists only in this test. Its group has two versions. The field litres is
-// called "size" in v1beta1.
+// These are the Go types of a kind that exists only in these tests. The group of the kind has two versions. In
+// v1beta1, the field litres has the name "size".
 type (
 	Kettle struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -174,7 +174,8 @@ var kitchen = registry.Group{
 	Kinds: []registry.Kind{kettle},
 }
 
-// TestMadeUpKind checks that a kind needs nothing but a row. It serves a table with one kind over HTTP.
+// TestMadeUpKind checks that a server can serve a kind by its registry.Kind alone. It serves a table with one
+// kind over HTTP.
 func TestMadeUpKind(t *testing.T) {
 	t.Parallel()
 	c := kettles{t, serve(t, kitchen) + "/apis/kitchen.example.com/v1/namespaces/ns/kettles"}
@@ -254,7 +255,7 @@ func (c kettles) request(method, path, body, accept string) *http.Response {
 	return res
 }
 
-// send sends a request. The response is a kettle.
+// send sends a request, and returns the kettle in the response.
 func (c kettles) send(method, path, body string, code int) Kettle {
 	c.t.Helper()
 	var k Kettle

@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 )
 
-// PodSpec finds the pod spec in objects of a kind: the spec of a pod, or the spec in a pod template. Rules for all
-// pod specs need a PodSpec of the kind. PodSpecOf makes a PodSpec.
+// PodSpec finds the pod spec in objects of a kind: the spec of a pod, or the spec in a pod template. The rules that
+// apply to the pod specs of all kinds use it. PodSpecOf makes a PodSpec.
 type PodSpec struct {
 	path *field.Path
 	in   func(runtime.Object) *corev1.PodSpec

@@ -144,7 +144,7 @@ func (i *scaleObjectInfo) UpdatedObject(ctx context.Context, old runtime.Object)
 	if err != nil {
 		return nil, err
 	}
-	// An update needs the managed fields in the Scale. The Scale in a response has none.
+	// An update of the Scale changes its managed fields too. The method scale doesn't set them.
 	m := MetaOf(obj)
 	handler := i.rest.managedFields(ctx, m)
 	if oldScale.ManagedFields, err = handler.ToSubresource(); err != nil {

@@ -205,7 +205,7 @@ func (s StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 	return s.ResetFields(fields)
 }
 
-// The Go names of fields that every kind of k8s.io/api has.
+// The Go names of fields that kinds of k8s.io/api have in common.
 const (
 	typeField   = "TypeMeta"
 	metaField   = "ObjectMeta"

@@ -19,14 +19,14 @@ import (
 type Table struct {
 	groups []Group
 	scheme *runtime.Scheme
-	// codecs and cborCodecs are the codecs without and with CBOR, which a feature gate turns on. Each is made at
-	// its first use. Both can be in use: of two servers that run one after the other in a process, only one may
-	// have the gate on.
+	// codecs makes the codecs without CBOR, and cborCodecs makes the codecs with CBOR. A feature gate selects one
+	// of them. The gate may change between two servers that run one after the other in a process, so the table
+	// keeps both. The first call makes the codecs.
 	codecs, cborCodecs func() serializer.CodecFactory
 }
 
-// NewTable makes a table of groups. It returns an error if a type is registered twice, or if a version has no place
-// in the order of versions.
+// NewTable makes a table of groups. It returns an error if the versions, the defaults, the fields or the
+// conversions of a group can't be registered.
 func NewTable(groups ...Group) (*Table, error) {
 	t := &Table{groups: groups, scheme: runtime.NewScheme()}
 	t.codecs = sync.OnceValue(func() serializer.CodecFactory {
@@ -60,8 +60,8 @@ func (t *Table) DefaultAPIs() *serverstorage.ResourceConfig {
 	return config
 }
 
-// LegacyAPIs returns the resources for the key "api/legacy" of --runtime-config. These are the versions of
-// k8s.io/api that a kube-apiserver of the emulated version of Kubernetes no longer serves.
+// LegacyAPIs returns the resources that the key "api/legacy" of --runtime-config stands for. k8s.io/api still has
+// their versions, but a kube-apiserver of the emulated version of Kubernetes no longer serves them.
 func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionResource {
 	var legacy []schema.GroupVersionResource
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -141,7 +141,7 @@ func (t *Table) group(name string) *Group {
 	return nil
 }
 
-// Row returns the row of a resource, or nil. The resource has the group that owns the kind.
+// Row returns the row of a resource, or nil. The resource must name the group that owns the kind.
 func (t *Table) Row(resource schema.GroupResource) *Kind {
 	g := t.group(resource.Group)
 	if g == nil {

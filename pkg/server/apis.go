@@ -143,8 +143,8 @@ func buildCustomResources(c *Config) error {
 	})
 }
 
-// seesItself tells whether an audit log, traces, the record of admission decisions, or faults handle the requests that
-// the server sends to itself.
+// seesItself tells whether an audit log, traces, the record of admission decisions, or faults need the requests that
+// the server sends to itself. Otherwise the server may write objects without a request.
 func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
 }
@@ -272,8 +272,8 @@ func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) err
 	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
 }
 
-// peerAddresses is the resource name under which a server stores its address for its peers. Storage options of this
-// resource apply, as in kube-apiserver.
+// peerAddresses is the resource name under which a server stores its address for its peers. As in kube-apiserver, the
+// storage options of a resource of this name apply to the addresses.
 var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
 
 // identify sets the server's name among its peers, if flags turn peering on.
@@ -323,8 +323,8 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 	return nil
 }
 
-// excludeFromPeers keeps this server from passing requests for custom resources and for APIs of other servers on to
-// peers, because every peer has the same definitions and APIServices.
+// excludeFromPeers excludes custom resources and the APIs of other servers from the requests that this server passes
+// on to its peers. Every peer has the same definitions and APIServices, so this server handles such requests itself.
 func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	if c.apis.peers == nil {
 		return nil

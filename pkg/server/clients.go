@@ -72,7 +72,7 @@ func (c *Config) buildClients(context.Context) error {
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
 		QPS:         -1,
-		// Only people read warnings, and the server itself uses these clients.
+		// Drop warnings, because they are for people, and only the server itself uses these clients.
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
 			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json", ContentType: "application/vnd.kubernetes.protobuf",

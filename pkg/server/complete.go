@@ -25,7 +25,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// CompletedOptions are checked options. Only they can build a Config.
+// CompletedOptions are checked options. The method Config builds a Config from them.
 type CompletedOptions struct{ *completedOptions }
 
 type completedOptions struct {
@@ -83,7 +83,8 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 }
 
 // withServiceAccounts turns the plugin ServiceAccount on if the controller of service accounts runs, because the plugin
-// needs the accounts that the controller makes. If the options name the plugin, they stay unchanged.
+// needs the accounts that the controller makes. The plugin stays off if the options disable it. If the options list all
+// plugins that are on, the list stays unchanged.
 func withServiceAccounts(o *Options) *admission.Options {
 	plugins := *o.Admission
 	if o.Controllers.Has("serviceaccount-controller") && len(plugins.Only) == 0 && !slices.Contains(plugins.Disable, serviceaccount.Name) {

@@ -51,7 +51,8 @@ type Config struct {
 	etcd     *etcd.Etcd
 	// webhooks has the connections to webhooks and to the servers of APIServices.
 	webhooks *webhooks.Connections
-	// bootstrapped is the health check that tells whether the objects of every cluster are stored.
+	// bootstrapped is the health check that tells whether etcd has the objects that every cluster has, such as the
+	// system namespaces.
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if the server has no FlowSchemas
 	runtimeHooks *runtimehooks.Hooks     // nil without --runtime-hooks
@@ -68,10 +69,11 @@ type lifetime struct {
 	// following is the context of informers. It ends when a stop begins.
 	following context.Context
 	unfollow  context.CancelFunc
-	// leave ends the use of the process's feature gates and versions by this server (see process.Globals.Enter). It is
+	// leave ends the server's use of the feature gates and versions of the process (see process.Globals.Enter). It is
 	// nil before the use begins.
 	leave func() error
-	// seeding stores most objects of every cluster while the rest of the server is built.
+	// seeding stores most of the objects that every cluster has, such as the system namespaces, while the rest of the
+	// server is built.
 	seeding errgroup.Group
 	// reloads are the goroutines that follow configuration files.
 	reloads sync.WaitGroup

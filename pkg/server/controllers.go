@@ -26,8 +26,8 @@ import (
 // that they write.
 const controllersUserAgent = "kube-controller-manager/miniapi"
 
-// settleTimeout limits the time for which a start and a Restore wait until the controllers have done the work for all
-// stored objects.
+// settleTimeout limits the time for which a start, or a restore of a snapshot, waits until the controllers have done
+// the work for all stored objects.
 const settleTimeout = 10 * time.Second
 
 // leaveTimeout limits the time in which a stop gives up the controllers' Lease. Only the server with this Lease runs
@@ -131,7 +131,8 @@ func (c *Config) count(ctx context.Context, resource controlled.Resource, namesp
 }
 
 // startControllers lets the controllers work. With an embedded etcd, it returns when the controllers have made the
-// objects that every namespace has. With an external etcd, another server's controllers may do that work.
+// objects that every namespace has. With an external etcd, it doesn't wait, because the controllers of another server
+// may make these objects.
 func startControllers(ctx context.Context, c *Config) error {
 	set := c.clients.controllers.Load()
 	if set == nil {

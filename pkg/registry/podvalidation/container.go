@@ -149,7 +149,7 @@ func (s *containerScope) container(path *field.Path, c *corev1.Container) field.
 	return f.Errs
 }
 
-// running checks the fields that only containers that keep running may have.
+// running checks the lifecycle and the probes of a container. Only a container that keeps running may have them.
 func (s *containerScope) running(path *field.Path, c *corev1.Container) field.ErrorList {
 	var f validation.Findings
 	grace := s.spec.TerminationGracePeriodSeconds

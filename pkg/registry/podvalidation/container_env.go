@@ -95,8 +95,8 @@ func fileKeyRef(path *field.Path, r *corev1.FileKeySelector) field.ErrorList {
 	return f.Errs
 }
 
-// fileKeyVolumes checks the volumes with files for environment variables. An init container must be able to write
-// them.
+// fileKeyVolumes checks the volumes with files for environment variables. Each must be an emptyDir, because an init
+// container writes the files.
 func fileKeyVolumes(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	volumes := map[string]bool{}
 	for i := range spec.Volumes {

@@ -128,7 +128,7 @@ func (h handler) httpAction(path *field.Path) field.ErrorList {
 }
 
 func (h handler) sleepAction(path *field.Path) field.ErrorList {
-	// If the grace period is missing, another check reports that.
+	// If the grace period is missing, another check returns an error about the missing field.
 	if h.grace == nil || h.sleep.Seconds >= 0 && h.sleep.Seconds <= *h.grace {
 		return nil
 	}

@@ -18,8 +18,8 @@ type InternalPodSpec struct{ spec *corev1.PodSpec }
 // InternalPodSpecOf returns a pod spec in the internal form.
 func InternalPodSpecOf(spec *corev1.PodSpec) InternalPodSpec { return InternalPodSpec{spec} }
 
-// internalPodFields are the names of the internal pod spec's fields, in their order. SecurityContext is written
-// separately.
+// internalPodFields are the names of the fields of kube-apiserver's internal pod spec, in their order. The value
+// of SecurityContext is an internalSecurityContext.
 var internalPodFields = []string{
 	"Volumes", "InitContainers", "Containers", "EphemeralContainers", "RestartPolicy", "TerminationGracePeriodSeconds",
 	"ActiveDeadlineSeconds", "DNSPolicy", "NodeSelector", "ServiceAccountName", "AutomountServiceAccountToken", "NodeName",
@@ -29,7 +29,8 @@ var internalPodFields = []string{
 	"ResourceClaims", "Resources", "HostnameOverride", "SchedulingGroup",
 }
 
-// These are the fields of the internal security context. Fields that v1 has in the pod spec come first.
+// These are the fields of kube-apiserver's internal security context, in their order. internalHostFields are
+// fields of the pod spec in v1. internalSecurityFields are fields of the security context in v1 too.
 var (
 	internalHostFields     = []string{"HostNetwork", "HostPID", "HostIPC", "ShareProcessNamespace", "HostUsers"}
 	internalSecurityFields = []string{
@@ -61,8 +62,8 @@ func (s internalSecurityContext) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeNamed writes fields of a struct under their Go names. If replaced returns a value for a name, that
-// value is written instead.
+// writeNamed writes fields of a struct under their Go names. The function replaced can return another value for a
+// name, in place of the value of the field.
 func writeNamed(b *bytes.Buffer, v reflect.Value, names []string, replaced func(string) (reflect.Value, bool)) error {
 	return validation.WriteList(b, '{', '}', len(names), func(i int) error {
 		value, own := replaced(names[i])

@@ -136,8 +136,8 @@ func podClaims(path *field.Path, claims []corev1.PodResourceClaim, pod *metav1.O
 	return f.Errs
 }
 
-// hostNetworkPorts checks that hostPort equals containerPort, for a pod in the host's network. In a template,
-// hostPort may not be set yet.
+// hostNetworkPorts checks that hostPort equals containerPort, for a pod in the host's network. A template may
+// leave hostPort out.
 func hostNetworkPorts(path *field.Path, spec *corev1.PodSpec, isPod bool) field.ErrorList {
 	var f validation.Findings
 	if !spec.HostNetwork {

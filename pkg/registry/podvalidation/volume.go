@@ -105,7 +105,7 @@ func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorLis
 	return f.Errs
 }
 
-// onlyFields refuses each field of a struct that is set and whose Go name isn't in allowed.
+// onlyFields refuses the fields of a struct that are set, except the fields whose Go names are in allowed.
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
 	var f validation.Findings
 	v := reflect.ValueOf(value)

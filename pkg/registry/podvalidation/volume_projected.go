@@ -186,7 +186,7 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
 	var f validation.Findings
-	// Report only one invalid segment, because the messages would be the same.
+	// As in kube-apiserver, only the first invalid segment gives errors.
 	segments := func(value string, r validation.Rule) {
 		for segment := range strings.SplitSeq(value, ".") {
 			if msgs := r(segment); len(msgs) > 0 {
@@ -202,7 +202,7 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	segments(domain, utilvalidation.IsDNS1123Label)
 	f.AddIf(!strings.Contains(domain, "."), field.Invalid(path, domain, "should be a domain with at least two segments separated by dots"))
 	segments(inside, utilvalidation.IsDNS1123Subdomain)
-	// A longer path couldn't have the namespace and the name of a resource, with a dot between them.
+	// The path may consist of the namespace and the name of a resource, with a dot between them.
 	const longestName = longest + 1 + longest + 1 + utilvalidation.DNS1123LabelMaxLength
 	f.AddIf(len(name) > longestName, field.TooLong(path, name, longestName))
 	return f.Errs

@@ -19,8 +19,8 @@ import (
 type volumeKind struct {
 	// field is the name of the field in corev1.VolumeSource.
 	field string
-	// name is the name of the kind in the error about a second source. within is the name in errors of the source
-	// itself, if that differs. The names are kube-apiserver's, with its mistakes.
+	// name is the name of the kind in the error about a second source. within is the name of the kind in errors
+	// about the source itself, or "" if it equals name. The names are kube-apiserver's, with its mistakes.
 	name, within string
 	check        func(*field.Path, any) field.ErrorList
 }
@@ -193,8 +193,8 @@ var iscsiNames = map[string]*regexp.Regexp{
 	"naa": regexp.MustCompile(`^naa.[[:alnum:]]{32}$`),
 }
 
-// iscsiName checks an iSCSI name. The error about an unknown prefix has more text for a volume of a pod than for a
-// persistent volume.
+// iscsiName checks an iSCSI name. unknownPrefix is the message about an unknown prefix. As in kube-apiserver, the
+// message for a volume of a pod is longer than the message for a persistent volume.
 func iscsiName(path *field.Path, name, unknownPrefix string) field.ErrorList {
 	for prefix, form := range iscsiNames {
 		if !strings.HasPrefix(name, prefix) {

@@ -10,7 +10,8 @@ import (
 )
 
 // conversions convert PodDisruptionBudgets. An empty selector selects no pods in v1beta1, and all pods in v1. To
-// keep the meaning, the conversion replaces an empty selector by a requirement about a label that pods don't have.
+// keep the meaning, a conversion replaces the empty selector by a requirement about emptySelectorLabel, a label
+// that pods don't have.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *policyv1beta1.PodDisruptionBudget, out *policyv1.PodDisruptionBudget) error {
@@ -38,7 +39,8 @@ func conversions() []conversion.Function {
 	}
 }
 
-// emptySelector returns a selector with the same meaning as an empty selector of the other version.
+// emptySelector returns a selector with one requirement about emptySelectorLabel. Pods don't have the label. The
+// operator Exists selects no pods, and the operator DoesNotExist selects all pods.
 func emptySelector(operator metav1.LabelSelectorOperator) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 		Key: emptySelectorLabel, Operator: operator,

@@ -79,8 +79,8 @@ func budgetSpec(spec *policyv1.PodDisruptionBudgetSpec, opts metav1validation.La
 	return f.Errs
 }
 
-// podDisruptionBudgetColumns makes the rows of kubectl get. They show the demands and the disruptions that are
-// allowed now.
+// podDisruptionBudgetColumns makes the rows of kubectl get. They show minAvailable, maxUnavailable, and the
+// number of pods that may be disrupted now.
 var podDisruptionBudgetColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

@@ -6,9 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// emptySelectorLabel is a label that pods don't have. If the selector of a PodDisruptionBudget has a requirement
-// about this label, the selector has the same meaning as the empty selector in the other version. The empty
-// selector selects nothing in policy/v1beta1, and everything in policy/v1.
+// emptySelectorLabel is a label that pods don't have. The empty selector of a PodDisruptionBudget selects
+// no pods in policy/v1beta1, and all pods in policy/v1. To keep the meaning, the conversions replace the
+// empty selector by a requirement about this label. The operator Exists selects no pods, and the operator
+// DoesNotExist selects all pods.
 const emptySelectorLabel = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
 
 // dropEmptySelectorLabel removes every requirement about emptySelectorLabel.

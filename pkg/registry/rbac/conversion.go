@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert subjects. In v1alpha1, a subject has a group and a version, and the user "*" stands for every
-// authenticated user. In later versions, a subject has only a group.
+// conversions convert subjects. In v1alpha1, a subject has the field apiVersion, and the user "*" stands for every
+// authenticated user. In later versions, a subject has the field apiGroup.
 func conversions() []conversion.Function {
 	return []conversion.Function{
 		conversion.Renamed(func(in *rbacv1alpha1.ClusterRoleBinding, out *rbacv1.ClusterRoleBinding) error {

@@ -42,7 +42,7 @@ func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.
 func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
-		// If the update creates the object, old is empty.
+		// If an update creates the object, old is an empty object. The check expects nil.
 		if registry.MetaOf(old).GetUID() == "" {
 			old = nil
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Table returns a table of groups, for tests of a kind. It needs no other group, unless a version of another group
-// converts to the kind.
+// Table returns a table of groups, for tests of a kind. The group of the kind is enough, unless the test converts
+// the kind from a version of another group.
 func Table(t *testing.T, groups ...registry.Group) *registry.Table {
 	t.Helper()
 	table, err := registry.NewTable(groups...)
@@ -31,7 +31,7 @@ func Table(t *testing.T, groups ...registry.Group) *registry.Table {
 	return table
 }
 
-// Row returns the row of an object's kind.
+// Row returns the registry.Kind of an object, which is the row of its kind in the table.
 func Row(t *testing.T, table *registry.Table, obj runtime.Object) *registry.Kind {
 	t.Helper()
 	groups := table.Groups()
@@ -138,7 +138,7 @@ func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// PrepareCase is a write of an object. Want is the object that validation gets.
+// PrepareCase is a write of an object. Want is the object after preparation, as validation gets it.
 type PrepareCase struct {
 	Name, Reason string
 	// Object is the object in the request. Old is the stored object. If Old is nil, the write is a create.

@@ -70,8 +70,8 @@ func PodOnNode(name string, containers ...string) *corev1.Pod {
 }
 
 // KubeletOf returns a transport, and a rest.Getter with the node "n". The kubelet of the node answers with the
-// handler. The InternalIP of the node is the address of the kubelet. The Hostname of the node isn't an address of
-// the kubelet.
+// handler. The InternalIP of the node is the address of the kubelet. The Hostname of the node is a name that
+// doesn't exist.
 func KubeletOf(t *testing.T, h http.HandlerFunc) (http.RoundTripper, rest.Getter) {
 	t.Helper()
 	server := httptest.NewTLSServer(h)

@@ -73,7 +73,7 @@ func Defaulted(t *testing.T, table *registry.Table, manifest string) map[string]
 	return once
 }
 
-// DefaultsCase is a manifest, with a part of the object after defaulting.
+// DefaultsCase is a manifest, with the expected part of the object after defaulting.
 type DefaultsCase struct {
 	Name, Reason string
 	Manifest     string
@@ -95,7 +95,7 @@ func CheckDefaults(t *testing.T, table *registry.Table, cases []DefaultsCase) {
 	}
 }
 
-// ConversionCase is a manifest, with a part of the object in another version.
+// ConversionCase is a manifest, with the expected part of the object after its conversion to another version.
 type ConversionCase struct {
 	Name, Reason string
 	Manifest     string

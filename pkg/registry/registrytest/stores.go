@@ -52,8 +52,7 @@ func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table on the given etcd. It sets the fields of deps that are about storage and
-// writes.
+// On returns the storages of a table on the given etcd. It sets deps.RESTOptions and deps.Written.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
 	deps.RESTOptions = RESTOptions(member, table)

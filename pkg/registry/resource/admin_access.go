@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// requestedAdminAccess returns the path of the first request in a claim that has adminAccess, or nil.
+// requestedAdminAccess returns the path of the field adminAccess in the first request that sets it, or nil.
 func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	for i, r := range requests {
 		if r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false) {
@@ -22,8 +22,8 @@ func requestedAdminAccess(requests []resourcev1.DeviceRequest) *field.Path {
 	return nil
 }
 
-// allowAdminAccess refuses adminAccess at the given path, unless the namespace has the label that allows it
-// (KEP-5018).
+// allowAdminAccess refuses the field adminAccess at the path, unless the namespace has the label that
+// allows it (KEP-5018). If the path is nil, there is nothing to refuse.
 func allowAdminAccess(ctx context.Context, deps registry.Dependencies, namespace string, path *field.Path) field.ErrorList {
 	if path == nil {
 		return nil

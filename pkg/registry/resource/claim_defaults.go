@@ -10,7 +10,8 @@ import (
 func deviceClaimV1beta1(c *resourcev1beta1.DeviceClaim) {
 	for i := range c.Requests {
 		request := &c.Requests[i]
-		// A request without a device class has alternatives. Each of these has a count of its own.
+		// A request without a device class has alternatives. Each alternative has a count of its
+		// own.
 		if request.DeviceClassName != "" {
 			deviceCount(&request.AllocationMode, &request.Count)
 		}

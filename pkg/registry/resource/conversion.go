@@ -58,7 +58,8 @@ func requestsFromV1beta1(in []resourcev1beta1.DeviceRequest, out []resourcev1.De
 	return nil
 }
 
-// hasOwnFields reports whether a request is a single one, without alternatives.
+// hasOwnFields reports whether a request of v1beta1 sets any of the fields that v1 has under "exactly". A request
+// with alternatives leaves these fields empty.
 func hasOwnFields(r *resourcev1beta1.DeviceRequest) bool {
 	return r.DeviceClassName != "" || r.Selectors != nil || r.AllocationMode != "" || r.Count != 0 ||
 		r.AdminAccess != nil || r.Tolerations != nil || r.Capacity != nil || r.DerivedAttributes != nil

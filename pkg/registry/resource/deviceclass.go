@@ -39,8 +39,8 @@ func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 	return f.Errs
 }
 
-// deviceClassSpec checks the spec of a DeviceClass. If the update doesn't change the selectors, their expressions
-// count as stored expressions.
+// deviceClassSpec checks the spec of a DeviceClass. If an update keeps the selectors, their expressions may use
+// features of the newer server that has stored them.
 func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	stored := old != nil && apiequality.Semantic.DeepEqual(spec.Selectors, old.Selectors)

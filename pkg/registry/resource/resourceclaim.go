@@ -314,7 +314,8 @@ func authorizeClaimStatus(ctx context.Context, deps registry.Dependencies, c, ol
 	return append(errs, mayChangeClaim(ctx, deps, c, old)...)
 }
 
-// allocatedAdminAccess returns the path of the first result in the allocation that has adminAccess, or nil.
+// allocatedAdminAccess returns the path of the field adminAccess in the first result of the allocation that sets
+// it, or nil.
 func allocatedAdminAccess(c *resourcev1.ResourceClaim) *field.Path {
 	if c.Status.Allocation == nil {
 		return nil

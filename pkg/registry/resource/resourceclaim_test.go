@@ -102,7 +102,7 @@ func TestResourceClaimErrors(t *testing.T) {
 			},
 		},
 		{
-			Name: "binding conditions", Reason: "a condition means one thing, and a device waits for conditions that can fail",
+			Name: "binding conditions", Reason: "a condition occurs only once in the two lists, and a device has either both lists or none",
 			Object: &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 				Requests: []resourcev1.DeviceRequest{{Name: "r"}}}}, Status: resourcev1.ResourceClaimStatus{
 				Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{

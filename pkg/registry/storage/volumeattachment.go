@@ -33,7 +33,7 @@ var volumeAttachmentKind = registry.Kind{
 	Hooks: registry.HooksOf[*storagev1.VolumeAttachment]{
 		Validate:       validateVolumeAttachment,
 		ValidateUpdate: validateVolumeAttachmentUpdate,
-		// An update through either endpoint is checked in the same way.
+		// The status endpoint checks an update in the same way as the main endpoint.
 		ValidateStatusUpdate: validateVolumeAttachmentUpdate,
 	},
 	Gated: []registry.Gate{registry.GateOf[storagev1.VolumeAttachment]("1.35", "MutableCSINodeAllocatableCount",

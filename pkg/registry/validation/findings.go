@@ -67,8 +67,8 @@ func Joined(r Rule, sep string) Rule {
 	}
 }
 
-// Named returns the rule for complete names. f also checks the prefixes of generated names. The rule checks only
-// complete names.
+// Named returns a Rule for complete names. The function f can check complete names, and prefixes of generated
+// names.
 func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
@@ -168,8 +168,8 @@ func knownFinalizers(meta *metav1.ObjectMeta) field.ErrorList {
 	return f.Errs
 }
 
-// KnownFinalizer checks the name of a finalizer. It must have a domain, or be one of the three finalizers without a
-// domain.
+// KnownFinalizer checks the name of a finalizer. The name must have a domain, or be one of the three names without
+// a domain that Kubernetes defines.
 func KnownFinalizer(path *field.Path, name string) field.ErrorList {
 	switch name {
 	case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:

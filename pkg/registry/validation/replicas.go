@@ -59,7 +59,7 @@ type Count struct {
 	n    int64
 }
 
-// CountOf returns the value of a field.
+// CountOf returns a Count of the field with the name and the value.
 func CountOf(name string, n int64) Count { return Count{name, n} }
 
 // Counts checks that numbers are not negative.

@@ -154,8 +154,9 @@ func requestWithinLimit(requests, limits *field.Path, name corev1.ResourceName, 
 	return field.ErrorList{field.Invalid(requests, request.String(), msg)}
 }
 
-// usedClaims checks the resource claims that a container uses. A container uses a claim as a whole, or some of its
-// requests. It uses each of these once.
+// usedClaims checks the resource claims that a container uses. A container uses a claim as a whole, or single
+// requests of the claim. It must not list a claim or a request twice, or list both a claim and one of its
+// requests.
 func usedClaims(path *field.Path, claims []corev1.ResourceClaim, podClaims sets.Set[string]) field.ErrorList {
 	var f Findings
 	whole, parts, inParts := sets.New[string](), sets.New[string](), map[string]int{}

@@ -14,8 +14,8 @@ func LabelSelector(path *field.Path, s *metav1.LabelSelector) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// SelectsTemplate checks that the selector of a controller matches the pods that the controller creates. A missing
-// selector selects nothing.
+// SelectsTemplate checks that the selector of a controller matches the labels of its pod template. Otherwise the
+// controller would never find the pods that it creates.
 func SelectsTemplate(template *field.Path, s labels.Selector, l map[string]string) field.ErrorList {
 	if s.Matches(labels.Set(l)) {
 		return nil

@@ -14,6 +14,6 @@ var (
 	TemplatePath = SpecPath.Child("template")
 )
 
-// Changed reports whether the pod template of a workload may have changed. It compares the generation, which
-// frequent changes of metadata and status don't increase.
+// Changed reports whether the pod template of a workload may have changed. It compares the generations. Most
+// updates change only the metadata or the status, and don't increase the generation.
 func Changed(obj, old metav1.Object) bool { return obj.GetGeneration() != old.GetGeneration() }

@@ -26,7 +26,7 @@ func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec
 		hasProfile := PodAppArmorProfile(&t.Spec) != nil ||
 			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
-		// The warnings about these annotations of a pod itself are in package core/pod.
+		// For a pod (path is nil), package core/pod warns of this annotation.
 		if _, annotated := t.Annotations[key]; annotated && path != nil && !hasProfile {
 			l.At(annotations.Key(key), AppArmorMessage)
 		}
@@ -44,8 +44,8 @@ func (l templateWarnings) seccomp(path *field.Path, meta *metav1.ObjectMeta, key
 	}
 }
 
-// environment warns of a variable that hides an earlier variable of the same name. It doesn't warn if the value of
-// the later variable refers to the earlier variable.
+// environment warns of a variable that hides an earlier variable of the same name. It doesn't warn if the later
+// variable extends the value of the earlier variable, as PATH=$(PATH):/bin does.
 func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	seen := map[string]bool{}
 	for i, v := range env {
@@ -58,7 +58,7 @@ func (l templateWarnings) environment(path *field.Path, env []corev1.EnvVar) {
 	}
 }
 
-// ports warns of ports that are defined twice, and of ports that are ambiguous.
+// ports warns of ports that are defined twice, of ports that are ambiguous, and of a hostIP without a hostPort.
 func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	type definition struct {
 		path *field.Path
@@ -82,9 +82,9 @@ func (l templateWarnings) ports(all iter.Seq2[*field.Path, *corev1.Container]) {
 	}
 }
 
-// portRelation describes the conflict of two definitions of the same container port and protocol, or returns "" if they
-// have none. Two definitions of one hostPort also conflict if only one of them has a hostIP: the other one is for
-// all addresses of the host, which include this hostIP.
+// portRelation describes the conflict of two definitions of the same container port and protocol. The result is "" if
+// there is no conflict. Two definitions with the same hostPort are ambiguous if only one of them has a hostIP. A
+// definition without a hostIP is for all addresses of the host, so it includes the hostIP of the other definition.
 func portRelation(a, b corev1.ContainerPort) string {
 	switch {
 	case a.HostIP == b.HostIP && a.HostPort == b.HostPort:
@@ -97,7 +97,7 @@ func portRelation(a, b corev1.ContainerPort) string {
 	return ""
 }
 
-// portNames warns of a name that several ports have. Such a name stands for the first of them.
+// portNames warns of a name that several ports have. Services and probes use the first port with the name.
 func (l templateWarnings) portNames(all iter.Seq2[*field.Path, *corev1.Container]) {
 	named := map[string]*field.Path{}
 	for at, c := range all {

@@ -40,8 +40,8 @@ func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 	}
 }
 
-// overlaps warns of files in a volume that hide each other. Two files have the same path, or the path of one file
-// is the folder of another.
+// overlaps warns of files in a volume that hide each other: they have the same path, or the path of one file is
+// the folder of the other file.
 func (l templateWarnings) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""

@@ -62,7 +62,8 @@ var (
 	backup  = catalog.GroupHook{Group: "hooks.backup.example", Hook: "BeforeBackup"}
 )
 
-// newer defines the newer version of BeforeBackup, by a method of the same name.
+// newer defines the newer version of BeforeBackup. The function is a method, because a package can't have a second
+// function BeforeBackup.
 func newer() catalog.Definition { return catalog.Define(newerHooks.BeforeBackup, catalog.Metadata{}) }
 
 var newerHooks hooksV2

@@ -19,7 +19,8 @@ func (c *Catalog) AddSchemas(definitions common.GetOpenAPIDefinitions) {
 }
 
 // OpenAPI returns an OpenAPI 3.0 document that describes all hooks. A hook is a POST to the path of its handlers.
-// The last part of the path is the name of a handler, unless the hook is a singleton.
+// The last part of the path is the name of a handler. The path of a singleton hook, such as Discovery, has no
+// such part.
 func (c *Catalog) OpenAPI(info spec.Info) (*spec3.OpenAPI, error) {
 	document := &spec3.OpenAPI{
 		Version:    "3.0.0",

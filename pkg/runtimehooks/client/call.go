@@ -64,8 +64,8 @@ type Answer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Do makes a call. It returns an error if no handler was called, because the call is invalid or the registry isn't
-// ready. Errors of handlers are in the Result.
+// Do makes a call. It returns an error if the call is invalid or the registry isn't ready. In both cases, it has
+// called no handler. Errors of handlers are in the Result.
 func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	d, err := c.options.Catalog.Find(call.Hook)
 	if err != nil {

@@ -41,8 +41,8 @@ func (w *world) selective() {
 	w.register(config)
 }
 
-// Do finds the object for which the hook is called, wherever it is in the request. The object's namespace decides
-// which extensions are called.
+// TestDo checks that Do finds the object for which the hook is called, at any place in the request. The object's
+// namespace decides which extensions are called.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

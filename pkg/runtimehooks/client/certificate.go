@@ -65,7 +65,8 @@ func (c *Certificate) PEM() (cert, key []byte) {
 	return c.pem[0], c.pem[1]
 }
 
-// unless returns nil if an earlier certificate can be used, and err otherwise.
+// unless returns nil if the files have been read before, because the earlier certificate can still be used.
+// Otherwise it returns err.
 func (c *Certificate) unless(err error) error {
 	if c.current != nil {
 		return nil

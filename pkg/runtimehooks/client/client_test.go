@@ -443,8 +443,8 @@ func (nowhere) Connect(runtimev1.ClientConfig) (client.Connection, error) {
 	return client.Connection{}, errors.New("nowhere")
 }
 
-// This is a newer version of the hook BeforeClusterCreate. The extensions of these tests implement the older
-// version.
+// newerHooks has a newer version of the hook BeforeClusterCreate. The extensions of these tests implement
+// the older version.
 
 var v1alpha2 = schema.GroupVersion{Group: hooksv1.Group, Version: "v1alpha2"}
 

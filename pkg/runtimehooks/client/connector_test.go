@@ -66,8 +66,8 @@ func selfSigned(t *testing.T, names ...string) identity {
 	return id
 }
 
-// TestService connects to a service at an address of its resolver. The certificate is checked against the service's
-// name.
+// TestService connects to services at the addresses that ConnectorOptions.Services returns. The name in the
+// certificate must be the DNS name of the service.
 func TestService(t *testing.T) {
 	t.Parallel()
 	id := selfSigned(t, "quota.hooks.svc")
@@ -154,7 +154,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestClientCertificateRotates replaces the files between two calls.
+// TestClientCertificateRotates replaces the files of the client certificate between two calls. The second call must
+// use the new certificate.
 func TestClientCertificateRotates(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 1)

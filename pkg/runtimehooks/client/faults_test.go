@@ -195,7 +195,7 @@ func otherAuthority(t *testing.T) []byte {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
 	t.Cleanup(server.Close)
-	// All servers of httptest share a certificate, so a bundle with another certificate is needed.
+	// All servers of httptest have the same certificate. The result must be another certificate.
 	return selfSigned(t).pem
 }
 
@@ -270,7 +270,7 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// TestHandlerKnowsItsTimeout checks that a request contains the time for which the caller waits.
+// TestHandlerKnowsItsTimeout checks that a request to a handler contains the time for which the caller waits.
 func TestHandlerKnowsItsTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

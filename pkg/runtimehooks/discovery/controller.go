@@ -117,8 +117,9 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// changed reports whether an update of an ExtensionConfig changes anything but the status. The controller writes
-// the status itself.
+// changed reports whether an update of an ExtensionConfig needs a new call of Discovery: the spec or the annotations
+// have changed, the ExtensionConfig has been created anew, or its deletion has begun. A change of the status has no
+// effect, because the controller itself writes the status.
 func changed(was, is *unstructured.Unstructured) bool {
 	return was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetAnnotations(), is.GetAnnotations()) ||
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
@@ -228,8 +229,8 @@ func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.
 	if err := errors.Join(err, writeErr); err != nil {
 		return err
 	}
-	// The resource version has changed. It is part of the key of cached responses, so the handlers are registered
-	// again.
+	// The write of the status has changed the resource version of the ExtensionConfig. The handlers need the new
+	// resource version, because it is a part of the keys of cached responses.
 	return c.register(stored)
 }
 

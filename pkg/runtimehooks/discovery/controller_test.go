@@ -125,8 +125,7 @@ func (w *world) expectAsked(reason, host string, want ...time.Duration) {
 	delete(w.asked, host)
 }
 
-// expectHandlers compares the handlers in the registry. If the test expects no handler, the registry must not be
-// ready.
+// expectHandlers compares the handlers in the registry with want. If want is empty, the registry must not be ready.
 func (w *world) expectHandlers(reason string, want ...string) {
 	w.t.Helper()
 	list, err := w.registry.List(catalog.GroupHook{Group: hooksv1.Group, Hook: "BeforeClusterCreate"})
@@ -184,8 +183,9 @@ func starting(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "starting", http.StatusServiceUnavailable)
 }
 
-// After a failure, the controller calls Discovery of the extension again. The time between two calls doubles with
-// each failure, up to a minute. If the extension answers, the controller calls it every ten minutes.
+// TestBackoff checks when the controller calls Discovery of an extension again. After a failure, the time between
+// two calls doubles with each further failure, up to a minute. After a success, the controller calls Discovery
+// every ten minutes.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// After a change of the spec or the annotations, the controller calls Discovery at once. A change of the status has
-// no effect, because the controller itself changes the status.
+// TestChangesAreFollowed checks that the controller calls Discovery at once after a change of the spec or the
+// annotations. A change of the status has no effect, because the controller itself changes the status.
 func TestChangesAreFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestChangesAreFollowed(t *testing.T) {
 	})
 }
 
-// Until all ExtensionConfigs of the first list are discovered, no handler can be called.
+// TestWarmUp checks that no handler can be called until all ExtensionConfigs of the first list are discovered.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -286,8 +286,8 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// If there are no ExtensionConfigs at the start, the registry is ready at once. It stays ready when
-// ExtensionConfigs are created later.
+// TestNothingToWarmUp checks that the registry is ready at once if there are no ExtensionConfigs at the start. It
+// stays ready when ExtensionConfigs are created later.
 func TestNothingToWarmUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestNothingToWarmUp(t *testing.T) {
 	})
 }
 
-// An extension that doesn't answer occupies a worker. As long as a worker is free, extensions that answer are
-// discovered without a delay.
+// TestHangingExtensions checks extensions that don't answer. Each of them occupies a worker of the controller. As
+// long as a worker is free, other extensions are discovered without a delay.
 func TestHangingExtensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -319,8 +319,8 @@ func TestHangingExtensions(t *testing.T) {
 	})
 }
 
-// lastTransitionTime of a condition is the time of the last change of its status. observedGeneration is the
-// generation of the last attempt.
+// TestConditions checks the conditions of an ExtensionConfig. lastTransitionTime of a condition is the time of the
+// last change of its status. observedGeneration is the generation at the last call of Discovery.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -350,7 +350,8 @@ func TestConditions(t *testing.T) {
 	})
 }
 
-// The caBundle is ca.crt of the Secret that the annotation names. When that Secret changes, the caBundle changes.
+// TestSecretIsFollowed checks that the caBundle is ca.crt of the Secret that the annotation names. When the Secret
+// changes, the caBundle changes.
 func TestSecretIsFollowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -398,7 +399,7 @@ func TestSecretIsFollowed(t *testing.T) {
 	})
 }
 
-// The error of New names each missing option.
+// TestNewRefuses checks that the error of New names each missing option.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := discovery.New(discovery.Options{})

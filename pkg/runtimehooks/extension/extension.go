@@ -52,12 +52,12 @@ type Extension struct {
 	handlers map[string]*served // the handlers, by URL path
 }
 
-// served is a handler, as it is served at its path.
+// served is a handler with the data for requests to its path.
 type served struct {
 	Handler
 	descriptor *catalog.Descriptor
 	path       string
-	// direct is the response of a handler that has no function. Only Discovery has it.
+	// direct is the response of the handler of Discovery, which has no function. It is nil for all other handlers.
 	direct hooksv1.ResponseObject
 	// warnings are Warning headers that each answer gets. The headers warn callers of deprecated hooks.
 	warnings []string
@@ -170,9 +170,9 @@ func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int
 
 // answer returns the HTTP status and, if that is 200, the response.
 //
-// If the request can't be read, the response has the status Failure, as in Cluster API: the caller is at fault, so
-// the failure policy must not hide it. If the function panics, or leaves the response without a status, the HTTP
-// status is 500, and the failure policy applies.
+// If the request can't be read, the response has the status Failure, as in Cluster API. The failure policy must not
+// hide this error, because it is the caller's. If the function panics, or leaves the response without a status, the
+// HTTP status is 500, and the failure policy applies.
 func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, response hooksv1.ResponseObject) {
 	request := h.descriptor.NewRequest()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxRequestBytes))
@@ -215,8 +215,8 @@ func (h *served) failure(format string, args ...any) (int, hooksv1.ResponseObjec
 	return http.StatusOK, response
 }
 
-// limited returns a context that ends with the request. If the request has the query parameter timeout, the time
-// for which the caller waits, the context ends after this time at the latest.
+// limited returns a context that ends with the request. The query parameter timeout of a request is the time for
+// which the caller waits. The context ends after this time at the latest.
 func limited(req *http.Request) (context.Context, context.CancelFunc) {
 	timeout, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {

@@ -56,7 +56,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// A list of groups waits for the resources of a new server, for at most settleTimeout.
+// TestListOfGroups checks that a list of groups waits for the resources of a new server, for at most
+// settleTimeout.
 func TestListOfGroups(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -113,8 +114,8 @@ func (b *blocked) UpdateAPIService(context.Context, *apiregistrationv1.APIServic
 
 func (b *blocked) DeleteAPIService(context.Context, string) error { return nil }
 
-// SetCustom must return before APIServices are written. The caller of SetCustom handles events of
-// CustomResourceDefinitions, and the write may wait for a later event.
+// TestSetCustomDoesntWait checks that SetCustom returns before APIServices are written. The caller of SetCustom
+// handles events of CustomResourceDefinitions, and the write may wait for a later event.
 func TestSetCustomDoesntWait(t *testing.T) {
 	t.Parallel()
 	writer := &blocked{make(chan struct{}, 1), make(chan struct{})}

@@ -139,9 +139,9 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited compares have, a stored APIService, with want, the APIService that this server wants. The result is true if
-// their specs differ, so that this server must restore the spec. The result is false if one of the two APIServices
-// doesn't have the value managed in the label managedLabel.
+// edited compares the stored APIService (have) with the APIService as this server writes it (want). The result is true if
+// their specs differ, because a client has edited the stored spec. The result is false if the label managedLabel of one of
+// them doesn't have the value of the argument managed.
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

@@ -38,7 +38,7 @@ type listedAPI struct {
 	version apidiscoveryv2.APIVersionDiscovery
 	// round is the number of calls of refresh so far.
 	round int
-	// settled is true when discovery has the answer to the request of the last round.
+	// settled is true when discovery has the answer to the request that the last call of refresh caused.
 	settled condition.Variable[bool]
 }
 
@@ -115,8 +115,8 @@ func (l *listing) settle(ctx context.Context) {
 	}
 }
 
-// asking returns the handler by which the manager sends a request to the server. As in kube-apiserver, the manager's
-// request is sent even if the last check of the server failed.
+// asking returns the handler through which the manager requests the discovery documents of the server. As in
+// kube-apiserver, the handler sends a request even if the last check of the server failed.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l.note(r, false)
@@ -143,8 +143,8 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 	l.asked[r.gv] = q
 }
 
-// answered puts the manager's result into discovery. A result of a server that doesn't serve the group version any more
-// is dropped.
+// answered puts the manager's result into discovery. It drops the result of a server that no longer serves the group
+// version.
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]

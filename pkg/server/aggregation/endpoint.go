@@ -28,8 +28,8 @@ type endpoint struct {
 	made atomic.Pointer[http.RoundTripper]
 }
 
-// transport returns the transport, and makes it at the first use, because a transport may need a new client
-// certificate. After an error, the next call tries again.
+// transport returns the transport for requests of clients. Until renewedTransport has made one, each call tries to
+// make one.
 func (e *endpoint) transport() (http.RoundTripper, error) {
 	if made := e.made.Load(); made != nil {
 		return *made, nil
@@ -37,9 +37,10 @@ func (e *endpoint) transport() (http.RoundTripper, error) {
 	return e.renewedTransport(e.life)
 }
 
-// renewedTransport makes a transport with the present certificate. Config.Identity also publishes the certificate's
-// authority again, because a restore may have removed it. While certificate and key don't match, because their files
-// are being replaced, renewedTransport returns the old transport.
+// renewedTransport makes a transport with the present client certificate. Config.Identity also publishes the
+// authority of the certificate again, because a restore of a snapshot may have removed it. After an error,
+// renewedTransport returns the old transport, if there is one. For example, the certificate and the key don't match
+// while another process replaces their files.
 func (e *endpoint) renewedTransport(ctx context.Context) (http.RoundTripper, error) {
 	t, err := e.newTransport(ctx)
 	if err == nil {

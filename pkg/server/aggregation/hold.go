@@ -8,8 +8,9 @@ import (
 // checks stops the checks of other servers while a snapshot is restored. A check writes the status of an APIService,
 // and the restore must not mix with writes.
 type checks struct {
-	// The method hold locks holding until the checks may run again. A check locks running for reading. hold locks
-	// running for writing, and so waits for the end of all checks.
+	// The method hold keeps the mutex holding locked until release is called, so that a second call of hold waits. A
+	// check locks the mutex running for reading. The method hold locks running for writing, and so waits until all
+	// checks have ended.
 	holding sync.Mutex
 	running sync.RWMutex
 	// allowed is a context whose end interrupts the checks.

@@ -12,7 +12,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// The metric of terminated requests counts the requests that kube-apiserver would not pass on.
+// TestTerminations checks that the metric of terminated requests counts only the requests that
+// kube-apiserver would not pass on.
 func TestTerminations(t *testing.T) {
 	t.Parallel()
 	metrics.Register()

@@ -107,7 +107,8 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		r.listing.refresh(r)
 	}
 	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		// A conflict means that another client has changed the APIService, and observe starts a check after the change.
+		// After a conflict, no error is logged: another client has changed the APIService, and the next check writes
+		// the status again.
 		if !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
 		}

@@ -10,7 +10,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// A change of a Service or its endpoints starts a check of the server at once.
+// TestServiceChanged checks that a change of a Service or of its endpoints starts a check of the
+// server at once.
 func TestServiceChanged(t *testing.T) {
 	t.Parallel()
 	meta := func(namespace, name string) metav1.ObjectMeta {

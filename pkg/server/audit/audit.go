@@ -36,7 +36,7 @@ func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) erro
 	if err == nil {
 		return nil
 	}
-	// The library's error names one of the files, but not its flag.
+	// The library's error names a file without its flag. The flags of all files show which flag it is.
 	var files []string
 	for _, file := range []struct{ flag, path string }{
 		{"--audit-policy-file", o.PolicyFile},
@@ -65,8 +65,8 @@ func checkPolicy(o *genericoptions.AuditOptions) error {
 	return nil
 }
 
-// checkWebhook checks the webhook's kubeconfig file. Without a policy there are no events, and the server doesn't read
-// the file. So checkWebhook doesn't check the file.
+// checkWebhook checks the webhook's kubeconfig file. Without a policy, there are no events, and the server doesn't read
+// the file. In this case, checkWebhook doesn't check the file either.
 func checkWebhook(o *genericoptions.AuditOptions) error {
 	if o == nil || o.PolicyFile == "" {
 		return nil

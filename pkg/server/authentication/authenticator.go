@@ -134,7 +134,8 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 			proxy.CAContentProvider.VerifyOptions, proxy.AllowedClientNames,
 			proxy.UsernameHeaders, proxy.UIDHeaders, proxy.GroupHeaders, proxy.ExtraHeaderPrefixes)))
 	}
-	// Each authority has a separate authenticator. A joint one would parse all authorities again for each request.
+	// Each authority has a separate authenticator. A joint authenticator would parse the certificates of all
+	// authorities again for each request.
 	for _, authority := range applied.clientCAs {
 		requests = append(requests, newClientCertAuthenticator(authority.VerifyOptions))
 	}
@@ -148,14 +149,14 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 }
 
 // bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The authenticators in before come first,
-// then the issuers of a configuration, and then the authenticators in after.
+// then the authenticators of JWT issuers that the method with adds, and then the authenticators in after.
 type bearerTokens struct {
 	before, after []authenticator.Token
 	successTTL    time.Duration
 }
 
-// with returns the authenticators joined with issuers. The result has a new cache of accepted tokens, because other
-// issuers may accept other tokens.
+// with joins the authenticators and the JWT issuers to one authenticator. The result has a new cache of accepted
+// tokens, because other issuers may accept other tokens.
 func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
 	tokens := slices.Clone(t.before)
 	for _, issuer := range issuers {

@@ -21,8 +21,8 @@ func (o *Options) ValidateFiles() []error {
 	for _, file := range o.ServiceAccounts.KeyFiles {
 		errs = append(errs, files.Readable("service-account-key-file", file))
 	}
-	// Validate and ValidateFiles report wrong flags and missing files. If there are such errors, the errors of the
-	// file's content would repeat them.
+	// Wrong flags and missing files also cause errors in the content of the configuration. To report each error
+	// only once, check the content only if there are no other errors.
 	source, wrong := cmp.Or(o.ConfigFile, o.OIDC.CAFile), append(o.Validate(), errs...)
 	if (source == "" || files.Rereadable(source)) && errors.Join(wrong...) == nil {
 		errs = append(errs, o.ValidateConfiguration())

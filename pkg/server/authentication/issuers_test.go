@@ -38,7 +38,8 @@ func newIssuer(t *testing.T) (configured apiserver.JWTAuthenticator, ended <-cha
 	}, closed
 }
 
-// The connections to a replaced issuer end at once. Otherwise they would stay open for 90 seconds.
+// TestIssuersEnd checks that the connections to a replaced issuer end at once. Otherwise they would stay open for
+// 90 seconds.
 func TestIssuersEnd(t *testing.T) {
 	t.Parallel()
 	configured, ended := newIssuer(t)

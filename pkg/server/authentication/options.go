@@ -73,9 +73,9 @@ type ServiceAccountOptions struct {
 type WebhookOptions struct {
 	// ConfigFile is a kubeconfig with the URL of the webhook, which receives TokenReviews.
 	ConfigFile string
-	// Version of the TokenReview: v1 or v1beta1.
+	// Version is the version of the TokenReviews: v1 or v1beta1.
 	Version string
-	// CacheTTL is the time for which answers are cached.
+	// CacheTTL is the time for which the server caches answers of the webhook.
 	CacheTTL time.Duration
 }
 

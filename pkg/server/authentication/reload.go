@@ -35,8 +35,8 @@ func (r *reloaded) AuthenticateToken(ctx context.Context, token string) (*authen
 }
 
 // followConfig returns the file of --authentication-config, which is read again when it changes (KEP-3331). As in
-// kube-apiserver, a change replaces the issuers as soon as all new ones answer, and a change of the settings for
-// anonymous requests has no effect. The background work of issuers ends with life.
+// kube-apiserver, a change replaces the issuers as soon as all new issuers answer. A change of the settings for
+// anonymous requests has no effect before the next start. The background work of issuers ends with life.
 func followConfig(life context.Context, o *Options, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
 	metrics.RegisterMetrics()
 	metrics.RecordAuthenticationConfigLastConfigInfo(env.APIServerID, string(data))

@@ -31,7 +31,8 @@ func (o *Options) configuration() (config *apiserver.AuthenticationConfiguration
 	}
 	config = &apiserver.AuthenticationConfiguration{Anonymous: o.anonymous()}
 	if o.OIDC.IssuerURL == "" {
-		// Without issuers there is nothing to validate, and the validation's CEL environment takes long to make.
+		// Without issuers, there is nothing to validate. Return before the validation, because its CEL environment
+		// takes long to make.
 		return config, nil, nil
 	}
 	issuer, err := o.OIDC.jwtAuthenticator()
@@ -73,7 +74,7 @@ var oidcFlags = []struct{ field, flag string }{
 }
 
 // inFlags replaces the names of fields in errors by the names of flags, because a user of the --oidc-* flags doesn't
-// know the fields.
+// write the fields.
 func inFlags(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		for _, known := range oidcFlags {

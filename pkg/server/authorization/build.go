@@ -154,7 +154,7 @@ func newWebhook(open context.Context, configured apiserver.AuthorizerConfigurati
 	if hook.FailurePolicy == apiserver.FailurePolicyDeny {
 		onError = authorizer.DecisionDeny
 	}
-	// A webhook whose lifetime is zero in the configuration has no cache.
+	// If the configuration turns the cache for allowed or for refused requests off, the time for cached answers is 0.
 	authorizedTTL, unauthorizedTTL := hook.AuthorizedTTL.Duration, hook.UnauthorizedTTL.Duration
 	if !hook.CacheAuthorizedRequests {
 		authorizedTTL = 0

@@ -46,7 +46,8 @@ func buildFile(t *testing.T, content string) *Authorization {
 	return built
 }
 
-// A changed file must have the same authorizers as the file at the start, except for webhooks.
+// TestReloadModes checks that a changed file must have the same authorizers as the file at the start, except for
+// webhooks.
 func TestReloadModes(t *testing.T) {
 	t.Parallel()
 	built := buildFile(t, configHead+denyMode+rbacMode)
@@ -66,8 +67,8 @@ func TestReloadModes(t *testing.T) {
 	}
 }
 
-// A webhook that a changed file replaces still answers the requests that were sent to it before the change. Afterwards
-// its connections end.
+// TestReloadUnderWay changes the file while a webhook decides on a request. The webhook that the new file replaces
+// still answers the request. Afterwards its connections end.
 func TestReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	asked, answer, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)
@@ -125,7 +126,8 @@ func TestReloadUnderWay(t *testing.T) {
 	}
 }
 
-// A pipe, such as a shell's <(...), can be read only once. Build reads it, and the checks of the options don't.
+// TestConfigFromPipe reads the configuration from a pipe, such as a shell's <(...). A pipe can be read only once:
+// Build reads it, and the checks of the options must not.
 func TestConfigFromPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")

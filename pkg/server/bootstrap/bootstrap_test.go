@@ -186,7 +186,8 @@ func TestRace(t *testing.T) {
 		if lost.Swap(true) {
 			return false, nil, nil
 		}
-		// The other server has allocated the address, and is about to create its Service.
+		// This is the API server's error while another server starts: the other server has allocated the address,
+		// and hasn't created its Service yet.
 		path := field.NewPath("spec", "clusterIPs").Index(0)
 		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "kubernetes",
 			field.ErrorList{field.Invalid(path, "10.0.0.1", "failed to allocate IP 10.0.0.1: provided IP is already allocated")})
@@ -280,8 +281,9 @@ func TestFlowControl(t *testing.T) {
 	}
 }
 
-// TestReconcileFlowControl checks the spec of a suggested object after Ensure: an annotation decides between the
-// server's spec and the user's.
+// TestReconcileFlowControl checks which spec a suggested flow schema or priority level has after Ensure. If the
+// server maintains the object, Ensure restores the default spec. If a user maintains the object, the user's spec
+// stays.
 func TestReconcileFlowControl(t *testing.T) {
 	t.Parallel()
 
@@ -366,8 +368,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// With Config.Aggregated, Objects gives each role with an aggregationRule the rules that a controller would write.
-// Config.Aggregated doesn't change the other roles.
+// TestAggregatedRoles checks Config.Aggregated. It makes Objects give each role with an aggregationRule the rules
+// that a controller would write. It doesn't change the other roles.
 func TestAggregatedRoles(t *testing.T) {
 	t.Parallel()
 	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {

@@ -89,8 +89,8 @@ func EnsureTrust(ctx context.Context, configMaps typedv1.ConfigMapInterface, con
 	})
 }
 
-// ensureTokenTracking creates the ConfigMap with the date since which the use of legacy tokens is recorded. It doesn't
-// change an existing ConfigMap, because the date must stay.
+// ensureTokenTracking creates the ConfigMap with the date since which servers record the use of legacy tokens. It
+// doesn't change an existing ConfigMap, because the date must stay.
 func ensureTokenTracking(ctx context.Context, configMaps typedv1.ConfigMapInterface) error {
 	_, err := configMaps.Get(ctx, tokenTrackingConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

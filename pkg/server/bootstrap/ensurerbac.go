@@ -128,7 +128,8 @@ func reconcileSubjects(want, have reconciliation.RoleBinding, modifier reconcili
 	})
 }
 
-// knownRules answers the first read of a role from a list that the caller has just made. Later reads are requests.
+// knownRules answers the first read of a role from a list of all roles, which saves a request for each role. Later
+// reads, which follow a conflict, are requests.
 type knownRules struct {
 	reconciliation.RuleOwnerModifier
 	have reconciliation.RuleOwner
@@ -142,8 +143,8 @@ func (k *knownRules) Get(namespace, name string) (reconciliation.RuleOwner, erro
 	return k.RuleOwnerModifier.Get(namespace, name)
 }
 
-// knownSubjects answers the first read of a binding from a list that the caller has just made. Later reads are
-// requests.
+// knownSubjects answers the first read of a binding from a list of all bindings, which saves a request for each
+// binding. Later reads, which follow a conflict, are requests.
 type knownSubjects struct {
 	reconciliation.RoleBindingModifier
 	have reconciliation.RoleBinding

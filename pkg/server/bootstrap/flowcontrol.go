@@ -105,8 +105,8 @@ func isServers(have metav1.Object) bool {
 	return have.GetGeneration() == 1
 }
 
-// update writes an object. A conflict or a missing object means that another server has written or deleted the object
-// in the meantime: update then returns no error.
+// update writes an object. After a conflict, or if the object is missing, it returns no error, because another server
+// has written or deleted the object in the meantime.
 func update[P metav1.Object](ctx context.Context, object P, do func(context.Context, P, metav1.UpdateOptions) (P, error)) error {
 	if _, err := do(ctx, object, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return err

@@ -39,7 +39,8 @@ const (
 
 // Config has the settings of a server that the objects depend on.
 type Config struct {
-	// ServiceCIDRs are the ranges of service addresses: one, or two of different families, the primary first.
+	// ServiceCIDRs are one or two ranges of service addresses. Two ranges are of different IP families, and the primary
+	// range comes first.
 	ServiceCIDRs []netip.Prefix
 	// SecurePort is the port that the server listens on.
 	SecurePort int32

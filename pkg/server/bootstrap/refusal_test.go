@@ -11,7 +11,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// A start continues if admission refuses an object, and fails if the store fails.
+// TestIsRefusal checks that a start continues if admission refuses an object, and fails if the
+// store fails.
 func TestIsRefusal(t *testing.T) {
 	t.Parallel()
 	pods := corev1.Resource("pods")

@@ -48,7 +48,8 @@ type knownDefinitions struct {
 	ending map[string]string
 }
 
-// String returns the names and the resource versions of the seen definitions, for errors of waits.
+// String returns the names and the resource versions of the seen definitions. The error of a wait that takes too long
+// shows them.
 func (k knownDefinitions) String() string {
 	if len(k.seen) == 0 {
 		return "no definition has been seen"
@@ -193,5 +194,5 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 }
 
 // deleted waits until the informer has seen a deletion. The resource version is the version of the deleted definition.
-// The UID can't identify the deletion, because a definition that Restore brings back has the same UID.
+// The UID can't identify the deletion: if a restore of a snapshot brings the definition back, it has the same UID.
 func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

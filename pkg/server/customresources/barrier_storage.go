@@ -71,7 +71,9 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 		return updated, ttl, err
 	}
 	if err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, update, cached); err != nil {
-		// After a conflict or a deletion, the informer gets an event, and the controllers check the definition again.
+		// After a conflict or a deletion, the controllers get an event of the informer, and check the definition
+		// again. After any other error, they may never write the status, so the answer to a client must not wait
+		// for the status.
 		if byServer(ctx) && at != 0 && !apierrors.IsConflict(err) {
 			s.barrier.refused(path.Base(key), strconv.FormatUint(at, 10))
 		}

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// cleanup protects the custom resources of a definition that Restore brings back while the controllers delete them.
-// Without cleanup, the controllers would go on with the deletion.
+// cleanup protects the custom resources of a definition if a restore of a snapshot brings the definition back while the
+// controllers delete them. Without cleanup, the controllers would go on with the deletion.
 type cleanup struct {
 	mu sync.RWMutex
-	// kept has the resource versions of the definitions that Restore has brought back, unless a later deletion of the
+	// kept has the resource versions of the definitions that a restore has brought back, unless a later deletion of the
 	// definition has begun.
 	kept map[string]string
 }
@@ -30,7 +30,7 @@ func (c *cleanup) keep(name, resourceVersion string) {
 	c.kept[name] = resourceVersion
 }
 
-// begin allows the controllers to delete the definition's custom resources, unless Restore has brought the definition
+// begin allows the controllers to delete the definition's custom resources, unless a restore has brought the definition
 // back after the resource version. The controllers write to the definition's status before they delete.
 func (c *cleanup) begin(name, resourceVersion string) {
 	c.mu.Lock()

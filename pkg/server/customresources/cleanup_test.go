@@ -29,8 +29,9 @@ func (w *writable) Delete(context.Context, string, runtime.Object, *storage.Prec
 	return nil
 }
 
-// The controllers delete custom resources together with their definition, unless Restore has brought the definition
-// back. Restore waits for deletions in progress.
+// TestCleanupOfRestored checks that the controllers delete custom resources together with their definition,
+// unless a restore of a snapshot has brought the definition back. The restore waits for deletions in
+// progress.
 func TestCleanupOfRestored(t *testing.T) {
 	t.Parallel()
 	const name = "widgets.example.com"

@@ -27,10 +27,12 @@ func storeDefinitions(etcd *genericoptions.EtcdOptions, stored *specs) {
 	etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensionsv1beta1.GroupName})
 }
 
-// definitionCodec corrects definitions that an earlier version of miniapi stored in protobuf. In JSON,
-// additionalProperties is either a schema or a boolean, and a schema allows additional properties. Protobuf has both
-// fields, and typed clients send the schema with the boolean false. The codec copies the specs that it remembers, and
-// decodes other specs.
+// definitionCodec is the codec of stored definitions. If it remembers the spec of a definition, it copies this spec,
+// because decoding takes longer.
+//
+// The codec also corrects definitions that an earlier version of miniapi stored in protobuf. In JSON, the field
+// additionalProperties is either a schema or a boolean, and a schema stands for true. Protobuf has a schema and a
+// boolean, and typed clients send a schema together with false.
 type definitionCodec struct {
 	runtime.Codec
 	stored *specs
@@ -52,7 +54,8 @@ func (c definitionCodec) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	if rest, stored := c.stored.of(data); stored != nil {
 		if spec, err := stored.internal(); err == nil {
 			obj, kind, err := c.Codec.Decode(rest, defaults, into)
-			// If status.storedVersions is empty, the decoder must derive it from the spec, which isn't in rest.
+			// If status.storedVersions is empty, the codec must derive it from the spec. The definition in rest has
+			// no spec, so the whole definition is decoded below.
 			if crd, ok := obj.(*apiextensions.CustomResourceDefinition); ok && err == nil && len(crd.Status.StoredVersions) > 0 {
 				crd.Spec = *spec.DeepCopy()
 				return obj, kind, nil

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// decoratedOptions decorate each store that is made with the inner options.
+// decoratedOptions are storage options. The function decorate wraps each store that is made with
+// them.
 type decoratedOptions struct {
 	inner    generic.RESTOptionsGetter
 	decorate func(schema.GroupResource, storage.Interface, factory.DestroyFunc) (storage.Interface, factory.DestroyFunc)

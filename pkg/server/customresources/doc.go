@@ -1,6 +1,7 @@
 // Package customresources serves custom resources, and the API in which they are defined, by apiextensions-apiserver.
-// The package adds two things to that library. The answer to a write of a definition waits until requests are served by
-// the definition: the controllers have judged the names, and the resources are discovered. And Restore can write
-// definitions to etcd directly, without the API's storage. [New] is the constructor. Don't use the package for the
-// kinds of a registry.Table: see package groups. Don't use it for the APIs of other servers: see package aggregation.
+// The package adds two things to that library. First, the answer to a write of a definition waits until requests are
+// served by the definition: the controllers have accepted or refused the names, and the resources are discovered.
+// Second, a restore of a snapshot can write definitions to etcd directly, without the API's storage. [New] is the
+// constructor. Don't use the package for the kinds of a registry.Table: see package groups. Don't use it for the APIs
+// of other servers: see package aggregation.
 package customresources

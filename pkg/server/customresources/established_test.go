@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The informer of the only server of an etcd shows a new definition with an older time of establishment. The informer
-// of a server with peers shows the true time.
+// TestAge checks the time at which a new definition was established. In the informer of a server that uses an etcd
+// alone, the time is older than in the etcd. In the informer of a server with peers, it is the time in the etcd.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	latest := time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC)

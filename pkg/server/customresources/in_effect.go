@@ -19,8 +19,8 @@ func (k knownDefinitions) isStuck(crd *apiextensionsv1.CustomResourceDefinition)
 	return k.stuck[crd.Name] == crd.ResourceVersion
 }
 
-// isServed reports whether the server serves requests for the accepted names of a definition. It also returns true
-// if the server will never serve these requests.
+// isServed reports whether the server serves requests for the accepted names of a definition. If the server will
+// never serve these requests, it also returns true, because the answer to a write must not wait for them.
 func isServed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	switch {
 	case crd.DeletionTimestamp != nil:
@@ -88,8 +88,8 @@ func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		len(webhook.ValidateCABundle(nil, conversion.Webhook.ClientConfig.CABundle)) > 0
 }
 
-// isJudged reports whether a controller has checked a definition in a group of the Kubernetes community. Such a
-// definition needs an approval.
+// isJudged reports whether the approval of a definition has been checked, if it needs an approval. A definition in a
+// group of the Kubernetes community needs an approval, which a controller checks.
 func isJudged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) ||
 		apihelpers.FindCRDCondition(crd, apiextensionsv1.KubernetesAPIApprovalPolicyConformant) != nil

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The answer to a write of a definition waits for the work of the controllers. It doesn't wait if the controllers have
-// nothing left to do.
+// TestDefinitionIsInEffect checks whether a definition is in effect: the controllers have established the
+// definition, or have nothing left to do. The answer to a write of the definition waits until then.
 func TestDefinitionIsInEffect(t *testing.T) {
 	t.Parallel()
 	const (
@@ -23,7 +23,7 @@ func TestDefinitionIsInEffect(t *testing.T) {
 		}
 	}
 	named := func(d *definition) { d.Status.AcceptedNames = d.Spec.Names }
-	// rest gives the definition all requested names that aren't refused.
+	// rest gives the definition all requested names except the short names.
 	rest := func(d *definition) {
 		d.Status.AcceptedNames = d.Spec.Names
 		d.Status.AcceptedNames.ShortNames = nil

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// With an external etcd, the informer calls its handlers in the order in which they were added, as with an embedded
-// one.
+// TestHandlersAreCalledInOrder checks that with an external etcd, the informer calls its handlers in the order in
+// which they were added, as with an embedded etcd.
 func TestHandlersAreCalledInOrder(t *testing.T) {
 	t.Parallel()
 	client := crdfake.NewClientset()

@@ -14,16 +14,17 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// preparing is the number of definitions that are prepared at the same time. Preparing needs processor time only.
+// preparing is the number of definitions whose final state is computed at the same time. The computation needs
+// processor time only.
 const preparing = 4
 
-// Installation has definitions to store before the informers start. The result is the same as if FieldManager had
-// applied them.
+// Installation has definitions to store before the informers start. The stored definitions are the same as after apply
+// requests by FieldManager.
 type Installation struct {
 	// Definitions are in JSON, one in each element.
 	Definitions [][]byte
-	// Prepared has prepared definitions. It is shared with other servers of the process. A server uses the definitions
-	// of servers with the same Settings.
+	// Prepared has the definitions in the form in which they are stored. The servers of a process share it, to compute
+	// this form only once. Servers with other Settings may store another form.
 	Prepared *Prepared
 	Settings string
 	// FieldManager is the manager of the fields of the definitions.

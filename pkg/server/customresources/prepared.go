@@ -17,8 +17,8 @@ import (
 // without end, and must not keep them all.
 const mostPrepared = 1000
 
-// Prepared caches definitions in their final state, by the content that was given. Servers of a process share it, and
-// change no element. The zero value is ready for use.
+// Prepared caches the final states of definitions. The key is the definition before preparation. The servers of a
+// process share a Prepared, and must not change its elements. The zero value is ready for use.
 type Prepared struct {
 	mu        sync.Mutex
 	byContent map[content]func() *prepared

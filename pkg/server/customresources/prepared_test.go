@@ -35,7 +35,9 @@ func preparedGears(t *testing.T) *prepared {
 	return newPrepared(crd, data, nil, differing)
 }
 
-// A copy has a UID and times of its own in both forms. It shares no part with other copies that a server changes.
+// TestPreparedCopy checks that a copy of a prepared definition has its own UID and times, both in the form for
+// informers and in the form for etcd. A server may change the metadata and the status of its copy without an
+// effect on other copies.
 func TestPreparedCopy(t *testing.T) {
 	t.Parallel()
 	p := preparedGears(t)
@@ -69,7 +71,9 @@ func TestPreparedCopy(t *testing.T) {
 	}
 }
 
-// If two definitions of a group request the same name, only requests can create them.
+// TestWithoutConflicts checks that definitions of a group aren't prepared if two of them request the same name.
+// Only requests can create such definitions, because the order of the requests decides which definition gets the
+// name.
 func TestWithoutConflicts(t *testing.T) {
 	t.Parallel()
 	define := func(group, plural, kind string, shortNames ...string) *prepared {
@@ -105,8 +109,8 @@ func TestWithoutConflicts(t *testing.T) {
 	}
 }
 
-// The informer takes an installed definition once, instead of decoding the stored definition, and only if both
-// have the same revision.
+// TestInstalledIsTaken checks that the informer takes an installed definition only once, and only if the stored
+// definition has the revision of the installed definition. It then needn't decode the stored definition.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
 	crd, _ := preparedGears(t).copy(metav1.Now())
@@ -125,7 +129,8 @@ func TestInstalledIsTaken(t *testing.T) {
 	}
 }
 
-// Prepared prepares each content once. It never keeps more contents than the limit.
+// TestPreparedIsBounded checks that Prepared prepares each definition only once, and never keeps more definitions
+// than mostPrepared.
 func TestPreparedIsBounded(t *testing.T) {
 	t.Parallel()
 	var p Prepared

@@ -22,7 +22,7 @@ type Hooks struct {
 	DefinitionChanged func()
 }
 
-// Resources are the custom resources of one server. It has many methods, because a server uses custom resources in many
+// Resources has the custom resources of one server. It has many methods, because a server uses custom resources in many
 // ways: it builds, serves, discovers, installs and restores them.
 type Resources struct {
 	barrier   *barrier

@@ -9,14 +9,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// deletionTimeout limits the time for which Restore waits until definitions that are being deleted are gone. Such a
-// deletion usually takes milliseconds.
+// deletionTimeout limits the time for which a restore of a snapshot waits until definitions that are being deleted are
+// gone. Such a deletion usually takes milliseconds.
 const deletionTimeout = 500 * time.Millisecond
 
-// EndDeletions waits until definitions that are being deleted are gone. Otherwise the controllers would go on with the
-// deletion after the restore. The type cleanup would stop the controllers, but they would log errors. EndDeletions
-// doesn't wait if finalizers keep custom resources, because the controllers check such a definition only every five
-// seconds.
+// EndDeletions waits until definitions that are being deleted are gone. A restore of a snapshot calls it first.
+// Otherwise the controllers would go on with the deletion after the restore. The type cleanup would stop the
+// controllers, but they would log errors. EndDeletions doesn't wait if finalizers keep custom resources, because the
+// controllers check such a definition only every five seconds.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
 	b.settle()
@@ -39,8 +39,8 @@ func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.DeletionTimestamp != nil && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 }
 
-// Restored waits until Restore's write or deletion of a definition is in effect. The argument revision is the etcd
-// revision of Restore's write, or 0 if another client has written the definition in the meantime.
+// Restored waits until a restore's write or deletion of a definition is in effect. The argument revision is the etcd
+// revision of the restore's write, or 0 if another client has written the definition in the meantime.
 func (r *Resources) Restored(name string, revision int64, deleted bool) {
 	b := r.barrier
 	switch {

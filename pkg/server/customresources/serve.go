@@ -88,8 +88,8 @@ func (r *Resources) handler(c Config, config *genericapiserver.RecommendedConfig
 	}), nil
 }
 
-// follow adds the event handler that comes directly after the library's. The shared handlers and the stores follow the
-// definitions in it.
+// follow adds the event handler that comes directly after the event handler of the library. The shared handlers and the
+// stores follow the definitions in it.
 func (r *Resources) follow(definitions cache.SharedIndexInformer, resources *serving.Server) error {
 	told := func(obj any, deleted bool) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -144,8 +144,8 @@ func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookC
 	return nil
 }
 
-// queueAccepted queues the definitions whose names were accepted before the start for the establishing controller. The
-// library queues only definitions that change.
+// queueAccepted adds the definitions whose names were accepted before the start to the queue of the establishing
+// controller. The library adds only definitions that change.
 func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
 	all, err := definitions.Lister().List(labels.Everything())
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// A user's request waits until a deletion is in effect. The server's own request doesn't wait: a handler of the
-// informer may make such a request, and the deletion is in effect only after the handler has returned.
+// TestSettled checks that a user's request waits until a deletion is in effect. The server's own request
+// doesn't wait: a handler of the informer may make such a request, and the deletion is in effect only after the
+// handler has returned.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

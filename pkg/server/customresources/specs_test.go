@@ -53,8 +53,8 @@ func storedGears(t *testing.T, description string) *apiextensions.CustomResource
 	return internal
 }
 
-// A definition with a remembered spec is decoded to the same result as any other definition. A caller may change the
-// result without an effect on later results.
+// TestRememberedSpecIsDecoded checks that decoding gives the same result with a remembered spec as without it. A
+// caller may change the result without an effect on later results.
 func TestRememberedSpecIsDecoded(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()
@@ -96,7 +96,8 @@ func TestRememberedSpecIsDecoded(t *testing.T) {
 	}
 }
 
-// The informer's definitions with the same spec share the spec. Its form equals the form that a conversion gives.
+// TestRememberedSpecIsShared checks that the informer's definitions share a remembered spec. The spec must have the
+// same form as after a conversion to v1.
 func TestRememberedSpecIsShared(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()
@@ -143,7 +144,7 @@ func TestRememberedSpecIsShared(t *testing.T) {
 	}
 }
 
-// Only the specs of the last writes are remembered.
+// TestRememberedSpecsAreBounded checks that only the specs of the last writes are remembered.
 func TestRememberedSpecsAreBounded(t *testing.T) {
 	t.Parallel()
 	codec, stored := codecOf()

@@ -33,8 +33,8 @@ type statusClient struct {
 	// admission admits the writes. interfaces are the object interfaces that admission gets.
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
-	// seen tells whether something other than admission, such as an audit log, handles requests of the controllers. If
-	// seen returns true, statusClient makes requests.
+	// seen tells whether any part of the server except admission, such as an audit log, needs the requests of the
+	// controllers. If seen returns true, statusClient makes requests.
 	seen func() bool
 	// timeout limits the time of a write, including calls of webhooks.
 	timeout time.Duration

@@ -87,9 +87,9 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed handles an event of the informer. The library and package serving have handled the event before. They destroy
-// the stores of a definition if the spec or the accepted names have changed, or if the definition is deleted. So changed
-// forgets these stores.
+// changed handles an event of the informer, after the library and package serving. If the spec or the accepted names of a
+// definition have changed, or if the definition is deleted, the library and package serving destroy the stores of the
+// definition. In this case, changed forgets the stores.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *stores) destroy() {
 	}
 }
 
-// resourceStore is the store of a custom resource. It calls written before the answer to each write, and protects the
-// custom resources of a definition that Restore has brought back.
+// resourceStore is the store of a custom resource. It calls written before the answer to each write. It protects the
+// custom resources of a definition that a restore of a snapshot has brought back.
 type resourceStore struct {
 	storage.Interface
 	resource schema.GroupResource

@@ -33,9 +33,9 @@ func (l looseInformer) AddEventHandler(handler cache.ResourceEventHandler) (cach
 	})
 }
 
-// mayBeLoose tells whether a definition may have a schema that isn't structural, or was reported to have one. The
-// API refuses such a schema unless the definition preserves unknown fields, which only a definition from before
-// apiextensions.k8s.io/v1 does.
+// mayBeLoose tells whether a definition may have a schema that isn't structural, or was reported to have one. Only a
+// definition that preserves unknown fields may have such a schema. The API apiextensions.k8s.io/v1 refuses to create
+// such a definition, but etcd may still have one from before v1.
 func mayBeLoose(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.PreserveUnknownFields || slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.NonStructuralSchema

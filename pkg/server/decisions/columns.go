@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// column is a webhook or a policy of the matrix.
+// column is a column of the Matrix: a webhook or a policy. It also has the data from which the cells are
+// computed.
 type column struct {
 	MatrixColumn
 	// plugin calls the webhook or evaluates the policy.
@@ -22,7 +23,8 @@ type column struct {
 	// exemption returns the reason why the plugin ignores a request completely, or nil.
 	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict
 	// constraints has the rules and selectors of the webhook or the policy. bindings has the rules and selectors
-	// of the policy's bindings, of which one must match the request. bindings is nil for a webhook.
+	// of each binding of the policy. The policy is evaluated only if one of the bindings matches. bindings is
+	// nil for a webhook.
 	constraints explain.Constraints
 	bindings    []explain.Constraints
 	// never are operations that the plugin doesn't handle.
@@ -162,7 +164,7 @@ func (c *column) bind(name string, matches *admissionregistrationv1.MatchResourc
 	c.selected("binding "+name+": ", matches.NamespaceSelector, matches.ObjectSelector)
 }
 
-// selected adds the selectors that aren't empty to Conditional.
+// selected adds the selectors that aren't empty to the field Conditional of the column.
 func (c *column) selected(prefix string, namespaces, objects *metav1.LabelSelector) {
 	for _, each := range []struct {
 		field    string

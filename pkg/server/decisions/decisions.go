@@ -28,7 +28,7 @@ type Config struct {
 	// Serializer encodes errors for clients. Decoder decodes the errors in recorded responses.
 	Serializer runtime.NegotiatedSerializer
 	Decoder    runtime.Decoder
-	// RequestInfo and Mapper are for the requests of evaluations.
+	// RequestInfo and Mapper turn an Evaluation into a request.
 	RequestInfo request.RequestInfoResolver
 	Mapper      meta.RESTMapper
 	// Configurations reads the configurations of webhooks with the permissions of the server.

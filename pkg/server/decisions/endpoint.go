@@ -226,8 +226,8 @@ func targetOf(text string) (trace.Reference, error) {
 	return target, nil
 }
 
-// kindOf returns the kind of configurations or policies for a name of the kind. Like kubectl, it accepts the singular and
-// the plural name of the resource, with or without the group. It returns "" for another name.
+// kindOf returns the kind of webhook configuration or policy that a client names. Like kubectl, it accepts the singular
+// and the plural name of the resource, with or without the group. It returns "" for any other name.
 func kindOf(name string) string {
 	resource, _, _ := strings.Cut(strings.ToLower(name), ".")
 	for _, kind := range []string{trace.MutatingConfiguration, trace.ValidatingConfiguration, trace.MutatingPolicy, trace.ValidatingPolicy} {

@@ -39,7 +39,8 @@ func created(resource, namespace, name, user string) trace.Request {
 	return trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name, User: trace.User{Name: user}}
 }
 
-// The query parameters select recorded requests and the form of the answer.
+// TestRequests checks that the query parameters select recorded requests and the form of the
+// answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
@@ -79,7 +80,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The error for an unknown path or method names the paths and methods that are served.
+// TestUnservedPaths checks that the error for an unknown path or method names the paths and methods
+// that are served.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{})
@@ -118,7 +120,7 @@ func TestTargetOf(t *testing.T) {
 	}
 }
 
-// The errors of options name the flags.
+// TestValidateOptions checks that the errors of options name the flags.
 func TestValidateOptions(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -121,7 +121,8 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
 	recording.Update(func(r *trace.Request) {
 		if operation == connect && r.Admitted() {
-			// The error of the response only says that the connection isn't made, which is intended.
+			// To end the request after admission, the server refuses the connection. This refusal isn't an answer of
+			// admission, so the trace must not show it.
 			response.code, failure = http.StatusOK, nil
 		}
 		r.Answered(response.code, failure)

@@ -101,8 +101,9 @@ func (s *sessions) user(token string, once bool) user.Info {
 // tokenKey is the key of the secret of a sign-in link in the context of a request.
 type tokenKey struct{}
 
-// HideTokens returns a handler that takes the secret of a sign-in link out of the URL before next sees the request. So no
-// log has the secret. The Authenticator takes the secret from the context.
+// HideTokens returns a handler that moves the secret of a sign-in link from the URL to the context of the request, and
+// calls next. Logs that show the URL then don't contain the secret. The Authenticator takes the secret from the
+// context.
 func HideTokens(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == SignInPath {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// A secret identifies its user until the secret is used up, until it expires, or until newer sessions replace it. A
-// call with once uses the secret up.
+// TestSessions checks that a secret identifies its user until the secret is used up, until it expires, or until
+// newer sessions replace it. A call of the method user with once uses the secret up.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	alice := &user.DefaultInfo{Name: "alice"}

@@ -65,8 +65,8 @@ func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
 	definitions := slices.DeleteFunc(slices.Clone(all), func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return !apihelpers.HasServedCRDVersion(crd, gv.Version)
 	})
-	// An informer has all definitions of a start before the handler of the first one is called. So most calls during a
-	// start find no change, and needn't compare all resources of a large group.
+	// At a start, the informer has all definitions before it calls the handler with the first one. Most of these calls
+	// find no change, so they needn't compare all resources of a large group.
 	if len(definitions) > 0 && slices.Equal(known.definitions, definitions) {
 		return false
 	}

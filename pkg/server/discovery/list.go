@@ -33,8 +33,8 @@ type List struct {
 func NewList(serializer runtime.NegotiatedSerializer) *List { return &List{serializer: serializer} }
 
 // Install serves three things: the list of groups, aggregated discovery of the server and its peers, and the list of
-// paths at /. The list of paths has the paths of the server, of the argument installed and of the list. The handler
-// withPeers is nil for a server without peers.
+// paths at /. The list of paths joins the paths of the server s, of the argument installed and of the List itself. The
+// handler withPeers is nil for a server without peers.
 func (l *List) Install(s *genericapiserver.GenericAPIServer, installed routes.ListedPathProvider, withPeers http.Handler) {
 	handler := aggregated.WrapAggregatedDiscoveryToHandler(l, s.AggregatedDiscoveryGroupManager, withPeers)
 	s.Handler.GoRestfulContainer.Add(handler.GenerateWebService(genericapiserver.APIGroupPrefix, metav1.APIGroupList{}))

@@ -12,8 +12,8 @@ import (
 // definitionsPriority is the priority of the group apiextensions.k8s.io, which isn't in the table of built-in kinds.
 const definitionsPriority = 16700
 
-// versionPriority is the priority of a group's last version. The version before the last has twice this priority, the
-// version before that three times, and so on.
+// versionPriority is the priority of a group's last version. Each earlier version has a priority that is higher by
+// versionPriority.
 const versionPriority = 15
 
 // BuiltIn returns the APIServices of the served groups of a table. If definitions is true, the server also serves the

@@ -41,7 +41,8 @@ type Fault struct {
 	// Requests are the numbers of the selected requests that the fault applies to, counted from 1: 3, 2-5, 4-, 1,3,5.
 	// By default, the fault applies to all selected requests.
 	Requests Numbers `json:"requests,omitempty"`
-	// Share is the part of these requests that meets the fault, more than 0 and at most 1. By default, it is 1.
+	// Share is the part of the selected requests that meets the fault, more than 0 and at most 1. Requests that the
+	// field Requests leaves out don't count. By default, Share is 1.
 	Share Share `json:"share,omitempty"`
 
 	// Latency is the time that passes before the request is served or the webhook is called. It is a duration (200ms),

@@ -115,7 +115,7 @@ func TestParseFile(t *testing.T) {
 		{name: "invalid", reason: "the error names the fault", file: "faults: [{status: 500}, {name: b, status: 1}]", wantErr: "fault b: status 1: must be"},
 		{name: "invalid without a name", reason: "the error counts the fault", file: "faults: [{status: 500}, {status: 1}]", wantErr: "fault number 2: status 1: must be"},
 		{name: "share in per cent", reason: "the flag --fault also allows a share in per cent", file: "faults: [{status: 500, share: 10%}]", want: []Fault{{Status: 500, Share: 0.1}}},
-		{name: "share of no request", reason: "such a fault is a mistake, and not a fault of all requests", file: "faults: [{status: 500, share: 0}]", wantErr: `share "0": must be more than 0 and at most 1`},
+		{name: "share of no request", reason: "a share of 0 is a mistake, and differs from a missing share", file: "faults: [{status: 500, share: 0}]", wantErr: `share "0": must be more than 0 and at most 1`},
 		{name: "number of no request", reason: "numbers begin with 1", file: "faults: [{status: 500, requests: 0}]", wantErr: `requests "0": must have numbers from 1`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

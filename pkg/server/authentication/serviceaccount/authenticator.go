@@ -89,8 +89,8 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*a
 	return &authenticator.Response{User: account.UserInfo(), Audiences: audiences}, true, nil
 }
 
-// verify checks the token's signature with the key that kid names, or with each key if kid is empty. If no such key is
-// known, verify returns no claims and no error: another authenticator may know the key.
+// verify checks the token's signature with the key that kid names, or with each key if kid is empty. If the server has
+// no such key, verify returns no claims and no error, because another authenticator may have the key.
 func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	var errs []error
 	for _, key := range a.Keys.named(kid) {

@@ -37,7 +37,8 @@ func identity(who user.Info) (node string, ok bool) {
 	return name, ok && slices.Contains(who.GetGroups(), user.NodesGroup)
 }
 
-// decide decides on a node's request for one resource. It returns the reason of a refusal.
+// decide decides on a node's request for one resource. It returns the reason for a refusal, or "" if the node may make
+// the request.
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
 // byResource has a decision for each resource whose objects a node may request only if the node needs them. For all

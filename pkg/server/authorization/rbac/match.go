@@ -37,8 +37,8 @@ func has(values []string, value, all string) bool {
 	return slices.Contains(values, all) || slices.Contains(values, value)
 }
 
-// resourceMatches supports three forms of a rule: "*" matches every resource and subresource, "*/scale" the subresource
-// scale of every resource, and "pods" the resource without its subresources.
+// resourceMatches supports three forms of a rule. "*" matches every resource and every subresource. "*/scale" matches
+// the subresource scale of every resource. "pods" matches the resource, but not its subresources.
 func resourceMatches(rule, resource, subresource string) bool {
 	if subresource == "" {
 		return rule == rbacv1.ResourceAll || rule == resource

@@ -61,7 +61,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestOpenAPI checks that the document describes each hook, and that each reference in it leads to a schema.
+// TestOpenAPI checks that the OpenAPI document describes each hook, and that each reference in the document
+// leads to a schema.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	c := catalog.New()

@@ -34,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 		}},
 	}, {
 		name:   "status",
-		reason: "v1alpha1 has both kinds of conditions in other places",
+		reason: "v1alpha1 has the conditions of v1beta2, and the older conditions, in other fields",
 		config: v1beta2.ExtensionConfig{ObjectMeta: meta, Status: v1beta2.ExtensionConfigStatus{
 			Conditions: []metav1.Condition{{Type: "Discovered", Status: "True", Reason: "Discovered", ObservedGeneration: 2}},
 			Handlers: []v1beta2.ExtensionHandler{
