@@ -122,6 +122,16 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want:   []string{"--runtime-config", "api/ga=false", "v1"},
 		},
 		{
+			name: "no core version", reason: "the core version is turned off in any spelling",
+			change: func(o *Options) { o.APIs.RuntimeConfig["v1"] = "false" },
+			want:   []string{"--runtime-config", "v1=false", "every server needs it"},
+		},
+		{
+			name: "unknown core resource", reason: "a resource of the core version is checked in any spelling of the version",
+			change: func(o *Options) { o.APIs.RuntimeConfig["api/v1/foos"] = "true" },
+			want:   []string{"--runtime-config", "unknown resources /v1/foos"},
+		},
+		{
 			name: "api/legacy", reason: "the value must be true or false",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/legacy"] = "maybe" },
 			want:   []string{"--runtime-config", "api/legacy=maybe", "true or false"},
@@ -203,6 +213,10 @@ func TestRuntimeConfig(t *testing.T) {
 		{"off", "a version that is on by default can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
 		{"definitions", "the group of definitions can be turned off, although it has a scheme of its own", map[string]string{"apiextensions.k8s.io/v1": "false"}, customresources.Definitions, false},
 		{"all but one version, and definitions", "the key of a version takes precedence over api/all", map[string]string{"api/all": "false", "/v1": "true", "apiextensions.k8s.io/v1": "true"}, customresources.Definitions, true},
+		{"the core version without a group", "the help of --runtime-config names the core version v1", map[string]string{"api/all": "false", "v1": "true"}, gvr("", "v1", "pods"), true},
+		{"the core version by its path", "kube-apiserver accepts the core version with its path, too", map[string]string{"api/all": "false", "api/v1": ""}, gvr("", "v1", "pods"), true},
+		{"a resource of the core version", "the version has the same spellings before a resource", map[string]string{"v1/podtemplates": "false"}, gvr("", "v1", "podtemplates"), false},
+		{"a resource of the core version by its path", "the version has the same spellings before a resource", map[string]string{"api/v1/podtemplates": "false"}, gvr("", "v1", "podtemplates"), false},
 		{"all but one version", "api/all includes the version of definitions", map[string]string{"api/all": "false", "/v1": "true"}, customresources.Definitions, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

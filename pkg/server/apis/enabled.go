@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha or api/legacy"
+const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, v1 for the core group, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
 // Config has the settings that the selection depends on.
 type Config struct {
@@ -42,7 +42,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	legacy := o.Table.LegacyAPIs(o.Versions.EmulationVersion())
 	for key, value := range o.RuntimeConfig {
 		if key != "api/legacy" {
-			config[key] = value
+			config[coreKey(key)] = value
 			continue
 		}
 		if value != "true" && value != "false" && value != "" {
@@ -58,7 +58,7 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	if errs := groups.Validate(o.Table.Scheme(), crdserver.Scheme); len(errs) > 0 {
 		return nil, fmt.Errorf("--runtime-config %s: %w; %s", o.RuntimeConfig.String(), utilerrors.NewAggregate(errs), runtimeConfigForm)
 	}
-	if err := o.checkResources(); err != nil {
+	if err := o.checkResources(config); err != nil {
 		return nil, fmt.Errorf("--runtime-config %s: %w", o.RuntimeConfig.String(), err)
 	}
 	apis := o.Table.DefaultAPIs()
@@ -90,11 +90,23 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	return apis, nil
 }
 
-// checkResources returns an error that names each resource of --runtime-config that doesn't exist in its group
+// coreKey returns the key of the core group's version, "/v1", for the spellings "v1" and "api/v1", also before a
+// resource. It returns any other key unchanged. The help of --runtime-config names "v1", and kube-apiserver also accepts
+// "api/v1".
+func coreKey(key string) string {
+	for _, spelling := range []string{"v1", "api/v1"} {
+		if rest, found := strings.CutPrefix(key, spelling); found && (rest == "" || rest[0] == '/') {
+			return "/v1" + rest
+		}
+	}
+	return key
+}
+
+// checkResources returns an error that names each resource of the configuration that doesn't exist in its group
 // version.
-func (o Config) checkResources() error {
+func (o Config) checkResources(config flag.ConfigurationMap) error {
 	var unknown []string
-	for key := range o.RuntimeConfig {
+	for key := range config {
 		parts := strings.Split(key, "/")
 		if len(parts) != 3 {
 			continue
