@@ -101,8 +101,8 @@ func TestGatedFields(t *testing.T) {
 	}
 }
 
-// testGate sets the fields of a gate, each in a new object, and checks which of them DropGated removes. part returns
-// the part of an object that has the fields: the object itself, or its pod spec.
+// testGate sets the fields of a gate, each in a new object, and checks which of them DropGated removes. The argument
+// "part" returns the part of an object that has the fields: the object itself, or its pod spec.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {

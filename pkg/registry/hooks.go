@@ -50,8 +50,8 @@ type HooksOf[T runtime.Object] struct {
 	// Through replaces Validate and ValidateUpdate for requests through certain group versions.
 	Through map[schema.GroupVersion]Validation[T]
 
-	// Authorize checks a valid object against other objects, or against the permissions of the request's user. old
-	// is nil on create.
+	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
+	// argument "old" is nil on create.
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
 	// AuthorizeStatus is Authorize for an update of the status subresource.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
@@ -59,7 +59,7 @@ type HooksOf[T runtime.Object] struct {
 	// client then gets the errors of authorization together with the errors of validation.
 	AuthorizeFirst bool
 
-	// Warnings returns warnings for the response. old is nil on create.
+	// Warnings returns warnings for the response. The argument "old" is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
 	// WarningsOfOthers returns warnings about missing objects to which the object refers.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
@@ -106,7 +106,7 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 	}
 }
 
-// validation returns the validation for the group version of the request. ctx has the request.
+// validation returns the validation for the group version of the request. The context has the request.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
 	if v, ok := h.Through[RequestVersion(ctx)]; ok {
 		return v
@@ -187,7 +187,7 @@ func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, opti
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
 }
 
-// RequestVersion returns the group version in the path of the request. ctx has the request.
+// RequestVersion returns the group version in the path of the request. The context has the request.
 func RequestVersion(ctx context.Context) schema.GroupVersion {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {

@@ -17,8 +17,8 @@ type PodSpec struct {
 	in   func(runtime.Object) *corev1.PodSpec
 }
 
-// PodSpecOf returns the PodSpec of the kind T. path is the dotted path of the pod spec, for messages. in returns
-// the pod spec of an object, or nil if the object has none.
+// PodSpecOf returns the PodSpec of the kind T. The argument "path" is the dotted path of the pod spec, for
+// messages. The argument "in" returns the pod spec of an object, or nil if the object has none.
 func PodSpecOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *PodSpec {
 	names := strings.Split(path, ".")
 	return &PodSpec{
@@ -40,8 +40,9 @@ func (s Strategy) privileged(obj runtime.Object) field.ErrorList {
 	return podvalidation.Privileged(p.path, spec)
 }
 
-// DropGated removes the fields of gates that are off from an object. old is the stored object, or nil on create. If
-// old has fields of a gate, because an earlier server had the gate on, the fields of this gate stay and can change.
+// DropGated removes the fields of gates that are off from an object. The argument "old" is the stored object, or
+// nil on create. If the stored object has fields of a gate, because an earlier server had the gate on, the fields
+// of this gate stay and can change.
 func (s Strategy) DropGated(obj, old runtime.Object) {
 	for _, gate := range s.gates {
 		if old == nil || !gate.used(old) {

@@ -38,8 +38,8 @@ func QOSClass(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// addCompute adds the cpu and memory in list to sum, and ignores amounts of 0. It returns the number of amounts
-// that it has added.
+// addCompute adds the cpu and memory in the argument "list" to "sum", and ignores amounts of 0. It returns the
+// number of amounts that it has added.
 func addCompute(sum, list corev1.ResourceList) int {
 	n := 0
 	for _, name := range computeResources {

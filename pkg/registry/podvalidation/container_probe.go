@@ -66,8 +66,8 @@ func lifecycle(path *field.Path, l *corev1.Lifecycle, grace *int64, os *corev1.P
 	return f.Errs
 }
 
-// handler is the action of a probe or a lifecycle hook. Exactly one of exec, http, tcp, grpc and sleep must be set.
-// grace is the grace period, which sleep must not exceed.
+// handler is the action of a probe or a lifecycle hook. Exactly one of exec, http, tcp, grpc and
+// sleep must be set. The field "grace" is the grace period, which "sleep" must not exceed.
 type handler struct {
 	exec  *corev1.ExecAction
 	http  *corev1.HTTPGetAction

@@ -67,7 +67,8 @@ func NodeSelector(path *field.Path, s *corev1.NodeSelector) field.ErrorList {
 	return f.Errs
 }
 
-// nodeSelectorTerm checks a term. If values is true, the values in the term must be valid label values.
+// nodeSelectorTerm checks a term. If the argument "values" is true, the values in the term must be valid label
+// values.
 func nodeSelectorTerm(path *field.Path, t *corev1.NodeSelectorTerm, values bool) field.ErrorList {
 	var f validation.Findings
 	for i := range t.MatchExpressions {

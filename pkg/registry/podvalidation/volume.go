@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// volumes checks the volumes of a pod, and returns the valid volumes by name. pod is the name of the pod, or "" for
-// a pod without a name, as in a template.
+// volumes checks the volumes of a pod, and returns the valid volumes by name. The argument "pod" is the name of the
+// pod, or "" for a pod without a name, as in a template.
 func volumes(path *field.Path, vs []corev1.Volume, pod string) (map[string]*corev1.VolumeSource, field.ErrorList) {
 	var f validation.Findings
 	created := sets.New[string]()
@@ -105,7 +105,8 @@ func ClaimTemplateMeta(path *field.Path, meta *metav1.ObjectMeta) field.ErrorLis
 	return f.Errs
 }
 
-// onlyFields refuses the fields of a struct that are set, except the fields whose Go names are in allowed.
+// onlyFields refuses the fields of a struct that are set, except the fields whose Go names are in the argument
+// "allowed".
 func onlyFields(path *field.Path, value any, allowed sets.Set[string], msg string) field.ErrorList {
 	var f validation.Findings
 	v := reflect.ValueOf(value)

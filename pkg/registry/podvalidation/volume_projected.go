@@ -54,7 +54,8 @@ type projection struct {
 	files  sets.Set[string]
 }
 
-// file checks that no other source writes a file at the same path. value is shown in the error.
+// file checks that no other source writes a file at the same path. The error shows the argument
+// "value".
 func (p *projection) file(name, value string) {
 	p.AddIf(p.files.Has(name), field.Invalid(p.volume, value, "conflicting duplicate paths"))
 	p.files.Insert(name)

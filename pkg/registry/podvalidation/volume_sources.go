@@ -19,8 +19,9 @@ import (
 type volumeKind struct {
 	// field is the name of the field in corev1.VolumeSource.
 	field string
-	// name is the name of the kind in the error about a second source. within is the name of the kind in errors
-	// about the source itself, or "" if it equals name. The names are kube-apiserver's, with its mistakes.
+	// "name" is the name of the kind in the error about a second source. "within" is the name of the kind in
+	// errors about the source itself, or "" if both names are equal. The names are kube-apiserver's, with its
+	// mistakes.
 	name, within string
 	check        func(*field.Path, any) field.ErrorList
 }
@@ -123,7 +124,7 @@ func diskPartition(path *field.Path, n int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Child("partition"), n, utilvalidation.InclusiveRangeError(1, 255))}
 }
 
-// lun checks a logical unit number. value is the value that the error shows.
+// lun checks a logical unit number. The error shows the argument "value".
 func lun(path *field.Path, n int32, value any) field.ErrorList {
 	if 0 <= n && n <= 255 {
 		return nil
@@ -138,8 +139,8 @@ func fileMode(path *field.Path, mode *int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, *mode, "must be a number between 0 and 0777 (octal), both inclusive")}
 }
 
-// keyVolume checks a volume with the keys of a Secret or ConfigMap. value is the name of the Secret or ConfigMap,
-// and name is the field that has it.
+// keyVolume checks a volume with the keys of a Secret or ConfigMap. The argument "value" is the name of the
+// Secret or ConfigMap. The argument "name" is the name of the field that has this value.
 func keyVolume(path *field.Path, name, value string, mode *int32, items []corev1.KeyToPath) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Present(path, name, value), fileMode(path.Child("defaultMode"), mode))

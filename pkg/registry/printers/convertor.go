@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// TableConvertor returns a convertor that makes tables. p shows objects and lists of its kind, and Default shows
-// all other objects and lists.
+// TableConvertor returns a convertor that makes tables. The Printer p shows objects and lists of its kind.
+// Default shows all other objects and lists.
 func TableConvertor(p Printer) rest.TableConvertor {
 	// The name of the resource isn't needed: errors of the default convertor show the resource of the request.
 	fallback := rest.NewDefaultTableConvertor(schema.GroupResource{})

@@ -8,7 +8,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// bindingSpec checks a RoleBinding or ClusterRoleBinding. kinds are the kinds of roles to which it may refer.
+// bindingSpec checks a RoleBinding or ClusterRoleBinding. The argument "kinds" has the kinds of roles to
+// which the binding may refer.
 func bindingSpec(b *rbacv1.RoleBinding, s validation.Scope, kinds ...string) field.ErrorList {
 	f := validation.Created(&b.ObjectMeta, s, validation.PathSegmentName)
 	at := field.NewPath("roleRef")

@@ -11,8 +11,8 @@ import (
 )
 
 // Escalation is the part of the server that prevents privilege escalation. It returns an error if a role or a
-// binding grants more permissions than the user of the request has. ctx has the request. old is nil on create. A
-// nil Escalation allows everything.
+// binding grants more permissions than the user of the request has. The context has the request. The argument
+// "old" is nil on create. A nil Escalation allows everything.
 type Escalation func(ctx context.Context, obj, old runtime.Object) error
 
 // guarded is the storage of roles or bindings. It checks that a role or a binding grants no more permissions than

@@ -19,8 +19,8 @@ func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
 	return f.Errs
 }
 
-// LegacyIP checks an address in a field that accepted malformed addresses in the past. An address that is in stored
-// stays valid (KEP-4858).
+// LegacyIP checks an address in a field that accepted malformed addresses in the past. An address that is also in
+// the argument "stored" stays valid (KEP-4858).
 func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
 }

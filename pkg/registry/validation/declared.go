@@ -12,8 +12,9 @@ import (
 // functions are in files named zz_generated.validations.go.
 type Generated[T any] func(ctx context.Context, op operation.Operation, path *field.Path, value, old *T) field.ErrorList
 
-// Declared checks a part of an object by generated validation. old is nil on create. On update, unchanged fields
-// aren't checked again. options are the feature gates that the declarations name, with their states.
+// Declared checks a part of an object by generated validation. The argument "old" is nil on create. On update,
+// unchanged fields aren't checked again. The argument "options" has the states of the feature gates that the
+// declarations name.
 //
 // As in kube-apiserver, declarations of the stage alpha have no effect. The feature gate DeclarativeValidationBeta
 // has no effect: if it is off, kube-apiserver checks the same rules by other code, which miniapi doesn't have. A
@@ -28,8 +29,8 @@ func Declared[T any](generated Generated[T], path *field.Path, value, old *T, op
 	return validate.FilterEnforcedDeclarativeErrors(ctx, generated(ctx, op, path, value, old), beta)
 }
 
-// Within returns nil if the list has more than most items, and the list otherwise. kube-apiserver doesn't check the
-// items of a list that is too long.
+// Within returns the list, or nil if the list has more items than the argument "most". kube-apiserver doesn't check
+// the items of a list that is too long.
 func Within[T any](list []T, most int) []T {
 	if len(list) > most {
 		return nil

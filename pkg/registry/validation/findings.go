@@ -22,7 +22,7 @@ type Findings struct{ Errs field.ErrorList }
 // Add adds errors.
 func (f *Findings) Add(errs ...*field.Error) { f.Errs = append(f.Errs, errs...) }
 
-// AddIf adds an error, if bad is true.
+// AddIf adds an error, if "bad" is true.
 func (f *Findings) AddIf(bad bool, err *field.Error) {
 	if bad {
 		f.Errs = append(f.Errs, err)
@@ -78,7 +78,7 @@ func Qualified(path *field.Path, value string) field.ErrorList {
 	return Follows(utilvalidation.IsQualifiedName, path, value)
 }
 
-// OneOf checks that a value is in the list allowed. The message lists allowed in its order.
+// OneOf checks that a value is one of the allowed values. The message lists the allowed values in their order.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -71,7 +71,8 @@ func Counts(path *field.Path, cs ...Count) field.ErrorList {
 	return f.Errs
 }
 
-// AtMost checks that no number in cs is greater than most. msg is the message of the errors.
+// AtMost checks that no number in "cs" is greater than "most". The argument "msg" is the message of
+// the errors.
 func AtMost(path *field.Path, most int32, msg string, cs ...Count) field.ErrorList {
 	var f Findings
 	for _, c := range cs {

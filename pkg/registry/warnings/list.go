@@ -42,7 +42,8 @@ func (l *List) PodName(name string) {
 	l.Hostname("this is used in Pod names and hostnames", name)
 }
 
-// Hostname warns of a name that can't be a hostname. use is the part of the warning about the use of the name.
+// Hostname warns of a name that can't be a hostname. The argument "use" is the part of the warning about the use of
+// the name.
 func (l *List) Hostname(use, name string) {
 	if msgs := validation.IsDNS1123Label(name); len(msgs) > 0 {
 		l.At(field.NewPath("metadata", "name"),

@@ -19,8 +19,8 @@ var deprecatedNodeLabels = map[string]string{
 	"beta.kubernetes.io/os":             `deprecated since v1.14; use "kubernetes.io/os" instead`,
 }
 
-// NodeLabel warns of a deprecated node label. If repeat is true, the warning repeats the label, because the path
-// doesn't end with the label.
+// NodeLabel warns of a deprecated node label. If the argument "repeat" is true, the warning repeats the label,
+// because the path doesn't end with the label.
 func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	message, deprecated := deprecatedNodeLabels[label]
 	switch {
@@ -32,7 +32,7 @@ func (l *List) NodeLabel(path *field.Path, label string, repeat bool) {
 	}
 }
 
-// NodeSelector warns of deprecated node labels in a map. The function at returns the path of a label.
+// NodeSelector warns of deprecated node labels in a map. The argument "at" returns the path of a label.
 func (l *List) NodeSelector(selector map[string]string, at func(label string) *field.Path) {
 	for _, label := range slices.Sorted(maps.Keys(selector)) {
 		l.NodeLabel(at(label), label, false)
@@ -50,8 +50,8 @@ func (l *List) NodeLabelSelector(path *field.Path, s *metav1.LabelSelector) {
 	l.NodeSelector(s.MatchLabels, func(label string) *field.Path { return path.Child("matchLabels").Child(label) })
 }
 
-// NodeSelectorTerm warns of deprecated node labels in a term. If values is true, it also warns of values that no
-// label can have.
+// NodeSelectorTerm warns of deprecated node labels in a term. If the argument "values" is true, it also warns of
+// values that no label can have.
 func (l *List) NodeSelectorTerm(path *field.Path, term *corev1.NodeSelectorTerm, values bool) {
 	for i, requirement := range term.MatchExpressions {
 		at := path.Child("matchExpressions").Index(i)

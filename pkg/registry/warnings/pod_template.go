@@ -12,7 +12,8 @@ var deprecatedPodAnnotations = []struct{ key, message string }{
 	{"security.alpha.kubernetes.io/unsafe-sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},
 }
 
-// PodTemplate adds the warnings about a pod template. path is the path of the template, or nil for a pod.
+// PodTemplate adds the warnings about a pod template. The argument "path" is the path of the template, or nil for
+// a pod.
 func (l *List) PodTemplate(path *field.Path, t *corev1.PodTemplateSpec) {
 	templateWarnings{l}.gather(path, t)
 }

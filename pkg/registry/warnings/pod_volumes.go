@@ -71,7 +71,7 @@ func (l templateWarnings) overlaps(v *corev1.Volume) {
 	}
 }
 
-// volumeFile is a file in a volume. source says where the file comes from, or is "".
+// volumeFile is a file in a volume. The field "source" says where the file comes from, or is "".
 type volumeFile struct{ path, source string }
 
 func newVolumeFile(path, source string) volumeFile {

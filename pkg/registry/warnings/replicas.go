@@ -8,8 +8,8 @@ import (
 )
 
 // OfReplicas returns a function that returns the warnings of a workload that keeps a number of pods. The names of
-// the pods are derived from the name of the workload. template returns the pod template of a workload, or nil. The
-// argument old of the function is nil on create.
+// the pods are derived from the name of the workload. The argument "template" returns the pod template of a
+// workload, or nil. The argument "old" of the returned function is nil on create.
 func OfReplicas[T interface {
 	comparable
 	metav1.Object

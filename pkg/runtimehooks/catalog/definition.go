@@ -60,7 +60,7 @@ func Define(hook Hook, metadata Metadata) Definition {
 }
 
 // objectType returns the struct type S of the pointer type *S. It returns an error if *S doesn't implement
-// runtime.Object. The argument what names the type in the error.
+// runtime.Object. The argument "what" is the name of the type in the error.
 func objectType(what string, t reflect.Type) (reflect.Type, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || !t.Implements(reflect.TypeFor[runtime.Object]()) {
 		return nil, fmt.Errorf("the %s of the function, %s, must be a pointer to a struct that implements runtime.Object", what, t)

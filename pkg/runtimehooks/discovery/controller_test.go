@@ -47,8 +47,8 @@ type world struct {
 	asked      map[string][]time.Duration  // the times of the requests since the start, by host
 }
 
-// newWorld runs a controller with some ExtensionConfigs. extensions has the handlers of their extensions, by the
-// host of the URL.
+// newWorld runs a controller with some ExtensionConfigs. The argument "extensions" has the handlers of their
+// extensions, by the host of the URL.
 func newWorld(t *testing.T, extensions map[string]http.HandlerFunc, configs ...runtime.Object) *world {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{runtimev1.Resource(): "ExtensionConfigList"}

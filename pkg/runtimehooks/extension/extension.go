@@ -91,11 +91,11 @@ func New(options Options, handlers ...Handler) (*Extension, error) {
 		}
 		path := d.Path(h.name)
 		if e.handlers[path] != nil {
-			errs = append(errs, fmt.Errorf("handler %q: path %s is taken", h.name, path))
+			errs = append(errs, fmt.Errorf("handler %q: another handler has the path %s: the handlers must have different names", h.name, path))
 			continue
 		}
 		if other, taken := names[h.name]; taken {
-			errs = append(errs, fmt.Errorf("handler %q for hook %s: the handler for hook %s has the same name, and an extension can't have two of a name", h.name, d, other))
+			errs = append(errs, fmt.Errorf("handler %q for hook %s: the handler for hook %s has the same name: the handlers must have different names", h.name, d, other))
 			continue
 		}
 		warnings := warningsOf(d)

@@ -78,7 +78,7 @@ func TestNewRefuses(t *testing.T) {
 		handlers     []extension.Handler
 		want         string
 	}{
-		{"path twice", "one of the two handlers would never be called", []extension.Handler{ok, ok}, "path /hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/quota is taken"},
+		{"path twice", "one of the two handlers would never be called", []extension.Handler{ok, ok}, "another handler has the path /hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/quota"},
 		{"name twice", "discovery is invalid if two handlers have one name", []extension.Handler{ok, extension.Of(clusterapi.BeforeClusterDelete, "quota", remove)}, "has the same name"},
 		{"no name", "the path ends with the name", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "", create)}, "no DNS label"},
 		{"upper case", "paths are in lower case", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "Quota", create)}, "no DNS label"},

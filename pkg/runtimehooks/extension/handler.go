@@ -35,8 +35,9 @@ func FailurePolicy(policy hooksv1.FailurePolicy) HandlerOption {
 	return func(h *Handler) { h.failurePolicy = policy }
 }
 
-// Of makes a handler of a hook. name is a DNS label, or "" for a singleton hook, such as Discovery. handle must set
-// the status of the response. Its context ends when the caller no longer waits for the response.
+// Of makes a handler of a hook. The argument "name" is a DNS label, or "" for a singleton hook, such as Discovery.
+// The argument "handle" is the function, which must set the status of the response. Its context ends when the caller
+// no longer waits for the response.
 func Of[Request hooksv1.RequestObject, Response hooksv1.ResponseObject](
 	hook func(Request, Response), name string, handle func(context.Context, Request, Response), options ...HandlerOption,
 ) Handler {

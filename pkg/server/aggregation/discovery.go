@@ -50,8 +50,8 @@ type question struct {
 	broken bool
 }
 
-// newListing returns a listing that writes to target. The listing calls begin to start the manager in a goroutine, and
-// calls changed when discovery changes.
+// newListing returns a listing that writes to target. The listing calls the argument "begin" to start the manager in a
+// goroutine. It calls the argument "changed" when discovery changes.
 func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
 	l := &listing{
 		target: target, changed: changed, checks: checks,

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// decoratedOptions are storage options. The function decorate wraps each store that is made with
+// decoratedOptions are storage options. The field "decorate" wraps each store that is made with
 // them.
 type decoratedOptions struct {
 	inner    generic.RESTOptionsGetter

@@ -30,7 +30,7 @@ type statusClient struct {
 	// fields manage the fields that the controllers set. Their field manager is manager.
 	fields  func() (*managedfields.FieldManager, error)
 	manager string
-	// admission admits the writes. interfaces are the object interfaces that admission gets.
+	// admission admits the writes. "interfaces" has the object interfaces that admission gets.
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
 	// seen tells whether any part of the server except admission, such as an audit log, needs the requests of the

@@ -22,9 +22,9 @@ type column struct {
 	plugin string
 	// exemption returns the reason why the plugin ignores a request completely, or nil.
 	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict
-	// constraints has the rules and selectors of the webhook or the policy. bindings has the rules and selectors
-	// of each binding of the policy. The policy is evaluated only if one of the bindings matches. bindings is
-	// nil for a webhook.
+	// "constraints" has the rules and selectors of the webhook or the policy. "bindings" has the rules and
+	// selectors of each binding of the policy. The policy is evaluated only if one of the bindings matches.
+	// "bindings" is nil for a webhook.
 	constraints explain.Constraints
 	bindings    []explain.Constraints
 	// never are operations that the plugin doesn't handle.

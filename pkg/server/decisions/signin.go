@@ -79,7 +79,7 @@ func (s *sessions) begin(of user.Info) string {
 	return token
 }
 
-// user returns the user of a secret, or nil. If once is true, the secret is invalid afterwards.
+// user returns the user of a secret, or nil. If the argument "once" is true, the secret is invalid afterwards.
 func (s *sessions) user(token string, once bool) user.Info {
 	hash := sha256.Sum256([]byte(token))
 	s.mu.Lock()

@@ -25,7 +25,8 @@ import (
 type Groups struct {
 	crds crdinformers.CustomResourceDefinitionInformer
 	list *List
-	// builtIn are the APIServices of the built-in group versions. own has these group versions. Both never change.
+	// builtIn are the APIServices of the built-in group versions. "own" has the same group versions, for look-ups.
+	// Both fields never change.
 	builtIn []*apiregistrationv1.APIService
 	own     map[schema.GroupVersion]bool
 	// resources puts the resources of definitions into aggregated discovery.

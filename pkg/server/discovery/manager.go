@@ -22,8 +22,8 @@ func NewManager() *Manager {
 	return &Manager{ResourceManager: aggregated.NewResourceManager("apis"), OnGroupRemoved: func() {}}
 }
 
-// ServeFrom makes the manager serve the built-in groups. The function filled wraps a handler: before the first request,
-// the wrapper gives the groups to the manager.
+// ServeFrom makes the manager serve the built-in groups. The argument "filled" wraps a handler: before the first
+// request, the wrapper gives the groups to the manager.
 func (d *Manager) ServeFrom(filled func(http.Handler) http.Handler) {
 	d.filled, d.handler = filled, filled(d.ResourceManager)
 }

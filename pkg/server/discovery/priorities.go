@@ -16,8 +16,8 @@ const definitionsPriority = 16700
 // versionPriority.
 const versionPriority = 15
 
-// BuiltIn returns the APIServices of the served groups of a table. If definitions is true, the server also serves the
-// API of custom resource definitions, and the result has its APIService.
+// BuiltIn returns the APIServices of the served groups of a table. If the argument "definitions" is true, the server
+// also serves the API of custom resource definitions, and the result has the APIService of this API.
 func BuiltIn(table *registry.Table, served []registry.APIGroup, definitions bool) []*apiregistrationv1.APIService {
 	var groups [][]schema.GroupVersion
 	if definitions {

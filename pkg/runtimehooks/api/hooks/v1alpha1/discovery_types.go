@@ -63,7 +63,7 @@ type GroupVersionHook struct {
 	Hook string `json:"hook"`
 }
 
-// ReferenceTo returns the reference to a hook version. hook is the form that a catalog uses.
+// ReferenceTo returns the reference to a hook version. The argument "hook" has the form that a catalog uses.
 func ReferenceTo(hook catalog.GroupVersionHook) GroupVersionHook {
 	return GroupVersionHook{APIVersion: hook.GroupVersion().String(), Hook: hook.Hook}
 }
