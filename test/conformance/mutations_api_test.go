@@ -2,8 +2,10 @@ package conformance_test
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -37,13 +39,28 @@ var apiMutations = []mutation{
 			at(o, "metadata")["resourceVersion"] = "1"
 		}
 	})},
-	{name: "writes patches that change nothing", caughtBy: "write.unchanged.patch apply.unchanged", request: onBodies("PATCH", "configmaps", func(o object) {
+	{name: "writes patches that change nothing", caughtBy: "write.unchanged.patch write.unchanged.null write.unchanged.later apply.unchanged apply.unchanged.null", request: onBodies("PATCH", "configmaps", func(o object) {
 		metadata, is := o["metadata"].(object)
 		if !is {
 			metadata = object{}
 			o["metadata"] = metadata
 		}
 		metadata["annotations"] = object{"written": time.Now().String()}
+	})},
+	{name: "writes JSON patches that change nothing", caughtBy: "write.unchanged.json", request: func(r *http.Request) {
+		if r.Header.Get("Content-Type") == "application/json-patch+json" {
+			setRequestBody(r, []byte(`[{"op":"add","path":"/metadata/annotations","value":{"written":"yes"}}]`))
+		}
+	}},
+	{name: "stores no null", caughtBy: "apply.null.value apply.null.object apply.null.refused", request: onBodies("PATCH", "/things/", func(o object) {
+		maps.DeleteFunc(at(o, "spec"), func(_ string, value any) bool { return value == nil })
+	})},
+	{name: "keeps fields that a manager leaves out", caughtBy: "apply.null.leftOut", response: onAnswers(http.MethodGet, func(o object) { at(o, "spec")["lid"] = object{"size": "big"} })},
+	{name: "stores null in place of a default", caughtBy: "apply.null.default", response: onAnswers(http.MethodGet, func(o object) { at(o, "spec")["replicas"] = nil })},
+	{name: "keeps the custom resources of deleted definitions", caughtBy: "custom.redefined", response: onAnswers(http.MethodGet, func(o object) {
+		if list, is := o["items"].([]any); is && o["kind"] == "ThingsList" {
+			o["items"] = append(list, object{"metadata": object{"name": "old"}})
+		}
 	})},
 	{name: "never changes generations", caughtBy: "write.generation", response: onAnswers(http.MethodPatch, func(o object) { at(o, "metadata")["generation"] = 1 })},
 	{name: "replaces lists by strategic patches", caughtBy: "write.strategic", request: func(r *http.Request) {
@@ -103,12 +120,15 @@ var apiMutations = []mutation{
 		return e
 	})},
 
-	// Deletions and namespaces.
-	{name: "keeps what is deleted", caughtBy: "delete.gone", request: query(http.MethodDelete, func(v url.Values) { v.Set("dryRun", "All") })},
-	{name: "doesn't review removed finalizers", caughtBy: "finalizer.review", review: swallow(func(r object) bool { return r["operation"] == "UPDATE" })},
-	{name: "loses times of deletions", caughtBy: "finalizer.timestamp", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "metadata"), "deletionTimestamp") })},
-	{name: "refuses changes in namespaces that are deleted", caughtBy: "namespace.terminating.update", response: answeredBy("PATCH", "-held/configmaps", func(r *http.Response) { r.StatusCode = http.StatusForbidden })},
-	{name: "labels no namespaces", caughtBy: "namespace.label", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "metadata", "labels"), "kubernetes.io/metadata.name") })},
+	// OpenAPI.
+	{name: "describes no statuses", caughtBy: "format.openapi.resources", response: answeredBy("GET", "/openapi/v3/api/v1", onAnswers(http.MethodGet, func(o object) {
+		delete(at(o, "paths"), "/api/v1/namespaces/{namespace}/pods/{name}/status")
+	}))},
+	{name: "describes versions that it doesn't serve", caughtBy: "format.openapi.unserved", request: func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/openapi/v3/apis/conformance.invalid/v1") {
+			r.URL.Path = "/openapi/v3/api/v1"
+		}
+	}},
 	{name: "publishes no OpenAPI", caughtBy: "format.openapi", response: answeredBy("GET", "/openapi/v3", func(r *http.Response) { r.StatusCode = http.StatusNotFound })},
 }
 

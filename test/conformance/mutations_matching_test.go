@@ -55,7 +55,50 @@ var matchingMutations = []mutation{
 		rule["apiGroups"], rule["apiVersions"] = []any{"*"}, []any{"*"}
 	})},
 
+	{name: "converts to the version of the last rule", caughtBy: "match.policy.firstRule", request: onWebhooks(func(w object) {
+		rules, _ := w["rules"].([]any)
+		slices.Reverse(rules)
+	})},
+	{name: "converts for rules of all versions", caughtBy: "match.policy.allVersions", request: onRules(func(rule object) { rule["apiVersions"] = []any{"v1"} })},
+	{name: "knows no equivalent versions in all groups", caughtBy: "match.policy.anyGroup", request: onRules(func(rule object) {
+		if groups, _ := rule["apiGroups"].([]any); len(groups) == 1 && groups[0] == "*" {
+			rule["apiGroups"] = []any{"none.example.com"}
+		}
+	})},
+	{name: "finds equivalent versions in rules for other operations", caughtBy: "match.policy.wholeRule", request: ruled("operations", []any{"*"})},
+	{name: "forgets changes when it converts", caughtBy: "match.policy.chain", review: onReviews(func(r object) {
+		if version, _ := at(r, "object")["apiVersion"].(string); strings.HasSuffix(version, "/v2") {
+			at(r, "object", "spec")["trail"] = ""
+		}
+	})},
+	{name: "forgets changes before a webhook that it skips", caughtBy: "match.policy.skipped", review: onReviews(func(r object) { at(r, "object", "spec")["size"] = 1 })},
+	{name: "doesn't convert patches back", caughtBy: "match.policy.patchedForward match.policy.patchedBack match.policy.events conversion.patchedBack", review: onResponses(func(request, response object) {
+		if at(request, "kind")["version"] != at(request, "requestKind")["version"] || at(request, "kind")["group"] != at(request, "requestKind")["group"] {
+			delete(response, "patch")
+			delete(response, "patchType")
+		}
+	})},
+
 	// The order and the phases.
+	{name: "reviews a changed object once", caughtBy: "repeat.update repeat.json repeat.merge repeat.strategic repeat.apply repeat.delete repeat.deletecollection", review: swallow(func(r object) bool {
+		return at(r, "oldObject", "metadata", "labels")["meddler"] != nil
+	})},
+	{name: "ignores the version of a request whose object changes", caughtBy: "repeat.not.*", request: onBodies("PUT PATCH DELETE", "configmaps", func(o object) {
+		delete(at(o, "metadata"), "resourceVersion")
+		delete(o, "preconditions")
+	})},
+	{name: "reviews objects in namespaces that don't exist", caughtBy: "order.plugins.namespace", request: func(r *http.Request) {
+		r.URL.Path = strings.Replace(r.URL.Path, "-missing/configmaps", "/configmaps", 1)
+	}},
+	{name: "calls webhooks before the plugins", caughtBy: "order.plugins.mutating", review: onReviews(func(r object) { delete(at(r, "object", "spec"), "priority") })},
+	{name: "judges pods before the webhooks", caughtBy: "order.plugins.podSecurity order.plugins.limitRanger", review: onResponses(func(_, response object) {
+		delete(response, "patch")
+		delete(response, "patchType")
+	})},
+	{name: "charges objects that webhooks refuse", caughtBy: "order.plugins.quota", response: answeredBy("GET", "/resourcequotas/", onAnswers(http.MethodGet, func(o object) {
+		at(o, "status", "used")["services"] = "1"
+	}))},
+	{name: "repairs metadata without a warning", caughtBy: "order.repaired.*", response: warningHeaders(func(int, []string) []string { return nil })},
 	{name: "reviews the object as the client has sent it", review: onReviews(func(r object) { at(r, "object", "data")["trail"] = "" }),
 		caughtBy: "order.phases.create order.phases.applyCreates order.phases.update order.phases.json order.phases.merge order.phases.strategic order.phases.apply order.finalState"},
 	{name: "sends no old object of deletions", caughtBy: "order.phases.delete order.phases.deletecollection", review: without("oldObject")},

@@ -1,13 +1,14 @@
 package conformance_test
 
 import (
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 )
 
-// policyMutations are changes by which a proxy makes a good server look as if it enforced policies
-// wrongly, or converted objects wrongly.
+// policyMutations are changes by which a proxy makes a good server look as if it enforced policies wrongly.
 var policyMutations = []mutation{
 	{name: "accepts Deny and Warn together", caughtBy: "policy.action.denyAndWarn", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
 	{name: "takes every expression for true", caughtBy: "policy.variable.* policy.variables policy.delete policy.message.default policy.message.fallback", request: eachValidation(func(v object) {
@@ -44,7 +45,58 @@ var policyMutations = []mutation{
 	{name: "fails by mutations that are to be ignored", caughtBy: "mutatingPolicy.failure.ignore", request: onSpecs("mutatingadmissionpolicies", func(s object) { s["failurePolicy"] = "Fail" })},
 	{name: "reinvokes mutating policies always", caughtBy: "mutatingPolicy.reinvocation.Never", request: onSpecs("mutatingadmissionpolicies", func(s object) { s["reinvocationPolicy"] = "IfNeeded" })},
 
-	// Conversions.
+	{name: "enforces policies without a binding", caughtBy: "policy.unbound", also: bindsEach("validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding", object{"validationActions": []any{"Deny"}})},
+	{name: "mutates by policies without a binding", caughtBy: "mutatingPolicy.unbound", also: bindsEach("mutatingadmissionpolicies", "MutatingAdmissionPolicyBinding", object{})},
+	{name: "refuses for every object of a selector", caughtBy: "policy.params.ofNamespace policy.params.selected", request: eachValidation(func(v object) { v["expression"] = "false" })},
+	{name: "refuses for missing parameters", caughtBy: "policy.params.missingAllowed", request: onSpecs("validatingadmissionpolicybindings", func(s object) { at(s, "paramRef")["parameterNotFoundAction"] = "Deny" })},
+	{name: "mutates by other parameters", caughtBy: "mutatingPolicy.params", request: eachMutation(func(expression string) string { return strings.ReplaceAll(expression, "params.spec.wanted", "'other'") })},
+	{name: "calls each operation CONNECTION in policies", caughtBy: "policy.operation.*", request: eachValidation(func(v object) {
+		if text, is := v["messageExpression"].(string); is {
+			v["messageExpression"] = strings.ReplaceAll(text, "request.operation", "'CONNECTION'")
+		}
+	})},
+	{name: "judges policies by policies", caughtBy: "policy.exempt mutatingPolicy.exempt", request: onBodies("POST", "admissionpolicies", func(o object) {
+		if strings.HasSuffix(name(o), "-other") {
+			delete(o, "spec")
+		}
+	})},
+	{name: "judges reviews by policies", caughtBy: "policy.exempt.reviews mutatingPolicy.exempt.reviews", response: answeredBy("POST", "/selfsubjectrulesreviews", func(r *http.Response) {
+		r.StatusCode = http.StatusUnprocessableEntity
+	})},
+	{name: "replaces lists by those of policies", caughtBy: "mutatingPolicy.apply.items", response: answeredBy("POST", "/pods", onAnswers(http.MethodPost, func(o object) {
+		if containers, _ := at(o, "spec")["containers"].([]any); len(containers) > 1 {
+			at(o, "spec")["containers"] = containers[1:]
+		}
+	}))},
+	{name: "replaces specs by those of policies", caughtBy: "mutatingPolicy.apply.custom", response: answeredBy("POST", "/things", onAnswers(http.MethodPost, func(o object) { delete(at(o, "spec"), "color") }))},
+	{name: "mutates deletions", caughtBy: "mutatingPolicy.delete", response: answeredBy("DELETE", "/configmaps/a", func(r *http.Response) { r.StatusCode = http.StatusInternalServerError })},
+	{name: "accepts mutations of deletions", caughtBy: "mutatingPolicy.validation.delete", request: onSpecs("mutatingadmissionpolicies", func(s object) {
+		rules, _ := at(s, "matchConstraints")["resourceRules"].([]any)
+		for _, rule := range rules {
+			rule.(object)["operations"] = []any{"CREATE"}
+		}
+	})},
+}
+
+// conversionMutations are servers that convert custom resources wrongly.
+var conversionMutations = []mutation{
+	{name: "guesses conversions while the webhook is down", caughtBy: "conversion.down.* conversion.beforeAdmission.fails", review: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			request := object{}
+			editBody(r, func(review object) { request = at(review, "request") })
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			if answer.Code == http.StatusServiceUnavailable {
+				response := object{"uid": request["uid"], "result": object{"status": "Success"}}
+				converted(request, response)
+				writeJSON(w, object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response})
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}},
 	{name: "sends conversions of another kind", caughtBy: "conversion.request", review: onBodiesOfReviews(func(review object) { review["kind"] = "Conversion" })},
 	{name: "repairs wrong conversions", caughtBy: "conversion.count conversion.version conversion.name", review: onResponses(converted)},
 	{name: "converts without the webhook", caughtBy: "conversion.closed", review: func(next http.Handler) http.Handler {
@@ -104,5 +156,32 @@ func eachRule(change func(rule object)) func(*http.Request) {
 		for _, rule := range rules {
 			change(rule.(object))
 		}
+	})
+}
+
+// eachMutation returns a mutation that changes the expressions of mutating policies.
+func eachMutation(change func(expression string) string) func(*http.Request) {
+	return onSpecs("mutatingadmissionpolicies", func(s object) {
+		mutations, _ := s["mutations"].([]any)
+		for _, m := range mutations {
+			for _, patch := range []string{"applyConfiguration", "jsonPatch"} {
+				if expression, is := at(m.(object), patch)["expression"].(string); is {
+					at(m.(object), patch)["expression"] = change(expression)
+				}
+			}
+		}
+	})
+}
+
+// bindsEach returns a mutation that creates a binding for each policy of a resource.
+func bindsEach(resource, kind string, spec object) func(*http.Request) *http.Request {
+	path := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "s"
+	return alsoPosts(resource, path, func(policy object) object {
+		if !strings.HasSuffix(name(policy), "-p") {
+			return nil
+		}
+		bound := object{"policyName": name(policy)}
+		maps.Copy(bound, spec)
+		return object{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": object{"name": name(policy)}, "spec": bound}
 	})
 }

@@ -33,6 +33,8 @@ type mutation struct {
 	// request changes a client's request to the server. response changes the server's response to the client.
 	request  func(*http.Request)
 	response func(*http.Response)
+	// also returns another request, which the proxy sends to the server before the client's request, or nil.
+	also func(*http.Request) *http.Request
 	// review wraps the handler of the suite's webhooks, which the server calls.
 	review func(http.Handler) http.Handler
 	// unaudited says that the server writes no audit log.
@@ -77,6 +79,14 @@ func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 			r.SetURL(&url.URL{Scheme: base.Scheme, Host: base.Host})
 			if m.request != nil {
 				m.request(r.Out)
+			}
+			if m.also == nil {
+				return
+			}
+			if another := m.also(r.Out); another != nil {
+				if response, err := transport.RoundTrip(another); err == nil {
+					_ = response.Body.Close()
+				}
 			}
 		},
 		ModifyResponse: func(r *http.Response) error {
@@ -191,6 +201,26 @@ func onRules(change func(rule object)) func(*http.Request) {
 	})
 }
 
+// alsoPosts returns a mutation that sends another request with each POST to a resource: it posts the object that the
+// function create returns to a path. The function gets the object of the client's request.
+func alsoPosts(resource, path string, create func(object) object) func(*http.Request) *http.Request {
+	return func(r *http.Request) *http.Request {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/"+resource) || r.URL.Query().Has("dryRun") {
+			return nil
+		}
+		var o object
+		editBody(r, func(sent object) { o = create(sent) })
+		if o == nil {
+			return nil
+		}
+		another := r.Clone(r.Context())
+		another.URL.Path = path
+		body, _ := json.Marshal(o) // o consists of JSON's types
+		setRequestBody(another, body)
+		return another
+	}
+}
+
 // items returns the objects of a list, or the object itself.
 func items(o object) []object {
 	list, is := o["items"].([]any)
@@ -303,6 +333,20 @@ func onResponses(change func(request, response object)) func(http.Handler) http.
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(answer.Code)
 			_, _ = w.Write(edited(answer.Body.Bytes(), func(review object) { change(request, at(review, "response")) }))
+		})
+	}
+}
+
+// onAnswersOfWebhooks returns a mutation that changes whole answers of webhooks.
+func onAnswersOfWebhooks(change func(*httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			next.ServeHTTP(answer, r)
+			change(answer)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
 		})
 	}
 }

@@ -144,8 +144,7 @@ func reinvocationTests() []trial.Test {
 		ID: "reinvocation.inTree", Source: dynamic + "Reinvocation policy", Cost: time.Second,
 		Promise: "Built-in mutating admission plugins are re-run if a mutating webhook modifies an object: the container that a webhook adds has the defaults of a LimitRange.",
 		Run: func(t *trial.T) {
-			ranges := trial.Resource{Version: "v1", Name: "limitranges", Kind: "LimitRange", Namespaced: true}
-			t.Create(ranges, t.Object(ranges, "cpu").With("spec.limits", []any{trial.Object{"type": "Container", "default": trial.Object{"cpu": "250m"}}})).OK()
+			t.Create(limitRanges, t.Object(limitRanges, "cpu").With("spec.limits", []any{trial.Object{"type": "Container", "default": trial.Object{"cpu": "250m"}}})).OK()
 			t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
 			o := t.Object(trial.Pods, "a").With("spec", template())
 			t.Eventually("the LimitRange is in effect", 20*time.Second, func() string {

@@ -52,5 +52,13 @@ func connectionTests() []trial.Test {
 			},
 		})
 	}
-	return tests
+	return append(tests, trial.Test{
+		ID: "connect.dryRun", Source: concepts + "Dry-run", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("exec"))},
+		Promise: "A connection has no dry run: a request for one is refused with 400, and not reviewed.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Allow(), trial.On("CONNECT", trial.Pods.Sub("exec"))))
+			t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("exec"), "none"), Query: []string{"command=ls", dry}}).Refused(http.StatusBadRequest)
+			t.Called()
+		},
+	})
 }

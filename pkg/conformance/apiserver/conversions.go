@@ -3,6 +3,11 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -114,7 +119,44 @@ func conversionTests() []trial.Test {
 				t.Equal("the note of the conversion", "converted to v1", r.Sub("object").Annotation("note"))
 			},
 		},
+		{
+			ID: "conversion.patchedBack", Promise: "The patch of an admission webhook for another version is converted back by the conversion webhook; oldObject is converted, too.",
+			Run: func(t *trial.T) {
+				v1, v2 := defineConverted(t, renamed)
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Op{Op: "replace", Path: "/spec/v1", Value: 2}), trial.On("CREATE UPDATE", v1)))
+				o := t.Create(v2, t.Object(v2, "a").With("spec", trial.Object{"v2": 1})).OK()
+				t.Equal("spec of the answer in v2", trial.Object{"v2": 2}, o["spec"])
+				r := t.One("hook")
+				t.Equal("object.spec in the review of the create", trial.Object{"v1": 1}, r.At("object.spec"))
+				t.Patch(v2, "a", trial.MergePatch, trial.Object{"spec": trial.Object{"v2": 3}}).OK()
+				r = t.One("hook")
+				t.Equal("object.spec in the review of the patch", trial.Object{"v1": 3}, r.At("object.spec"))
+				t.Equal("oldObject.spec in the review of the patch", trial.Object{"v1": 2}, r.At("oldObject.spec"))
+				t.Equal("spec in v1", trial.Object{"v1": 2}, t.Get(v1, "a").OK()["spec"])
+			},
+		},
+		{
+			ID: "conversion.beforeAdmission.fails", Promise: "If an object can't be converted for an admission webhook, the request fails under any failure policy, and the webhook isn't called.",
+			Run: func(t *trial.T) {
+				var down atomic.Bool
+				v1, v2 := defineConverted(t, unless(&down, renamed))
+				there := t.Create(v1, t.Object(v1, "there").With("spec", trial.Object{"v1": 1})).OK()
+				t.Install(pairOf(trial.Allow(), trial.On("*", v2), trial.Fails(admissionregistrationv1.Ignore))...)
+				requests := func(check func(*trial.Answer)) {
+					check(t.Create(v1, t.Object(v1, "new").With("spec", trial.Object{"v1": 1}), dry))
+					check(t.Patch(v1, "there", trial.MergePatch, trial.Object{"spec": trial.Object{"v1": 2}}, dry))
+					check(t.Delete(v1, "there", nil, dry))
+				}
+				requests(func(a *trial.Answer) { a.OK() })
+				t.Forget()
+				down.Store(true)
+				requests(func(a *trial.Answer) { t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code)) })
+				t.Equal("the calls of the admission webhooks", 0, len(t.Calls("mutating", "validating")))
+				t.Equal("the object", there, t.Get(v1, "there").OK())
+			},
+		},
 	}
+	tests = append(tests, conversionsDown()...)
 	for i := range tests {
 		tests[i].Source = crdVersions + "Webhook conversion"
 		tests[i].Needs = []trial.Need{trial.Serves(trial.Definitions)}
@@ -156,5 +198,101 @@ func convert(change func(response trial.Object)) trial.Reply {
 			change(response)
 		}
 		return trial.Object{"apiVersion": c.Review["apiVersion"], "kind": "ConversionReview", "response": response}
+	})
+}
+
+// renamed is a reply that converts objects whose spec has one field. The name of the field is the version.
+var renamed = trial.Review(func(c *trial.Call) any {
+	r := c.Request()
+	converted := []any{}
+	for _, o := range r.Objects("objects") {
+		from, to := lastPart(o.Text("apiVersion")), lastPart(r.Text("desiredAPIVersion"))
+		o = o.With("apiVersion", r.Text("desiredAPIVersion"))
+		if value := o.Sub("spec")[from]; value != nil {
+			o = o.With("spec", trial.Object{to: value})
+		}
+		converted = append(converted, o)
+	}
+	return trial.Object{"apiVersion": c.Review["apiVersion"], "kind": "ConversionReview", "response": trial.Object{
+		"uid": r["uid"], "result": trial.Object{"status": "Success"}, "convertedObjects": converted}}
+})
+
+func lastPart(apiVersion string) string { return apiVersion[strings.LastIndex(apiVersion, "/")+1:] }
+
+// unless returns a reply with the code 503 as long as the webhook is down.
+func unless(down *atomic.Bool, reply trial.Reply) trial.Reply {
+	return func(w http.ResponseWriter, r *http.Request, c *trial.Call) {
+		if down.Load() {
+			trial.Raw(http.StatusServiceUnavailable, []byte("down"))(w, r, c)
+			return
+		}
+		reply(w, r, c)
+	}
+}
+
+// conversionsDown has the cases about requests for a stored object while its conversion webhook fails.
+func conversionsDown() []trial.Test {
+	var tests []trial.Test
+	for _, request := range []struct {
+		name string
+		// The argument version is the resourceVersion of the object.
+		send func(t *trial.T, v2 trial.Resource, version string) *trial.Answer
+	}{
+		{"get", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer { return t.Get(v2, "a") }},
+		{"list", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer { return t.List(v2) }},
+		{"update", func(t *trial.T, v2 trial.Resource, version string) *trial.Answer {
+			return t.Update(v2, t.Object(v2, "a").With("metadata.resourceVersion", version))
+		}},
+		{"patch", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer {
+			return t.Patch(v2, "a", trial.MergePatch, trial.Object{"spec": trial.Object{}})
+		}},
+		{"apply", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer {
+			return t.Apply(v2, t.Object(v2, "a"), "tester", "force=true")
+		}},
+		{"delete", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer { return t.Delete(v2, "a", nil) }},
+		{"deletecollection", func(t *trial.T, v2 trial.Resource, _ string) *trial.Answer { return t.Delete(v2, "", nil) }},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "conversion.down." + request.name, Promise: "While the conversion webhook fails, a request in another version than the stored one fails, and the object stays: " + request.name + ".",
+			Run: func(t *trial.T) {
+				var down atomic.Bool
+				v1, v2 := defineConverted(t, unless(&down, renamed))
+				down.Store(true) // before the create, because a server may keep objects that it has converted
+				o := t.Create(v1, t.Object(v1, "a").With("spec", trial.Object{"v1": 1})).OK()
+				a := request.send(t, v2, o.Version())
+				t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+				t.Equal("the object in the stored version", o, t.Get(v1, "a").OK())
+				down.Store(false)
+				t.Equal("the spec in the other version, when the webhook answers again", trial.Object{"v2": 1}, t.Get(v2, "a").OK()["spec"])
+			},
+		})
+	}
+	return append(tests, trial.Test{
+		ID: "conversion.down.watch", Cost: 5 * time.Second,
+		Promise: "While the conversion webhook fails, a watch in another version than the stored one gets no object; when the webhook answers again, a watch has the objects.",
+		Run: func(t *trial.T) {
+			var down atomic.Bool
+			v1, v2 := defineConverted(t, unless(&down, renamed))
+			down.Store(true)
+			t.Create(v1, t.Object(v1, "a").With("spec", trial.Object{"v1": 1})).OK()
+			w := t.Watch(v2, "timeoutSeconds=2")
+			for {
+				e := w.Ends(10 * time.Second)
+				if e == nil {
+					break
+				}
+				t.True(e["type"] == "ERROR" || e["type"] == "BOOKMARK", "no event with an object", fmt.Sprint(e))
+			}
+			down.Store(false)
+			t.Eventually("a watch has the object", 30*time.Second, func() string {
+				w := t.Watch(v2, "timeoutSeconds=5")
+				e := w.Ends(10 * time.Second)
+				if e == nil || e["type"] != "ADDED" {
+					return fmt.Sprintf("the code is %d, and the first event is %v", w.Code, e)
+				}
+				t.Equal("the object", trial.Object{"v2": 1}, e.At("object.spec"))
+				return ""
+			})
+		},
 	})
 }

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // define creates a definition of a custom resource for the case, with the versions v1 and v2. Objects are stored in v1.
-// define returns the resource in both versions, when the server serves both.
+// The argument changes may add versions. define returns the resource in v1 and v2, when the server serves all versions.
 func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Object) (v1, v2 trial.Resource) {
 	group := t.Namespace() + ".conformance.miniapi.dev"
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
@@ -30,15 +31,22 @@ func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Objec
 	r := func(version string) trial.Resource {
 		return trial.Resource{Group: group, Version: version, Name: plural, Kind: kind, Namespaced: true}
 	}
-	for _, version := range []string{"v1", "v2"} {
-		t.Eventually(fmt.Sprintf("%s is served", r(version)), 30*time.Second, func() string {
-			if a := t.Do(trial.Request{Verb: "GET", Path: t.Path(r(version), "")}); !a.Succeeded() {
+	for _, version := range o.Objects("spec.versions") {
+		served := r(version.Text("name"))
+		t.Eventually(fmt.Sprintf("%s is served", served), 30*time.Second, func() string {
+			if a := t.Do(trial.Request{Verb: "GET", Path: t.Path(served, "")}); !a.Succeeded() {
 				return fmt.Sprint(a.Code)
 			}
 			return ""
 		})
 	}
 	return r("v1"), r("v2")
+}
+
+// third adds the version v3 to a definition.
+func third(definition trial.Object) trial.Object {
+	versions := definition.Objects("spec.versions")
+	return definition.With("spec.versions", append(versions, versions[1].With("name", "v3")))
 }
 
 // sized changes the schemas of a definition: objects have required fields, a status and a scale.
@@ -91,6 +99,82 @@ func customTests() []trial.Test {
 				} else {
 					w.subresource()
 				}
+			},
+		})
+	}
+	return append(append(tests, nulls()...), trial.Test{
+		ID: "custom.redefined", Source: "Extend the Kubernetes API with CustomResourceDefinitions, Delete a CustomResourceDefinition", Needs: []trial.Need{trial.Serves(trial.Definitions)}, Cost: 3 * time.Second,
+		Promise: "The deletion of a definition deletes its custom resources: a new definition of the same kind has none of them.",
+		Run: func(t *trial.T) {
+			v1, v2 := define(t, "things")
+			t.Create(v2, t.Object(v2, "old")).OK()
+			t.Delete(trial.Definitions, v1.Name+"."+v1.Group, nil).OK()
+			t.Eventually("the definition is deleted", 30*time.Second, func() string {
+				if a := t.Get(trial.Definitions, v1.Name+"."+v1.Group); a.Code != http.StatusNotFound {
+					return fmt.Sprint(a.Code)
+				}
+				return ""
+			})
+			define(t, "things")
+			w := t.Watch(v1)
+			t.Create(v1, t.Object(v1, "new")).OK()
+			t.Equal("the first event of a watch", "ADDED new", event(w.Next(eventTimeout)))
+			for _, query := range []string{"limit=500", "resourceVersion=0"} {
+				t.Equal("the names in a list with "+query, []string{"new"}, names(t.List(v1, query).OK()))
+			}
+		},
+	})
+}
+
+// nullable changes the schemas of a definition: some fields may be null, and some have defaults.
+func nullable(definition trial.Object) trial.Object {
+	versions := definition.Objects("spec.versions")
+	size := trial.Object{"size": trial.Object{"type": "string"}}
+	for i, version := range versions {
+		versions[i] = version.With("schema", trial.Object{"openAPIV3Schema": trial.Object{"type": "object", "properties": trial.Object{
+			"spec": trial.Object{"type": "object", "properties": trial.Object{
+				"color":    trial.Object{"type": "string", "nullable": true},
+				"box":      trial.Object{"type": "object", "nullable": true, "properties": size},
+				"lid":      trial.Object{"type": "object", "properties": size},
+				"replicas": trial.Object{"type": "integer", "default": 1},
+			}},
+		}}})
+	}
+	return definition.With("spec.versions", versions)
+}
+
+// nulls has the cases about null in applies of custom resources.
+func nulls() []trial.Test {
+	var tests []trial.Test
+	for _, n := range []struct {
+		name, promise string
+		field         string
+		first         any
+		then          trial.Object
+		want          trial.Object // the stored spec
+		refused       bool
+		// since is the minor version of Kubernetes that has the behavior.
+		since int
+	}{
+		{"value", "null is a value of a nullable field", "color", "red", trial.Object{"color": nil}, trial.Object{"color": nil, "replicas": 1}, false, 0},
+		{"object", "null replaces a nullable object", "box", trial.Object{"size": "big"}, trial.Object{"box": nil}, trial.Object{"box": nil, "replicas": 1}, false, 37},
+		{"refused", "null is refused in a field that isn't nullable", "lid", trial.Object{"size": "big"}, trial.Object{"lid": nil}, trial.Object{"lid": trial.Object{"size": "big"}, "replicas": 1}, true, 37},
+		{"leftOut", "a field that the only manager leaves out is removed", "lid", trial.Object{"size": "big"}, trial.Object{}, trial.Object{"replicas": 1}, false, 0},
+		{"default", "the default replaces null in a field that isn't nullable", "replicas", 3, trial.Object{"replicas": nil}, trial.Object{"replicas": 1}, false, 0},
+	} {
+		tests = append(tests, trial.Test{
+			ID: "apply.null." + n.name, Source: "Extend the Kubernetes API with CustomResourceDefinitions, Defaulting and Nullable", Needs: []trial.Need{trial.Serves(trial.Definitions), trial.Since(n.since)},
+			Promise: "In an apply of a custom resource, " + n.promise + ".",
+			Run: func(t *trial.T) {
+				v1, _ := define(t, "things", nullable)
+				t.Apply(v1, t.Object(v1, "a").With("spec", trial.Object{n.field: n.first}), "tester").OK()
+				a := t.Apply(v1, t.Object(v1, "a").With("spec", n.then), "tester")
+				if n.refused {
+					a.Refused(http.StatusUnprocessableEntity, n.field)
+				} else {
+					a.OK()
+				}
+				t.Equal("spec", n.want, t.Get(v1, "a").OK()["spec"])
 			},
 		})
 	}

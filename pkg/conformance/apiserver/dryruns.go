@@ -160,29 +160,7 @@ var dryRunEffects = []trial.Test{
 	{
 		ID: "dryRun.quota", Promise: "A quota refuses a dry run as it refuses the request, and a dry run isn't charged to the quota.", Cost: time.Second,
 		Run: func(t *trial.T) {
-			quotas := trial.Resource{Version: "v1", Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true}
-			t.Create(quotas, t.Object(quotas, "quota").With("spec.hard", trial.Object{"services": "0"})).OK()
-			hard := func(services string) {
-				patch := trial.Object{"spec": trial.Object{"hard": trial.Object{"services": services}}}
-				t.Patch(quotas, "quota", trial.MergePatch, patch).OK()
-				// On most servers, the quota controller writes this status. The case writes it too, because a server
-				// may lack the controller.
-				status := trial.Object{"status": trial.Object{"hard": trial.Object{"services": services}, "used": trial.Object{"services": "0"}}}
-				t.Patch(quotas.Sub("status"), "quota", trial.MergePatch, status).OK()
-			}
-			tries := func(expected string, code int) {
-				t.Eventually(expected, quotaTimeout, func() string {
-					a := t.Create(trial.Services, service80(t, "one", "ClusterIP"), "dryRun=All")
-					if a.Code == code {
-						return ""
-					}
-					return string(a.Body)
-				})
-			}
-			hard("0")
-			tries("the quota refuses the dry run", http.StatusForbidden)
-			hard("1")
-			tries("the quota has room for the dry run", http.StatusCreated)
+			limitServices(t)
 			t.Equal("what is used after the dry run", "0", t.Get(quotas, "quota").OK().At("status.used.services"))
 			t.Create(trial.Services, service80(t, "one", "ClusterIP")).OK()
 			t.Equal("what is used after the request", "1", t.Get(quotas, "quota").OK().At("status.used.services"))
@@ -254,6 +232,32 @@ var dryRunEffects = []trial.Test{
 
 // quotaTimeout limits the time until a changed quota is in effect.
 const quotaTimeout = 20 * time.Second
+
+// quotas is the resource of the quota that limitServices creates, with the name "quota".
+var quotas = trial.Resource{Version: "v1", Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true}
+
+// limitServices creates a quota for one Service, and returns when the quota is in effect.
+func limitServices(t *trial.T) {
+	t.Create(quotas, t.Object(quotas, "quota").With("spec.hard", trial.Object{"services": "0"})).OK()
+	for _, step := range []struct {
+		services, expected string
+		code               int
+	}{{"0", "the quota refuses the dry run", http.StatusForbidden}, {"1", "the quota has room for the dry run", http.StatusCreated}} {
+		hard := trial.Object{"services": step.services}
+		t.Patch(quotas, "quota", trial.MergePatch, trial.Object{"spec": trial.Object{"hard": hard}}).OK()
+		// On most servers, the quota controller writes this status. The case writes it too, because a server may lack the
+		// controller.
+		status := trial.Object{"status": trial.Object{"hard": hard, "used": trial.Object{"services": "0"}}}
+		t.Patch(quotas.Sub("status"), "quota", trial.MergePatch, status).OK()
+		t.Eventually(step.expected, quotaTimeout, func() string {
+			a := t.Create(trial.Services, service80(t, "one", "ClusterIP"), "dryRun=All")
+			if a.Code == step.code {
+				return ""
+			}
+			return string(a.Body)
+		})
+	}
+}
 
 // service80 returns a Service of the given type, with the port 80.
 func service80(t *trial.T, name, serviceType string) trial.Object {

@@ -85,6 +85,19 @@ func equivalenceTests() []trial.Test {
 			},
 		},
 		{
+			ID: "match.policy.patchedForward", Promise: "A patch in a newer version changes the object of the requested older version.",
+			Run: func(t *trial.T) {
+				t.Install(trial.Mutating("hook", trial.Patch(trial.Op{Op: "replace", Path: "/spec/metrics/0/resource/target/averageUtilization", Value: 90}), trial.On("*", trial.HPAsV2)))
+				o := t.Create(trial.HPAsV1, autoscaler(t, trial.HPAsV1, "a").With("spec.targetCPUUtilizationPercentage", 50)).OK()
+				t.Equal("apiVersion of the answer", "autoscaling/v1", o["apiVersion"])
+				t.Equal("spec.targetCPUUtilizationPercentage", 90, o.At("spec.targetCPUUtilizationPercentage"))
+				seen := t.One("hook").Sub("object").Objects("spec.metrics")
+				if t.True(len(seen) == 1, "one metric in the review", fmt.Sprint(len(seen))) {
+					t.Equal("averageUtilization in the review", 50, seen[0].At("resource.target.averageUtilization"))
+				}
+			},
+		},
+		{
 			ID: "match.policy.exactFirst", Promise: "A request that exactly matches a rule is sent as it is, whatever other versions the rules list.",
 			Run: func(t *trial.T) {
 				t.Install(trial.Validating("hook", trial.Allow(), trial.On("*", trial.HPAsV1, trial.HPAsV2)))
@@ -118,7 +131,7 @@ func equivalenceTests() []trial.Test {
 	for i := range tests {
 		tests[i].Needs, tests[i].Source = both, dynamic+"Matching requests: matchPolicy"
 	}
-	return append(tests, trial.Test{
+	return append(append(tests, customEquivalence()...), trial.Test{
 		ID: "match.policy.custom", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(trial.Definitions)},
 		Promise: "The versions of a custom resource are equivalent.",
 		Run: func(t *trial.T) {
@@ -170,3 +183,124 @@ func equivalenceTests() []trial.Test {
 
 // oldDeployments are in a group and version that newer servers no longer serve.
 var oldDeployments = trial.Resource{Group: "extensions", Version: "v1beta1", Name: "deployments", Kind: "Deployment", Namespaced: true}
+
+// customEquivalence has the cases about rules of webhooks for a custom resource, whose versions are equivalent.
+func customEquivalence() []trial.Test {
+	tests := []trial.Test{
+		{
+			ID: "match.policy.firstRule", Promise: "A request that matches no rule exactly is sent in the version of the first rule that is equivalent.",
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things", third)
+				v3 := v2
+				v3.Version = "v3"
+				t.Install(pairOf(trial.Allow(), trial.On("*", v2, v1))...)
+				t.Create(v3, t.Object(v3, "a")).OK()
+				sentIn(t, "v2", "mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.allVersions", Promise: "A rule for all versions matches each request exactly: nothing is converted.",
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things")
+				t.Install(pairOf(trial.Allow(), trial.Rules(trial.Rule("*", v1.Group, "*", v1.Name)))...)
+				t.Create(v2, t.Object(v2, "a")).OK()
+				sentIn(t, "v2", "mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.anyGroup", Promise: "A rule for a version of all groups is equivalent in the group that has the resource in this version.",
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things")
+				t.Install(pairOf(trial.Allow(), trial.Rules(trial.Rule("*", "*", "v1", v1.Name)))...)
+				t.Create(v2, t.Object(v2, "a")).OK()
+				sentIn(t, "v1", "mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.wholeRule", Promise: "An equivalent rule must match as a whole: a rule for another operation isn't equivalent.",
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things")
+				t.Install(pairOf(trial.Allow(), trial.On("UPDATE", v1))...)
+				o := t.Create(v2, t.Object(v2, "a")).OK()
+				t.Called()
+				t.Update(v2, o.With("spec", trial.Object{"size": 1})).OK()
+				sentIn(t, "v1", "mutating", "validating")
+			},
+		},
+		{
+			ID: "match.policy.chain", Promise: "Webhooks with rules for different versions see the changes of the earlier ones, even if a webhook between them changes nothing.",
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things")
+				adds := func(letter string) trial.Reply {
+					return trial.Answering(func(c *trial.Call) trial.Response {
+						return trial.Patched(trial.Add("/spec/trail", c.Request().Text("object.spec.trail")+letter))
+					})
+				}
+				t.Install(trial.Mutating("a", trial.Allow(), trial.On("*", v1)), trial.Mutating("b", adds("b"), trial.On("*", v1)), trial.Mutating("c", trial.Allow(), trial.On("*", v2)),
+					trial.Mutating("d", adds("d"), trial.On("*", v2)), trial.Mutating("e", trial.Allow(), trial.On("*", v1)), trial.Mutating("f", adds("f"), trial.On("*", v1)),
+					trial.Validating("g", trial.Allow(), trial.On("*", v2)))
+				o := t.Create(v1, t.Object(v1, "a").With("spec.trail", "")).OK()
+				trails := []string{}
+				for _, call := range t.Calls() {
+					trails = append(trails, call.Request().Text("object.spec.trail")+" "+call.Request().Text("object.apiVersion")[len(v1.Group)+1:])
+				}
+				t.Called("a", "b", "c", "d", "e", "f", "g")
+				t.Equal("spec.trail and the version that each webhook sees", []string{" v1", " v1", "b v2", "b v2", "bd v1", "bd v1", "bdf v2"}, trails)
+				t.Equal("spec.trail that is stored", "bdf", o.At("spec.trail"))
+			},
+		},
+		{
+			ID: "match.policy.skipped", Promise: "A webhook whose match conditions are false in its version isn't called, and the changes of other webhooks stay.", Needs: []trial.Need{trial.Since(30)},
+			Run: func(t *trial.T) {
+				v1, v2 := define(t, "things")
+				t.Install(trial.Mutating("a", trial.Patch(trial.Add("/spec/size", 12)), trial.On("*", v1)),
+					trial.Mutating("b", trial.Patch(trial.Add("/spec/size", 13)), trial.On("*", v2), trial.When("other", "object.metadata.name == 'other'")),
+					trial.Mutating("c", trial.Patch(trial.Add("/spec/more", 1)), trial.On("*", v1)))
+				o := t.Create(v1, t.Object(v1, "a").With("spec.size", 1)).OK()
+				seen := t.Calls("c")
+				t.Called("a", "c")
+				if len(seen) == 1 {
+					t.Equal("spec.size that the webhook after it sees", 12, seen[0].Request().At("object.spec.size"))
+				}
+				t.Equal("spec", trial.Object{"size": 12, "more": 1}, o["spec"])
+			},
+		},
+	}
+	for i := range tests {
+		tests[i].Source = dynamic + "Matching requests: matchPolicy"
+		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.Definitions))
+	}
+	return append(tests, trial.Test{
+		ID: "match.policy.events", Source: dynamic + "Matching requests: matchPolicy", Needs: []trial.Need{trial.Serves(events, oldEvents)},
+		Promise: "Events of events.k8s.io/v1 and of v1 are equivalent: the webhook and the client each have the fields of their version.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("hook", trial.Patch(trial.Op{Op: "replace", Path: "/message", Value: "after"}), trial.On("*", oldEvents)))
+			o := t.Object(events, "a").With("eventTime", "2026-01-01T00:00:00.000000Z").With("reportingController", "conformance.miniapi.dev/c").With("reportingInstance", "c-1").
+				With("action", "Test").With("reason", "Test").With("type", "Normal").With("note", "before").
+				With("regarding", trial.Object{"kind": "Pod", "namespace": t.Namespace(), "name": "p"})
+			created := t.Create(events, o).OK()
+			t.Equal("apiVersion of the answer", "events.k8s.io/v1", created["apiVersion"])
+			t.Equal("note of the answer", "after", created["note"])
+			r := t.One("hook")
+			t.Equal("object.apiVersion", "v1", r.At("object.apiVersion"))
+			t.Equal("object.message", "before", r.At("object.message"))
+		},
+	})
+}
+
+// sentIn checks that the given webhooks were called once each, with objects in a version.
+func sentIn(t *trial.T, version string, hooks ...string) {
+	for _, call := range t.Calls() {
+		r := call.Request()
+		t.Equal("resource.version that "+call.Hook+" is sent", version, r.At("resource.version"))
+		t.Equal("kind.version that "+call.Hook+" is sent", version, r.At("kind.version"))
+		t.Equal("the version of the object that "+call.Hook+" is sent", r.Text("resource.group")+"/"+version, r.At("object.apiVersion"))
+	}
+	t.Called(hooks...)
+}
+
+// events are served by two groups.
+var (
+	events    = trial.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
+	oldEvents = trial.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
+)

@@ -19,7 +19,7 @@ const EveryPattern = everyPrefix + "GROUP.VERSION.RESOURCE"
 const everyPrefix = "every."
 
 const everyPromise = "Each verb of a resource that discovery lists is reviewed with its operation, objects, options, dry run and names, " +
-	"in each version and subresource; reads aren't reviewed"
+	"in each version and subresource; reads aren't reviewed, and an update that changes nothing writes nothing"
 
 // risky are resources whose objects affect more than the case, so the cases don't create such objects on a server with
 // other users.

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,6 +30,20 @@ var failingWays = []failing{
 	{"code500", "an answer with the HTTP status code 500", replying(trial.Raw(http.StatusInternalServerError, trial.Object{"kind": "AdmissionReview"}))},
 	{"code404", "an answer with the HTTP status code 404", replying(trial.Raw(http.StatusNotFound, trial.Object{}))},
 	{"noJSON", "an answer that is no JSON", replying(trial.Raw(http.StatusOK, []byte("<html>fine</html>")))},
+	{"code403", "an answer with the HTTP status code 403", replying(trial.Raw(http.StatusForbidden, trial.Object{}))},
+	{"redirect", "a redirect", replying(func(w http.ResponseWriter, r *http.Request, _ *trial.Call) {
+		http.Redirect(w, r, "https://conformance.invalid/", http.StatusFound)
+	})},
+	{"truncated", "an answer that ends early", replying(trial.Raw(http.StatusOK, []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","respo`)))},
+	{"otherGroup", "an AdmissionReview of another API group", replying(trial.Review(func(c *trial.Call) any {
+		return trial.Object{"apiVersion": "conformance.invalid/v1", "kind": "AdmissionReview", "response": trial.Object{"uid": c.Request()["uid"], "allowed": true}}
+	}))},
+	{"noKind", "an answer without apiVersion and kind", replying(trial.Review(func(c *trial.Call) any {
+		return trial.Object{"response": trial.Object{"uid": c.Request()["uid"], "allowed": true}}
+	}))},
+	{"wrongType", "an answer whose field allowed isn't a boolean", replying(trial.Review(func(c *trial.Call) any {
+		return trial.Object{"apiVersion": c.Review["apiVersion"], "kind": "AdmissionReview", "response": trial.Object{"uid": c.Request()["uid"], "allowed": "yes"}}
+	}))},
 	{"empty", "an empty answer", replying(trial.Raw(http.StatusOK, []byte{}))},
 	{"noResponse", "a review without a response", replying(trial.Review(func(c *trial.Call) any {
 		return trial.Object{"apiVersion": c.Review["apiVersion"], "kind": "AdmissionReview"}
@@ -220,6 +235,23 @@ var timeouts = []trial.Test{
 				default:
 					t.Equal("the time of the webhook", "7", seconds)
 				}
+			}
+		},
+	},
+	{
+		ID: "timeout.request", Source: "kube-apiserver, --request-timeout", Cost: 3 * time.Second,
+		Promise: "If the timeout of the request itself expires while a webhook is called, the request fails, whatever the failure policy says: not before, and soon after.",
+		Run: func(t *trial.T) {
+			for _, hook := range pairOf(t.Hang(), trial.Within(30), trial.Fails(admissionregistrationv1.Ignore)) {
+				on := installApart(t, hook)
+				began := time.Now()
+				a, err := t.Try(trial.Request{Verb: http.MethodPost, Path: t.Path(on, ""), Query: []string{"timeout=1s"}, Body: t.Object(on, "a")})
+				between(t, time.Since(began), time.Second, time.Second+slack)
+				// A server that has begun its answer can only break it off. A proxy then answers with 502.
+				if err == nil {
+					t.True(a.Code == http.StatusGatewayTimeout || a.Code == http.StatusBadGateway, "a refusal with code 504", fmt.Sprint(a.Code))
+				}
+				t.Get(on, "a").Refused(http.StatusNotFound)
 			}
 		},
 	},

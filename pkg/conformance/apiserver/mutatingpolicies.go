@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
@@ -55,13 +56,15 @@ func mutatingPolicyTests() []trial.Test {
 				p = p.With("spec.paramKind", trial.Object{"apiVersion": limits.GroupVersion(), "kind": limits.Kind})
 				reference := trial.Object{"name": "param", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"}
 				t.EnforceMutating(p, t.MutatingBinding(p).With("spec.paramRef", reference))
+				var data any
 				t.Eventually("the parameter is in effect", paramTimeout, func() string {
 					a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), dry)
-					if trial.Same(trial.Object{"added": "yes", "key": "value"}, a.Object["data"]) {
-						return ""
+					if data = a.Object["data"]; a.Object.At("data.added") == nil {
+						return string(a.Body)
 					}
-					return string(a.Body)
+					return ""
 				})
+				t.Equal("data", trial.Object{"added": "yes", "key": "value"}, data)
 			},
 		},
 		{
@@ -73,6 +76,73 @@ func mutatingPolicyTests() []trial.Test {
 				t.Equal("the label", "yes", o.Label("added"))
 				t.Equal("another label", t.Namespace(), o.Label(trial.LabelCase))
 				t.Equal("data", trial.Object{"key": "value", "new": "1", "old": "2"}, o.At("data"))
+			},
+		},
+		{
+			ID: "mutatingPolicy.apply.items", Promise: "An apply configuration is merged by the rules of server-side apply: items of lists by their keys.",
+			Run: func(t *trial.T) {
+				t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
+				p := onResource(t.MutatingPolicy("p", trial.ApplyMutation(`Object{spec: Object.spec{containers: [
+					Object.spec.containers{name: "main", env: [Object.spec.containers.env{name: "MODE", value: "merged"}]},
+					Object.spec.containers{name: "sidecar", image: "conformance.invalid/sidecar:1"}]}}`)), trial.Pods)
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				containers := t.Create(trial.Pods, t.Object(trial.Pods, "a").With("spec", template())).OK().Objects("spec.containers")
+				if t.True(len(containers) == 2, "two containers", fmt.Sprint(len(containers))) {
+					t.Equal("the image of the first one", "conformance.invalid/main:1", containers[0]["image"])
+					t.Equal("its environment", []any{trial.Object{"name": "MODE", "value": "merged"}}, containers[0]["env"])
+					t.Equal("the name of the second one", "sidecar", containers[1]["name"])
+				}
+			},
+		},
+		{
+			ID: "mutatingPolicy.apply.custom", Promise: "An apply configuration is merged into a custom resource by its schema.", Cost: 5 * time.Second,
+			Run: func(t *trial.T) {
+				v1, _ := define(t, "things", sized)
+				p := onResource(t.MutatingPolicy("p", trial.ApplyMutation(`Object{spec: Object.spec{size: 2}}`)), v1)
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				o := t.Object(v1, "a").With("spec", trial.Object{"size": 1, "color": "blue", "names": []string{"one", "two"}, "since": "2026-01-01T00:00:00Z", "replicas": 1})
+				// The server may read the schema of a new definition only some time later.
+				t.Eventually("the policy is in effect", paramTimeout, func() string {
+					a := t.Create(v1, o, dry)
+					if !trial.Same(2, a.Object.At("spec.size")) {
+						return string(a.Body)
+					}
+					t.Equal("spec", o.With("spec.size", 2)["spec"], a.Object["spec"])
+					return ""
+				})
+			},
+		},
+		{
+			ID: "mutatingPolicy.delete", Promise: "A policy for all operations isn't evaluated for a DELETE, which has no object to change.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey)
+				p = onOperations(p, "*").With("spec.matchConditions", []any{trial.Object{"name": "named", "expression": "object.metadata.name == 'a'"}})
+				t.EnforceMutating(p, t.MutatingBinding(p))
+				t.Equal("data.added", "yes", t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK().At("data.added"))
+				t.Delete(trial.ConfigMaps, "a", nil).OK()
+			},
+		},
+		{
+			ID: "mutatingPolicy.validation.delete", Promise: "Operations of a policy are CREATE, UPDATE, CONNECT and *: DELETE is refused.",
+			Run: func(t *trial.T) {
+				p := t.MutatingPolicy("p", addsKey)
+				t.Create(trial.MutatingPolicies, onOperations(p, "CREATE", "DELETE"), dry).Refused(http.StatusUnprocessableEntity, "operations")
+				rules := trial.Object{"resourceRules": []any{p.Objects("spec.matchConstraints.resourceRules")[0].With("operations", []string{"DELETE"})}}
+				t.Create(trial.MutatingBindings, t.MutatingBinding(p).With("spec.matchResources", rules), dry).Refused(http.StatusUnprocessableEntity, "operations")
+			},
+		},
+		{
+			ID: "mutatingPolicy.reinvocation.policies", Promise: "A policy with the reinvocationPolicy IfNeeded is evaluated again, once, after the changes of policies; a policy with Never isn't.",
+			Run: func(t *trial.T) {
+				grows := func(short, letter, policy string) trial.Object {
+					return t.MutatingPolicy(short, trial.JSONPatchMutation(`[JSONPatch{op: "replace", path: "/data/trail", value: object.data.trail + "`+letter+`"}]`)).With("spec.reinvocationPolicy", policy)
+				}
+				for _, p := range []trial.Object{grows("p", "p", "IfNeeded"), grows("q", "q", "Never")} {
+					t.EnforceMutating(p, t.MutatingBinding(p))
+				}
+				// The order of policies isn't promised.
+				trail := t.Create(trial.ConfigMaps, t.ConfigMap("a", "trail", "")).OK().Text("data.trail")
+				t.Equal("how often the policies are evaluated", trial.Object{"p": 2, "q": 1}, trial.Object{"p": strings.Count(trail, "p"), "q": strings.Count(trail, "q")})
 			},
 		},
 		{
@@ -169,6 +239,7 @@ func mutatingPolicyTests() []trial.Test {
 			},
 		})
 	}
+	tests = append(tests, exemptions("mutatingPolicy", true)...)
 	for i := range tests {
 		tests[i].Source = mutatingPol + "API reference"
 		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.MutatingPolicies, trial.MutatingBindings))

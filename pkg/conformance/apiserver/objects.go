@@ -4,8 +4,9 @@ import "github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 
 // The resources that several files use.
 var (
-	leases = trial.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true}
-	nodes  = trial.Resource{Version: "v1", Name: "nodes", Kind: "Node"}
+	leases      = trial.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases", Kind: "Lease", Namespaced: true}
+	limitRanges = trial.Resource{Version: "v1", Name: "limitranges", Kind: "LimitRange", Namespaced: true}
+	nodes       = trial.Resource{Version: "v1", Name: "nodes", Kind: "Node"}
 )
 
 // template returns the spec of a pod that never runs, because no scheduler has its schedulerName.

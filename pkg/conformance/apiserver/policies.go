@@ -236,6 +236,7 @@ func policyTests() []trial.Test {
 				limits := enforceWithParam(t, trial.Object{"name": "param", "parameterNotFoundAction": "Deny"})
 				t.Create(limits, limit(t, limits, "param", "good")).OK()
 				eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good")
+				t.Create(trial.ConfigMaps, t.ConfigMap("b", "key", "good")).OK()
 			},
 		},
 		{
@@ -247,30 +248,20 @@ func policyTests() []trial.Test {
 				t.Create(limits, limit(t, limits, "three", "none")).OK()
 				eventuallyRefused(t, t.ConfigMap("a", "key", "good"), "wanted better")
 				eventuallyRefused(t, t.ConfigMap("b", "key", "better"), "wanted good")
+				t.Create(trial.ConfigMaps, t.ConfigMap("c")).OK()
 			},
 		},
 		{
 			ID: "policy.params.missingAllowed", Promise: "parameterNotFoundAction Allow: a missing parameter is no failure.",
 			Run: func(t *trial.T) {
-				enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Allow"})
-				t.Eventually("the request is accepted", paramTimeout, func() string {
-					if a := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "bad"), "dryRun=All"); !a.Succeeded() {
-						return fmt.Sprintf("the answer is %d %s", a.Code, a.Object.Text("message"))
-					}
-					return ""
-				})
+				enforceMissingParam(t, "Allow")
+				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good"), "dryRun=All").OK()
 			},
 		},
 		{
 			ID: "policy.params.missingDenied", Promise: "parameterNotFoundAction Deny: a missing parameter fails as the failure policy says.",
 			Run: func(t *trial.T) {
-				limits := enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})
-				// A second binding has a parameter that exists. A refusal by this binding shows that the server has
-				// read the parameters.
-				t.Create(limits, limit(t, limits, "there", "good")).OK()
-				there := t.Binding(t.Object(trial.Policies, t.Name("p")), "Deny").With("metadata.name", t.Name("there"))
-				t.Create(trial.Bindings, there.With("spec.paramRef", trial.Object{"name": "there", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})).OK()
-				eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good", "no params found")
+				enforceMissingParam(t, "Deny")
 				t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "good"), "dryRun=All").Refused(http.StatusUnprocessableEntity, "no params found")
 			},
 		},
@@ -356,6 +347,7 @@ func policyTests() []trial.Test {
 			},
 		})
 	}
+	tests = append(append(tests, policyOperations()...), exemptions("policy", false)...)
 	for i := range tests {
 		tests[i].Source = policyPages + "API reference"
 		tests[i].Needs = append(tests[i].Needs, trial.Serves(trial.Policies, trial.Bindings))
@@ -388,6 +380,17 @@ func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	return limits
 }
 
+// enforceMissingParam creates a policy with two bindings. The parameter of one binding doesn't exist, and the other one
+// has a parameter that requires the value "good". A refusal by either binding shows that the server has read the
+// parameters.
+func enforceMissingParam(t *trial.T, action string) {
+	limits := enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": action})
+	t.Create(limits, limit(t, limits, "there", "good")).OK()
+	there := t.Binding(t.Object(trial.Policies, t.Name("p")), "Deny").With("metadata.name", t.Name("there"))
+	t.Create(trial.Bindings, there.With("spec.paramRef", trial.Object{"name": "there", "namespace": t.Namespace(), "parameterNotFoundAction": "Deny"})).OK()
+	eventuallyRefused(t, t.ConfigMap("a", "key", "bad"), "wanted good", "no params found")
+}
+
 // limit returns a parameter for the policy that enforceWithParam creates.
 func limit(t *trial.T, limits trial.Resource, name, wanted string) trial.Object {
 	return t.Object(limits, name).With("spec", trial.Object{"wanted": wanted})
@@ -405,4 +408,116 @@ func eventuallyRefused(t *trial.T, o trial.Object, words ...string) {
 		}
 		return fmt.Sprintf("the answer is %d %s", a.Code, a.Object.Text("message"))
 	})
+}
+
+// onResource returns a copy of a policy for another resource.
+func onResource(policy trial.Object, r trial.Resource) trial.Object {
+	rule := policy.Objects("spec.matchConstraints.resourceRules")[0].With("apiGroups", []string{r.Group}).With("apiVersions", []string{r.Version}).With("resources", []string{r.Name})
+	return policy.With("spec.matchConstraints.resourceRules", []any{rule})
+}
+
+// policyOperations has a case for each request that writes an object, about the objects that a policy sees.
+func policyOperations() []trial.Test {
+	var tests []trial.Test
+	sees := func(policy trial.Object) trial.Object {
+		return policy.With("spec.validations", []any{trial.Object{"expression": "false", "messageExpression": "'sees ' + request.operation + (object == null ? ', no object' : ', ' + object.kind)" +
+			" + (oldObject == null ? ', no oldObject' : ', ' + oldObject.kind) + (has(request.options) && request.options != null ? ', ' + request.options.kind : ', no options')"}})
+	}
+	for _, w := range writings {
+		want := "sees UPDATE, ConfigMap, ConfigMap, UpdateOptions"
+		switch {
+		case w.creates:
+			want = "sees CREATE, ConfigMap, no oldObject, CreateOptions"
+		case w.deletes:
+			want = "sees DELETE, no object, ConfigMap, DeleteOptions"
+		}
+		tests = append(tests, trial.Test{
+			ID: "policy.operation." + w.name, Promise: "A policy has the same objects and options as a webhook: " + w.name + ".",
+			Run: func(t *trial.T) {
+				w.prepare(t)
+				p := onOperations(sees(t.Policy("p")), "*")
+				t.Enforce(p, t.Binding(p, "Warn"))
+				a := w.send(t, trial.Object{"made": "second"})
+				a.OK()
+				warned(t, a, want)
+			},
+		})
+	}
+	return append(tests, trial.Test{
+		ID: "policy.operation.connect", Promise: "A policy for CONNECT has the options of the connection as object, and neither oldObject nor options.", Needs: []trial.Need{trial.Serves(trial.Pods.Sub("attach"))},
+		Run: func(t *trial.T) {
+			p := onOperations(sees(t.Policy("p")), "CONNECT")
+			p = p.With("spec.matchConstraints.resourceRules", []any{p.Objects("spec.matchConstraints.resourceRules")[0].With("resources", []string{"pods/attach"})})
+			t.Enforce(p, t.Binding(p, "Warn"))
+			a := t.Do(trial.Request{Verb: http.MethodPost, Path: t.Path(trial.Pods.Sub("attach"), "missing")})
+			a.Refused(http.StatusNotFound)
+			warned(t, a, "sees CONNECT, PodAttachOptions, no oldObject, no options")
+		},
+	})
+}
+
+// accessRules are reviews that are never stored.
+var accessRules = trial.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectrulesreviews", Kind: "SelfSubjectRulesReview"}
+
+// exemptions has the cases about resources that policies never apply to. The policies of the cases mutate or validate.
+// Each policy refuses all requests that it matches.
+func exemptions(prefix string, mutates bool) []trial.Test {
+	refuses := func(t *trial.T, groups, resources []string, confine func(policy trial.Object) trial.Object) {
+		p := t.Policy("p", validation("false", "never"))
+		if mutates {
+			p = t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "remove", path: "/nothing"}]`))
+		}
+		p = confine(p.With("spec.matchConstraints.resourceRules", []any{trial.Object{"operations": []string{"*"}, "apiGroups": groups, "apiVersions": []string{"*"}, "resources": resources}}))
+		if mutates {
+			t.EnforceMutating(p, t.MutatingBinding(p))
+		} else {
+			t.Enforce(p, t.Binding(p, "Deny"))
+		}
+	}
+	return []trial.Test{{
+		ID: prefix + ".exempt", Promise: "A policy applies to webhook configurations, and neither to policies nor to their bindings, so that a wrong policy can be corrected.",
+		Run: func(t *trial.T) {
+			refuses(t, []string{trial.Policies.Group}, []string{"*"}, func(policy trial.Object) trial.Object {
+				return policy.With("spec.matchConstraints.objectSelector", trial.Object{"matchLabels": trial.Object{trial.LabelCase: t.Namespace()}})
+			})
+			for _, r := range []trial.Resource{trial.ValidatingConfigurations, trial.MutatingConfigurations} {
+				_, o := plain(t)
+				o = o.With("kind", r.Kind).With("metadata.name", t.Name("judged"))
+				a := t.Create(r, o, dry)
+				t.True(a.Code >= 400 && strings.Contains(a.Object.Text("message"), t.Name("p")), "the policy refuses a "+r.Kind, fmt.Sprintf("%d %s", a.Code, a.Object.Text("message")))
+			}
+			validating, mutating := t.Policy("other", validation("true", "never")), t.MutatingPolicy("other", addsKey)
+			for _, exempt := range []struct {
+				resource trial.Resource
+				object   trial.Object
+			}{
+				{trial.Policies, validating}, {trial.Bindings, t.Binding(validating, "Deny")},
+				{trial.MutatingPolicies, mutating}, {trial.MutatingBindings, t.MutatingBinding(mutating)},
+			} {
+				if _, served := t.Server.Find(exempt.resource); !served {
+					continue
+				}
+				t.Create(exempt.resource, exempt.object).OK()
+				t.Patch(exempt.resource, exempt.object.Name(), trial.MergePatch, trial.Object{"metadata": trial.Object{"annotations": trial.Object{"a": "1"}}}).OK()
+				t.Delete(exempt.resource, exempt.object.Name(), nil).OK()
+			}
+		},
+	}, {
+		ID: prefix + ".exempt.reviews", Promise: "A policy never applies to reviews such as SelfSubjectAccessReview, because clients need their answers.",
+		Needs: []trial.Need{trial.Serves(trial.AccessReviews, accessRules)},
+		Run: func(t *trial.T) {
+			refuses(t, []string{"", trial.AccessReviews.Group}, []string{"configmaps", trial.AccessReviews.Name, accessRules.Name}, func(policy trial.Object) trial.Object {
+				// The reviews can't have labels, so a condition selects those of the case.
+				expression := "request.resource.resource == 'configmaps' || (has(object.spec.namespace) ? object.spec.namespace : object.spec.resourceAttributes.namespace) == '" + t.Namespace() + "'"
+				return policy.With("spec.matchConditions", []any{trial.Object{"name": "own", "expression": expression}})
+			})
+			review := func(r trial.Resource, spec trial.Object) {
+				t.Create(r, trial.Object{"apiVersion": r.GroupVersion(), "kind": r.Kind, "spec": spec}.Copy()).OK()
+			}
+			review(trial.AccessReviews, trial.Object{"resourceAttributes": trial.Object{"namespace": t.Namespace(), "verb": "get", "resource": "pods"}})
+			review(accessRules, trial.Object{"namespace": t.Namespace()})
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			t.True(a.Code >= 400, "the policy refuses a ConfigMap", fmt.Sprint(a.Code))
+		},
+	}}
 }

@@ -298,114 +298,6 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 	},
 })
 
-// lifecycles has the cases about deletion: finalizers and namespaces.
-var lifecycles = sourced("Finalizers, How finalizers work", []trial.Test{
-	{
-		ID: "finalizer.holds", Promise: "A delete of an object with finalizers sets deletionTimestamp; the object stays until the last finalizer is removed.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			o := t.Get(trial.ConfigMaps, "a").OK()
-			t.True(o.Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
-			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"finalizers": nil}}).OK()
-			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
-		},
-	},
-	{
-		ID: "finalizer.noNew", Promise: "An object that is being deleted gets no new finalizers.",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			patch := trial.Object{"metadata": trial.Object{"finalizers": []string{"conformance.miniapi.dev/hold", "conformance.miniapi.dev/more"}}}
-			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, patch).Refused(http.StatusUnprocessableEntity, "finalizers")
-		},
-	},
-	{
-		ID: "finalizer.timestamp", Promise: "Only the server sets deletionTimestamp: a write can neither set nor remove the field.",
-		Run: func(t *trial.T) {
-			o := t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.deletionTimestamp", "2001-01-01T00:00:00Z").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
-			t.Equal("deletionTimestamp", nil, o.At("metadata.deletionTimestamp"))
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			t.Update(trial.ConfigMaps, o.With("data.key", "new").Without("metadata.resourceVersion")).OK()
-			t.True(t.Get(trial.ConfigMaps, "a").OK().Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
-		},
-	},
-	{
-		ID: "finalizer.review", Promise: "The delete of an object with finalizers is reviewed as a DELETE, and the removal of a finalizer as an UPDATE.", Source: kep492 + "Plumbing existing objects to delete admission",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
-			t.Install(trial.Validating("hook", trial.Allow()))
-			for range 2 { // a deletion that is requested again is reviewed again
-				t.Delete(trial.ConfigMaps, "a", nil).OK()
-				t.Equal("operation", "DELETE", t.One("hook").At("operation"))
-			}
-			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"metadata": trial.Object{"finalizers": nil}}).OK()
-			t.Equal("operation", "UPDATE", t.One("hook").At("operation"))
-			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
-		},
-	},
-	{
-		ID: "delete.gone", Promise: "A delete of an object without finalizers removes it.", Source: concepts + "Resource deletion",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Delete(trial.ConfigMaps, "a", nil).OK()
-			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
-			t.Equal("the names", []string{}, names(t.List(trial.ConfigMaps, own).OK()))
-		},
-	},
-	{
-		ID: "delete.policy", Promise: "propagationPolicy and orphanDependents may not both be set.", Source: reference + "DeleteOptions",
-		Run: func(t *trial.T) {
-			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
-			t.Delete(trial.ConfigMaps, "a", trial.Object{"propagationPolicy": "Background", "orphanDependents": true}).Refused(http.StatusUnprocessableEntity)
-			t.Get(trial.ConfigMaps, "a").OK()
-		},
-	},
-	{
-		ID: "namespace.phase", Promise: "A namespace is Active, and Terminating after its delete.", Source: "Namespaces, Working with Namespaces",
-		Run: func(t *trial.T) {
-			held(t)
-			o := t.Get(trial.Namespaces, t.Name("held")).OK()
-			t.Equal("status.phase", "Terminating", o.At("status.phase"))
-			t.True(o.Text("metadata.deletionTimestamp") != "", "a deletionTimestamp", "none")
-		},
-	},
-	{
-		ID: "namespace.terminating", Promise: "Nothing can be created in a namespace that is terminating: the answer is 403 with the cause NamespaceTerminating.", Source: "Admission Controllers, NamespaceLifecycle",
-		Run: func(t *trial.T) {
-			inside := held(t)
-			status := t.Create(inside, t.ConfigMap("late")).Refused(http.StatusForbidden, "being terminated")
-			causes := status.Objects("details.causes")
-			if t.True(len(causes) == 1, "one cause", fmt.Sprint(len(causes))) {
-				t.Equal("reason", "NamespaceTerminating", causes[0]["reason"])
-			}
-		},
-	},
-	{
-		ID: "namespace.terminating.update", Promise: "Objects of a namespace that is terminating can be updated.", Source: "Admission Controllers, NamespaceLifecycle",
-		Run: func(t *trial.T) {
-			inside := held(t)
-			t.Patch(inside, "holds", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}).OK()
-		},
-	},
-	{
-		ID: "namespace.label", Promise: "A namespace has the label kubernetes.io/metadata.name with its name.", Source: "Namespaces, Automatic labelling",
-		Run: func(t *trial.T) {
-			t.Equal("the label", t.Namespace(), t.Get(trial.Namespaces, t.Namespace()).OK().Label("kubernetes.io/metadata.name"))
-		},
-	},
-})
-
-// held creates a namespace, and deletes it. The namespace contains a ConfigMap with a finalizer, so the server can't
-// remove the namespace. held returns the resource of ConfigMaps in the namespace.
-func held(t *trial.T) trial.Resource {
-	inside := trial.ConfigMaps.In(t.Name("held"))
-	t.NewNamespace(t.Name("held"), nil)
-	t.Create(inside, t.ConfigMap("holds").With("metadata.finalizers", []string{"conformance.miniapi.dev/hold"})).OK()
-	t.Delete(trial.Namespaces, t.Name("held"), nil).OK()
-	return inside
-}
-
 // formats has the cases about the media types and forms of answers that a client can request.
 var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 	{
@@ -471,6 +363,50 @@ var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 		Run: func(t *trial.T) {
 			root := t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3"}).OK()
 			t.True(root.At("paths.api/v1") != nil, "the path api/v1", "it isn't there")
+		},
+	},
+	{
+		ID: "format.openapi.resources", Promise: "The OpenAPI v3 document of each group and version has a path for each of its resources and subresources in discovery.", Source: concepts + "API Discovery", Cost: 2 * time.Second,
+		Run: func(t *trial.T) {
+			root := t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3"}).OK()
+			paths := map[string]trial.Object{}
+			for _, r := range t.Server.Resources {
+				prefix := "apis/" + r.GroupVersion()
+				if r.Group == "" {
+					prefix = "api/" + r.Version
+				}
+				// Another run may define or remove a custom resource at the same time.
+				if strings.HasPrefix(r.Group, trial.Prefix) {
+					continue
+				}
+				if paths[prefix] == nil {
+					relative, _ := root.Sub("paths")[prefix].(map[string]any)
+					if !t.True(relative != nil, "a document of "+prefix, "none") {
+						paths[prefix] = trial.Object{}
+						continue
+					}
+					url := trial.Object(relative).Text("serverRelativeURL")
+					file, query, _ := strings.Cut(url, "?")
+					paths[prefix] = t.Do(trial.Request{Verb: http.MethodGet, Path: file, Query: []string{query}}).OK().Sub("paths")
+				}
+				path := "/" + prefix + "/"
+				if r.Namespaced {
+					path += "namespaces/{namespace}/"
+				}
+				path += r.Name
+				if r.Subresource != "" {
+					path += "/{name}/" + r.Subresource
+				}
+				t.True(paths[prefix][path] != nil, "the path "+path, "none")
+			}
+		},
+	},
+	{
+		ID: "format.openapi.unserved", Promise: "A group or version that isn't served has no OpenAPI document: the answer is 404.", Source: concepts + "API Discovery",
+		Run: func(t *trial.T) {
+			for _, path := range []string{"apis/conformance.invalid/v1", "api/v9", "apis/apps/v9"} {
+				t.Do(trial.Request{Verb: http.MethodGet, Path: "/openapi/v3/" + path}).Refused(http.StatusNotFound)
+			}
 		},
 	},
 })

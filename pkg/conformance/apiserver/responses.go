@@ -67,6 +67,30 @@ var responses = []trial.Test{
 		},
 	},
 	{
+		ID: "response.denied.absent", Source: dynamic + "Response", Promise: "A response without allowed refuses the request.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Always(trial.Response{})))
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			t.True(a.Code >= 400, "a refusal", fmt.Sprint(a.Code))
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
+		ID: "response.large", Source: dynamic + "Response", Promise: "A response may be larger than the objects that the server stores.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Validating("hook", trial.Always(trial.Response{"allowed": true, "auditAnnotations": trial.Object{"large": strings.Repeat("x", 4<<20)}})))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+		},
+	},
+	{
+		ID: "response.patch.tooLarge", Source: dynamic + "Response", Promise: "A patch that makes the object too large refuses the request as invalid.",
+		Run: func(t *trial.T) {
+			t.Install(trial.Mutating("hook", trial.Patch(trial.Add("/data/large", strings.Repeat("x", 1<<20)))))
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).Refused(http.StatusUnprocessableEntity, "Too long")
+			t.Get(trial.ConfigMaps, "a").Refused(http.StatusNotFound)
+		},
+	},
+	{
 		ID: "response.denied.mutating", Source: dynamic + "Response", Promise: "A mutating webhook can refuse a request too; later webhooks aren't called then.",
 		Run: func(t *trial.T) {
 			t.Install(trial.Mutating("a", trial.Deny(http.StatusTeapot, "not that")), trial.Mutating("b", trial.Allow()), trial.Validating("c", trial.Allow()))

@@ -112,6 +112,26 @@ var reviews = []trial.Test{
 		}),
 	},
 	{
+		ID: "review.patch.options", Source: kep492 + "Passing {Operation}Option to Webhook",
+		Promise: "A patch is an UPDATE with UpdateOptions, which have the options of the request.",
+		Run: both("UPDATE", func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "fieldManager=tester", "fieldValidation=Ignore", dry).OK()
+		}, func(t *trial.T, r trial.Object) {
+			t.Equal("options", trial.Object{"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions", "fieldManager": "tester", "fieldValidation": "Ignore", "dryRun": []string{"All"}}, r.At("options"))
+		}),
+	},
+	{
+		ID: "review.apply.options", Source: kep492 + "Passing {Operation}Option to Webhook",
+		Promise: "An apply is an UPDATE with UpdateOptions, which have no field force.",
+		Run: both("UPDATE", func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "new"), "tester", "force=true").OK()
+		}, func(t *trial.T, r trial.Object) {
+			t.Equal("options", trial.Object{"apiVersion": "meta.k8s.io/v1", "kind": "UpdateOptions", "fieldManager": "tester"}, r.At("options"))
+		}),
+	},
+	{
 		ID: "review.putCreates", Source: reference + "Lease",
 		Promise: "A PUT that creates the object is a CREATE, with CreateOptions and without oldObject.",
 		Needs:   []trial.Need{trial.Serves(leases)},

@@ -5,6 +5,8 @@
 // kube-apiserver, the case is wrong. A case is skipped if the server doesn't meet the case's needs, such as a resource
 // or a version of Kubernetes.
 //
+// The package has more than 25 files because each subject of cases has a file.
+//
 // Don't add a case for a feature that only one server has: each case must quote a promise of Kubernetes.
 package apiserver
 
@@ -36,8 +38,8 @@ const (
 // subjects has the cases of all files, in the order of reports.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
-	reinvocation, dryRuns, warnings, ordering, phases, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
-	writes, applies, lists, watches, lifecycles, formats,
+	reinvocation, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,
+	writes, applies, lists, watches, deletions, namespaces, formats,
 }
 
 // Tests returns all cases that exist for every server, in the order of subjects.

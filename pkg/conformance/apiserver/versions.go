@@ -85,6 +85,19 @@ var versions = []trial.Test{
 			t.Update(trial.ConfigMaps, t.ConfigMap("a")).Refused(http.StatusTeapot, "not that")
 		},
 	},
+	{
+		ID: "version.v1beta1.bare", Source: reference + "AdmissionReview",
+		Promise: "A response of version v1beta1 may lack apiVersion, kind, uid and patchType; the patch of a validating webhook is ignored.",
+		Run: func(t *trial.T) {
+			bare := func(key string) trial.Reply {
+				return trial.Review(func(*trial.Call) any {
+					return trial.Object{"response": trial.Object{"allowed": true, "patch": trial.Patched(trial.Add("/data/"+key, "yes"))["patch"]}}
+				})
+			}
+			t.Install(trial.Mutating("mutating", bare("mutated"), trial.Reviews("v1beta1")), trial.Validating("validating", bare("validated"), trial.Reviews("v1beta1")))
+			t.Equal("data", trial.Object{"key": "value", "mutated": "yes"}, t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()["data"])
+		},
+	},
 }
 
 // sentVersion returns a case in which both kinds of webhooks accept the given versions, and must get reviews of the

@@ -202,6 +202,9 @@ func (w *walk) changes(r trial.Resource, name string) []step {
 		{"patch", patch(trial.JSONPatch, []trial.Op{{Op: "test", Path: "/metadata/name", Value: name}}), updated},
 		{"update", func() { w.updated(r, name) }, updated},
 	}
+	if r.Subresource != "scale" {
+		steps = append(steps, step{"update", func() { w.unchanged(r, name) }, updated})
+	}
 	if !foreign(r.Group) && r.Subresource != "scale" {
 		steps = append(steps, step{"patch", patch(trial.StrategicPatch, note("strategic")), updated})
 	}
@@ -230,6 +233,25 @@ func (w *walk) updated(r trial.Resource, name string) {
 			return a.Object.Text("message")
 		}
 		a.OK()
+		return ""
+	})
+}
+
+// unchanged makes an update that changes nothing, and so writes nothing. If a controller writes the object at the same
+// time, the update fails with a conflict and is repeated.
+func (w *walk) unchanged(r trial.Resource, name string) {
+	w.Eventually("the update is accepted", eventTimeout, func() string {
+		read := w.whole
+		if w.can("get") {
+			read = r
+		}
+		o := w.Get(read, name).OK()
+		w.Forget()
+		a := w.Update(r, o)
+		if a.Code == http.StatusConflict {
+			return a.Object.Text("message")
+		}
+		w.Equal("resourceVersion after an update that changes nothing", o.Version(), a.OK().Version())
 		return ""
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
@@ -111,6 +112,48 @@ var writes = sourced(concepts+"Resource versions and updates", []trial.Test{
 			for _, contentType := range []string{trial.MergePatch, trial.StrategicPatch} {
 				t.Equal("resourceVersion", o.Version(), t.Patch(trial.ConfigMaps, "a", contentType, trial.Object{"data": trial.Object{"key": "value"}}).OK().Version())
 			}
+		},
+	},
+	{
+		ID: "write.unchanged.json", Promise: "A JSON patch that replaces a value by itself writes nothing: the resourceVersion stays.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			patch := []trial.Op{{Op: "replace", Path: "/data/key", Value: "value"}}
+			t.Equal("the object", o, t.Patch(trial.ConfigMaps, "a", trial.JSONPatch, patch).OK())
+		},
+	},
+	{
+		ID: "write.unchanged.null", Promise: "Merge patches with null for fields that don't exist or are the server's write nothing: the resourceVersion stays.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			for _, contentType := range []string{trial.MergePatch, trial.StrategicPatch} {
+				patch := trial.Object{"metadata": trial.Object{"creationTimestamp": nil, "labels": trial.Object{"none": nil}}, "data": trial.Object{"other": nil}}
+				t.Equal("the object", o, t.Patch(trial.ConfigMaps, "a", contentType, patch).OK())
+			}
+		},
+	},
+	{
+		ID: "write.unchanged.less", Promise: "An update without the metadata that the server sets writes nothing if the rest is the same: the resourceVersion stays.",
+		Run: func(t *trial.T) {
+			o := t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value")).OK()
+			less := o.Without("metadata.managedFields").Without("metadata.uid").Without("metadata.creationTimestamp")
+			t.Equal("resourceVersion", o.Version(), t.Update(trial.ConfigMaps, less).OK().Version())
+		},
+	},
+	{
+		ID: "write.unchanged.later", Promise: "An update or a patch that changes nothing writes nothing in a later second, too: the times of the managed fields stay.", Cost: 2 * time.Second,
+		Run: func(t *trial.T) {
+			t.Create(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "fieldManager=tester").OK()
+			before := t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "fieldManager=tester").OK()
+			began := time.Now().Unix()
+			t.Eventually("the next second begins", 10*time.Second, func() string {
+				if time.Now().Unix() < began+2 {
+					return "it is the same second"
+				}
+				return ""
+			})
+			t.Equal("the object after an update", before, t.Update(trial.ConfigMaps, before, "fieldManager=tester").OK())
+			t.Equal("the object after a patch", before, t.Patch(trial.ConfigMaps, "a", trial.MergePatch, trial.Object{"data": trial.Object{"key": "new"}}, "fieldManager=tester").OK())
 		},
 	},
 	{
@@ -365,6 +408,13 @@ var applies = sourced(applyPages+"Field management", []trial.Test{
 			}
 			t.Create(trial.ConfigMaps, t.ConfigMap("end")).OK()
 			t.Equal("the next event", "end", w.Next(eventTimeout).Text("object.metadata.name"))
+		},
+	},
+	{
+		ID: "apply.unchanged.null", Promise: "An apply with a creationTimestamp of null, which older clients send, writes nothing if the rest is the same.",
+		Run: func(t *trial.T) {
+			before := t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value"), "one").OK()
+			t.Equal("the object", before, t.Apply(trial.ConfigMaps, t.ConfigMap("a", "key", "value").With("metadata.creationTimestamp", nil), "one").OK())
 		},
 	},
 	{

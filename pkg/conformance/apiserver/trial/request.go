@@ -66,6 +66,18 @@ func (t *T) Do(r Request) *Answer {
 	return a
 }
 
+// Try sends a request, and returns the answer, or the error if there is no answer. Handlers of webhooks may call Try,
+// because Try never ends the case. A finding doesn't show the request.
+func (t *T) Try(r Request) (*Answer, error) {
+	began := time.Now()
+	a, err := t.Server.do(t.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	a.t, a.Took = t, time.Since(began)
+	return a, nil
+}
+
 // catchUp waits until the server's cache has the case's last write of the object that a request is going to write.
 // Otherwise the server may review the write twice: with an outdated object first, and with the current object after a
 // conflict.

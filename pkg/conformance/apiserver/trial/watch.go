@@ -66,6 +66,15 @@ func (w *Watch) Next(limit time.Duration) Object {
 	return event
 }
 
+// Ends returns the next event, or nil if the watch ends before. If neither comes within the limit, the case fails.
+func (w *Watch) Ends(limit time.Duration) Object {
+	event, open := w.wait(limit)
+	if open && event == nil {
+		w.t.FailNow("an event of the watch, or its end", "neither in "+limit.String())
+	}
+	return event
+}
+
 // Ended returns when the watch has ended. If it doesn't end within the limit, the case fails.
 func (w *Watch) Ended(limit time.Duration) {
 	deadline := time.Now().Add(limit)

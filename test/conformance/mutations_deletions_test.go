@@ -1,0 +1,63 @@
+package conformance_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// deletionMutations are servers that delete objects wrongly, or that treat objects wrongly whose deletion waits.
+var deletionMutations = []mutation{
+	{name: "keeps what is deleted", caughtBy: "delete.gone", request: query(http.MethodDelete, func(v url.Values) { v.Set("dryRun", "All") })},
+	{name: "doesn't review removed finalizers", caughtBy: "finalizer.review", review: swallow(func(r object) bool { return r["operation"] == "UPDATE" })},
+	{name: "loses times of deletions", caughtBy: "finalizer.timestamp", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "metadata"), "deletionTimestamp") })},
+	{name: "refuses changes in namespaces that are deleted", caughtBy: "namespace.terminating.update", response: answeredBy("PATCH", "-held/configmaps", func(r *http.Response) { r.StatusCode = http.StatusForbidden })},
+	{name: "labels no namespaces", caughtBy: "namespace.label", response: onAnswers(http.MethodGet, func(o object) { delete(at(o, "metadata", "labels"), "kubernetes.io/metadata.name") })},
+	{name: "removes finalizers in dry runs", caughtBy: "finalizer.dryRun", request: query(http.MethodPatch, dropped("dryRun"))},
+	{name: "loses finalizers by other writes", caughtBy: "finalizer.writes", response: answeredBy("GET", "/deployments/web", onAnswers(http.MethodGet, func(o object) {
+		delete(at(o, "metadata"), "finalizers")
+	}))},
+	{name: "releases addresses too early", caughtBy: "finalizer.releases", response: answeredBy("POST", "/services", func(r *http.Response) { r.StatusCode = http.StatusCreated })},
+	{name: "ignores grace periods", caughtBy: "pod.gracePeriod.reviews", review: onReviews(func(r object) { at(r, "options")["gracePeriodSeconds"] = 0 })},
+	{name: "shortens grace periods by other writes", caughtBy: "pod.gracePeriod.status pod.gracePeriod.lastFinalizer pod.gracePeriod.patch", response: answeredBy("GET", "/pods/a", onAnswers(http.MethodGet, func(o object) {
+		at(o, "metadata")["deletionGracePeriodSeconds"] = 0
+	}))},
+	{name: "ends grace periods in dry runs", caughtBy: "pod.gracePeriod.dryRun", request: onBodies("DELETE", "/pods/a", func(o object) { delete(o, "dryRun") })},
+	{name: "finishes namespaces by every write", request: finishes, caughtBy: "namespace.stays.status namespace.stays.status.patched namespace.stays.status.applied namespace.stays.status.finalizers " +
+		"namespace.stays.update namespace.stays.delete namespace.stays.finalize.other namespace.stays.finalize.metadata namespace.stays.finalize.dryRun"},
+	{name: "keeps finalized namespaces", caughtBy: "namespace.finalized", response: answeredBy("GET", "-ended", func(r *http.Response) {
+		if r.StatusCode == http.StatusNotFound {
+			r.StatusCode = http.StatusOK
+		}
+	})},
+	{name: "ignores propagation policies", caughtBy: "delete.propagation.orphan delete.propagation.foreground delete.propagation.orphaned", request: onBodies("DELETE", "-owner", func(o object) {
+		delete(o, "propagationPolicy")
+		delete(o, "orphanDependents")
+	})},
+	{name: "orphans always", caughtBy: "delete.propagation.background", request: onBodies("DELETE", "-owner", func(o object) { o["propagationPolicy"] = "Orphan" })},
+}
+
+// finishes replaces each write of a namespace whose name ends with "-held" by a request that removes its finalizers. The
+// first deletion stays.
+func finishes(r *http.Request) {
+	path, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/")
+	if !strings.HasSuffix(path, "-held") || strings.Contains(r.URL.Path, "/configmaps") || r.Method == http.MethodGet {
+		return
+	}
+	if r.Method == http.MethodDelete && !strings.Contains(string(peeked(r)), "gracePeriodSeconds") {
+		return
+	}
+	r.Method, r.URL.Path, r.URL.RawQuery = http.MethodPut, "/api/v1/namespaces/"+path+"/finalize", ""
+	r.Header.Set("Content-Type", "application/json")
+	setRequestBody(r, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+path+`"},"spec":{}}`))
+}
+
+// peeked returns the body of a request, which can be read again.
+func peeked(r *http.Request) []byte {
+	if r.Body == nil {
+		return nil
+	}
+	body := readAll(r.Body)
+	setRequestBody(r, body)
+	return body
+}
