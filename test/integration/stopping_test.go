@@ -40,12 +40,16 @@ func TestStoppingAnswers(t *testing.T) {
 			quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}}
 			must(srv.Client().CoreV1().ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			asked, answer := make(chan struct{}), make(chan struct{})
-			hook := validating("wait", nil)
-			hook.ClientConfig = srv.Webhook("/wait", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// The test serves the webhook itself: the fixture gives handlers only a second after the beginning of a stop.
+			own := must(newAuthority())(t)
+			port := own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}
 				<-answer
 				allow().ServeHTTP(w, r)
-			})).ClientConfig()
+			}), "localhost")
+			hook := validating("wait", nil, timeoutSeconds(30), at(admissionregistrationv1.WebhookClientConfig{
+				URL: new(fmt.Sprintf("https://localhost:%d", port)), CABundle: own.pem,
+			}))
 			configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 				ObjectMeta: metav1.ObjectMeta{Name: "wait"},
 				Webhooks:   []admissionregistrationv1.ValidatingWebhook{hook.validating()},
