@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
@@ -60,35 +59,27 @@ The subcommands add and remove faults; docs/faults.md has all of them.`,
 	return cmd
 }
 
-// client returns a REST client of the server that the flags name.
-func (o *faultsOptions) client() (rest.Interface, error) {
-	config, err := o.kubeconfig.ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.kubeconfig.Name(), err)
-	}
-	return client.Discovery().RESTClient(), nil
-}
-
 // do sends a request to the server, and returns the faults in the response.
-func (o *faultsOptions) do(ctx context.Context, request *rest.Request) ([]faults.State, error) {
+func (o *faultsOptions) do(ctx context.Context, server *kubeconfig.Server, request *rest.Request) ([]faults.State, error) {
 	answer := request.Do(ctx)
 	err := answer.Error() // Error has the server's message, and the error of Raw lacks the message
-	if apierrors.IsNotFound(err) && apierrors.ReasonForError(err) == "NotFound" && !isFault(err) {
-		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", o.kubeconfig.Name())
-	}
-	if err != nil {
+	switch {
+	case isFault(err):
 		return nil, err
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", server.Name)
+	case err != nil:
+		return nil, server.Wrap(err)
 	}
 	body, err := answer.Raw()
 	if err != nil {
-		return nil, err
+		return nil, server.Wrap(err)
 	}
 	list := faults.List{}
-	return list.Faults, json.Unmarshal(body, &list)
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, server.Wrap(fmt.Errorf("the response has no faults: the server isn't miniapi, or is another version: %w", err))
+	}
+	return list.Faults, nil
 }
 
 // isFault tells whether a not-found error names a missing fault. Any other not-found error means that the server
@@ -99,11 +90,11 @@ func isFault(err error) bool {
 }
 
 func (o *faultsOptions) list(ctx context.Context, out io.Writer) error {
-	client, err := o.client()
+	server, err := o.kubeconfig.Server()
 	if err != nil {
 		return err
 	}
-	states, err := o.do(ctx, client.Get().AbsPath(faults.Path))
+	states, err := o.do(ctx, server, server.Client.Get().AbsPath(faults.Path))
 	if err != nil {
 		return err
 	}
@@ -129,11 +120,11 @@ func (o *faultsOptions) add(ctx context.Context, args []string, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	client, err := o.client()
+	server, err := o.kubeconfig.Server()
 	if err != nil {
 		return err
 	}
-	states, err := o.do(ctx, client.Post().AbsPath(faults.Path).Body(body))
+	states, err := o.do(ctx, server, server.Client.Post().AbsPath(faults.Path).Body(body))
 	if err != nil {
 		return err
 	}
@@ -177,12 +168,12 @@ func (o *faultsOptions) remove(ctx context.Context, names []string) error {
 	if o.all {
 		names = []string{""}
 	}
-	client, err := o.client()
+	server, err := o.kubeconfig.Server()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := o.do(ctx, client.Delete().AbsPath(faults.Path, name)); err != nil {
+		if _, err := o.do(ctx, server, server.Client.Delete().AbsPath(faults.Path, name)); err != nil {
 			return err
 		}
 	}

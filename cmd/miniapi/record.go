@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -37,7 +38,7 @@ the folder can be kept in git. "miniapi replay" and the Go package reviews/repla
 Contents of Secrets and tokens are replaced, unless the server runs with --trace-secrets.`,
 		Example: `  miniapi record testdata/reviews
   miniapi record testdata/reviews --for pods`,
-		Args: cli.UsageArgs(cobra.ExactArgs(1)),
+		Args: cli.UsageArgs(oneRecording),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -48,6 +49,14 @@ Contents of Secrets and tokens are replaced, unless the server runs with --trace
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "Record requests in this namespace alone.")
 	flags.StringVar(&o.user, "user", "", "Record requests of this user alone.")
 	return cmd
+}
+
+// oneRecording checks the arguments of a command whose only argument is the folder of a recording.
+func oneRecording(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("there are %d arguments, and must be one: the folder of the recording, such as testdata/reviews", len(args))
+	}
+	return nil
 }
 
 func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writer) error {
@@ -69,8 +78,9 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user).Param("follow", "true")
 	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
 	r := &recording{writer: writer, out: out, errOut: errOut}
-	return followed(ctx, server, request, begun, func(event decisions.Event) error {
+	err = followed(ctx, server, request, begun, func(event decisions.Event) error {
 		if event.Missed > 0 {
+			r.missed += event.Missed
 			fmt.Fprintf(errOut, "Warning: %d requests were forgotten before they could be recorded\n", event.Missed)
 		}
 		if event.Request == nil {
@@ -78,12 +88,16 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 		}
 		return r.record(event.Request)
 	})
+	return errors.Join(err, r.incomplete(dir))
 }
 
 // recording writes the files of reviews. It also writes the names of the files to out, and warnings to errOut.
 type recording struct {
 	writer      *reviews.Writer
 	out, errOut io.Writer
+	// missed is the number of requests that the server forgot before it could send them. stripped is the number of
+	// requests whose reviews were too large for the server to keep.
+	missed, stripped int64
 	// redacted is true after the command has printed the warning that the server replaces secrets.
 	redacted bool
 }
@@ -91,6 +105,7 @@ type recording struct {
 // record writes the reviews of a request to files.
 func (r *recording) record(request *trace.Request) error {
 	if request.Stripped {
+		r.stripped++
 		fmt.Fprintf(r.errOut, "Warning: %s is too large to be recorded\n", request.Subject())
 		return nil
 	}
@@ -123,6 +138,21 @@ func (r *recording) record(request *trace.Request) error {
 		}
 	}
 	return nil
+}
+
+// incomplete returns an error if the recording in dir lacks requests, or nil. The error says how many the recording lacks,
+// and which flags of the server avoid that.
+func (r *recording) incomplete(dir string) error {
+	var errs []error
+	if r.missed > 0 {
+		errs = append(errs, fmt.Errorf("the recording in %s is incomplete: the server forgot %d requests before they could be recorded, "+
+			"some of which may have been selected: start the server with a larger --trace-requests and --trace-bytes", cli.Quoted(dir), r.missed))
+	}
+	if r.stripped > 0 {
+		errs = append(errs, fmt.Errorf("the recording in %s is incomplete: the reviews of %d requests were too large for the server to keep: "+
+			"start the server with a larger --trace-bytes", cli.Quoted(dir), r.stripped))
+	}
+	return errors.Join(errs...)
 }
 
 // pathOf returns the path in a webhook's address. The address is a URL, or the name of a service, a blank and a path.

@@ -208,3 +208,35 @@ func TestReplayFailures(t *testing.T) {
 		}
 	}
 }
+
+// A recording that lacks requests ends with an error, which says how many and which flags of the server avoid that.
+func TestRecordFailsIfRequestsAreMissing(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, stream string
+		code                 int
+		want                 []string
+	}{
+		{"none", "the recording is complete", "", 0, nil},
+		{"forgotten", "the server forgot requests", `{"missed":3}` + "\n" + `{"missed":2,"request":{"id":6,"verb":"create","resource":"pods","admissions":[]}}`, 1, []string{"Warning: 3 requests were forgotten", "the server forgot 5 requests before they could be recorded", "--trace-requests and --trace-bytes"}},
+		{"too large", "the server kept a request without its reviews", `{"request":{"id":1,"verb":"create","resource":"pods","name":"web","stripped":true,"admissions":[]}}`, 1, []string{"Warning: CREATE of pods web", "the reviews of 1 requests were too large for the server to keep", "a larger --trace-bytes"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintln(w, test.stream)
+			}))
+			t.Cleanup(server.Close)
+			code, _, stderr := start(t, "miniapi", "record", t.TempDir(), "--kubeconfig="+plainKubeconfig(t, server.URL)).exit(t)
+			if code != test.code {
+				t.Errorf("%s: want exit code %d, got %d and %q", test.reason, test.code, code, stderr)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%s: want %q, got %q", test.reason, want, stderr)
+				}
+			}
+		})
+	}
+}

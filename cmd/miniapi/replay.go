@@ -28,7 +28,7 @@ func newReplayCommand() *cobra.Command {
 responses with the recorded ones. The exit code is 1 if one is different. Patches are the same if
 they make the same object. No server is needed.`,
 		Example: `  miniapi replay testdata/reviews --url https://localhost:9443 --ca certs/ca.crt`,
-		Args:    cli.UsageArgs(cobra.ExactArgs(1)),
+		Args:    cli.UsageArgs(oneRecording),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},

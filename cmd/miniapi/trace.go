@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
@@ -179,6 +178,10 @@ func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Requ
 		case err == nil:
 		case ctx.Err() != nil, errors.Is(err, io.EOF):
 			return nil
+		case errors.As(err, new(*json.SyntaxError)):
+			return server.Wrap(notTrace(err))
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return server.Wrap(errors.New("the connection to the server broke off"))
 		default:
 			return server.Wrap(err)
 		}
@@ -199,10 +202,14 @@ func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, 
 		return server.Wrap(err)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return server.Wrap(fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: "+
-			"%w", err))
+		return server.Wrap(notTrace(err))
 	}
 	return nil
+}
+
+// notTrace returns the error about a response that can't be decoded.
+func notTrace(err error) error {
+	return fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: %w", err)
 }
 
 // explained adds the server's address to an error. If the server has no path for traces, the new error says that the
@@ -241,9 +248,24 @@ func (o *tracedObject) expand(client rest.Interface) {
 	if plain == "" {
 		return
 	}
-	discovered := memory.NewMemCacheClient(discovery.NewDiscoveryClient(client))
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovered), discovered, nil)
-	found, err := mapper.ResourceFor(schema.ParseGroupResource(strings.ToLower(plain)).WithVersion(""))
+	discovered := discovery.NewDiscoveryClient(client)
+	groups, err := restmapper.GetAPIGroupResources(discovered)
+	if err != nil {
+		return // the request for the trace fails with the same cause
+	}
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), discovered, nil)
+	// kubectl also accepts RESOURCE.VERSION.GROUP, such as deployments.v1.apps. It prefers that meaning of a name.
+	versioned, unversioned := schema.ParseResourceArg(strings.ToLower(plain))
+	candidates := []schema.GroupVersionResource{unversioned.WithVersion("")}
+	if versioned != nil {
+		candidates = []schema.GroupVersionResource{*versioned, candidates[0]}
+	}
+	var found schema.GroupVersionResource
+	for _, candidate := range candidates {
+		if found, err = mapper.ResourceFor(candidate); err == nil {
+			break
+		}
+	}
 	if err != nil {
 		return
 	}

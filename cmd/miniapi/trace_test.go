@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,6 +55,7 @@ func TestTrace(t *testing.T) {
 		{"name", "the object alone", []string{"--for=configmaps/settings"}, "of configmaps default/settings by system:admin ->", "of pods"},
 		{"short name", "po stands for pods", []string{"--for=po/web"}, "of pods default/web", "deployments"},
 		{"short name of a group", "deploy stands for deployments.apps", []string{"--for=deploy/web"}, "of deployments.apps default/web", "of pods"},
+		{"full name", "the name has a version, too", []string{"--for=deployments.v1.apps/web"}, "of deployments.apps default/web", "of pods"},
 		{"short name alone", "all objects of a resource", []string{"--for=cm"}, "of configmaps default/settings", "of pods"},
 		{"namespace", "the namespace is a part of the name", []string{"--for=Pod/default/web"}, "of pods default/web", "of configmaps"},
 		{"other namespace", "the namespace has no object", []string{"--for=pods", "-n", "other"}, "", "default"},
@@ -147,6 +150,9 @@ func TestTraceWhy(t *testing.T) {
 		{"recorded", "the request was a creation", []string{webhook, "cm/settings"}, webhook + "/check.example.com was not called for CREATE of configmaps default/settings by system:admin: webhooks[0].rules[0].operations is [\"UPDATE\"], and the operation is CREATE."},
 		{"webhook", "the answer is about one webhook", []string{webhook + "/check.example.com", "configmaps/default/settings"}, "was not called for CREATE"},
 		{"update", "the rules are for updates", []string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice", "--as-group=system:masters"}, "would be called for UPDATE of configmaps default/settings by alice: webhooks[0].rules[0] matches."},
+		{"no permission", "authorization comes before admission", []string{webhook, "--dry-run", "-f", settings, "--operation=UPDATE", "--as=alice"}, "would not be called for UPDATE of configmaps default/settings by alice: authorization refuses the request before admission: configmaps \"settings\" is forbidden"},
+		{"no namespace", "the sentence says what doesn't exist", []string{webhook, "cm/nowhere/settings"}, "configmaps \"settings\" not found in namespace \"nowhere\", which doesn't exist."},
+		{"no resource", "the sentence says what doesn't exist", []string{webhook, "widgets/settings"}, "the server has no resource \"widgets\"."},
 		{"deletion", "the rules are for updates", []string{webhook, "--dry-run", "-f", settings, "--operation=delete"}, "would not be called for DELETE of configmaps default/settings"},
 		{"connection", "no connection is made", []string{webhook, "--dry-run", "-f", pod, "--operation=CONNECT", "--subresource=exec"}, "would not be called for CONNECT of pods/exec default/web by system:admin: webhooks[0].rules[0].resources is"},
 		{"yaml", "the answer has parts", []string{webhook, "deploy/web", "-o", "yaml"}, "reason: RuleGroup\n"},
@@ -174,6 +180,8 @@ func TestTraceFailures(t *testing.T) {
 		{"limit", []string{"--limit=-1"}, 2, "--limit -1: must be at least 0"},
 		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
 		{"subcommand", []string{"wyh"}, 2, `unknown command "wyh"`},
+		{"no configuration", []string{"why"}, 2, "the first argument must name a configuration or a policy: KIND/NAME"},
+		{"three arguments", []string{"why", webhook, "pods/web", "pods/db"}, 2, `argument "pods/db": there must be two arguments`},
 		{"no object", []string{"why", webhook}, 2, "a second argument must name the object: RESOURCE/NAME, such as pods/web"},
 		{"no name", []string{"why", webhook, "pods"}, 2, `argument "pods": must be RESOURCE/NAME`},
 		{"no file", []string{"why", webhook, "--dry-run"}, 2, "--dry-run needs -f, the manifest of the object"},
@@ -183,6 +191,10 @@ func TestTraceFailures(t *testing.T) {
 		{"kind", []string{"why", "my-webhook", "pods/web"}, 1, `webhook "my-webhook": must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME`},
 		{"operation", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=PATCH"}, 1, `operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},
 		{"connection", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT"}, 1, "subresource: must name the subresource to connect to, such as exec"},
+		{"two objects", []string{"why", webhook, "--dry-run", "-f", file(t, "two.yaml", "%s---\n%s", reviewedPod, reviewedPod)}, 1, "two.yaml: must have one object, got 2"},
+		{"no kind", []string{"why", webhook, "--dry-run", "-f", file(t, "empty.yaml", "")}, 1, "empty.yaml: must have an object"},
+		{"subresource", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=CONNECT", "--subresource=exek"}, 1, `subresource "exek": must be a subresource of pods: attach, binding`},
+		{"absent object", []string{"why", webhook, "--dry-run", "-f", file(t, "cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"), "--operation=UPDATE"}, 1, `the operation UPDATE is for an object that exists: configmaps "a" not found in namespace "default"`},
 		{"unknown object", []string{"why", webhook, "pods/none"}, 0, ""},
 	} {
 		code, _, stderr := start(t, "miniapi", append([]string{"trace", "--kubeconfig=" + p.kubeconfig(t)}, test.args...)...).exit(t)
@@ -190,4 +202,34 @@ func TestTraceFailures(t *testing.T) {
 			t.Errorf("%s: want exit code %d and %q, got %d and %q", test.name, test.code, test.want, code, stderr)
 		}
 	}
+}
+
+// A server that isn't miniapi, or doesn't run, is named in one line.
+func TestTraceOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))
+	t.Cleanup(page.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, server := range []struct{ name, url, want string }{
+		{"another server", page.URL, "the server isn't miniapi, or is another version"},
+		{"no server", gone.URL, "connection refused"},
+	} {
+		config := plainKubeconfig(t, server.url)
+		for _, args := range [][]string{
+			{"trace"}, {"trace", "--follow", "--for=po"}, {"trace", "--open"}, {"trace", "why", "ValidatingWebhookConfiguration/a", "pods/web"},
+			{"record", t.TempDir()}, {"faults"}, {"faults", "add", "verbs=get,status=500"}, {"faults", "delete", "--all"},
+		} {
+			code, _, stderr := start(t, "miniapi", append(args, "--kubeconfig="+config)...).exit(t)
+			if code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, server.want) || !strings.Contains(stderr, server.url) {
+				t.Errorf("%s, %v: want exit code 1 and a line with %q and %s, got %d and %q", server.name, args, server.want, server.url, code, stderr)
+			}
+		}
+	}
+}
+
+// plainKubeconfig writes a kubeconfig of a server without credentials, and returns its path.
+func plainKubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	return file(t, "kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: %q}}]\n", url)
 }

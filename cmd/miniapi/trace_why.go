@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -46,7 +44,7 @@ With --dry-run -f, the answer is about a request that wasn't made. Neither calls
     miniapi trace why ValidatingWebhookConfiguration/my-webhook pods/web
     miniapi trace why ValidatingAdmissionPolicy/my-policy deployments/web
     miniapi trace why MutatingWebhookConfiguration/my-webhook --dry-run -f pod.yaml --as alice`,
-		Args: cli.UsageArgs(cobra.RangeArgs(1, 2)),
+		Args: cli.UsageArgs(whyArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -60,6 +58,17 @@ With --dry-run -f, the answer is about a request that wasn't made. Neither calls
 	flags.StringSliceVar(&o.groups, "as-group", nil, "Groups of the user of --as.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format: json or yaml has the answer in parts.")
 	return cmd
+}
+
+// whyArgs checks the number of arguments of "miniapi trace why". The method check decides about the second argument.
+func whyArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("the first argument must name a configuration or a policy: KIND/NAME, such as ValidatingWebhookConfiguration/my-webhook")
+	case len(args) > 2:
+		return fmt.Errorf("argument %q: there must be two arguments, KIND/NAME and RESOURCE/NAME", args[2])
+	}
+	return nil
 }
 
 func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
@@ -123,22 +132,16 @@ func (o *whyOptions) check(args []string) error {
 
 // evaluation returns the JSON of a decisions.Evaluation: the request that the flags describe.
 func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) ([]byte, error) {
-	var manifest []byte
-	var err error
-	if o.file == "-" {
-		manifest, err = io.ReadAll(in)
-	} else {
-		manifest, err = os.ReadFile(o.file)
-	}
+	objects, err := loadObjects("-f", o.file, in)
 	if err != nil {
-		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+		return nil, err
 	}
-	var object map[string]any
-	if err := yaml.Unmarshal(bytes.TrimSpace(manifest), &object); err != nil {
-		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+	if len(objects) > 1 {
+		return nil, fmt.Errorf("-f %s: must have one object, got %d", o.file, len(objects))
 	}
-	if metadata, ok := object["metadata"].(map[string]any); ok && metadata["namespace"] == nil {
-		metadata["namespace"] = cmp.Or(o.namespace, namespace)
+	object := objects[0]
+	if object.GetNamespace() == "" {
+		object.SetNamespace(cmp.Or(o.namespace, namespace))
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {

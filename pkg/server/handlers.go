@@ -42,7 +42,9 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 			info, err := config.RequestInfoResolver.NewRequestInfo(req)
 			return err == nil && config.LongRunningFunc(req, info)
 		}
-		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, config))
+		recorded := *config
+		recorded.Authorization.Authorizer = c.decisions.RecordForbidden(config.Authorization.Authorizer)
+		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, &recorded))
 		return decisions.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
 	}
 }

@@ -178,6 +178,7 @@ func (c *Config) buildDecisions(context.Context) error {
 		RequestInfo:    genericapiserver.NewRequestInfoResolver(c.generic),
 		Mapper:         c.clients.mapper,
 		Configurations: c.clients.typed.AdmissionregistrationV1(),
+		Authorizer:     c.generic.Authorization.Authorizer,
 		Discovery:      c.clients.typed.Discovery(),
 		Equivalents:    func() runtime.EquivalentResourceMapper { return c.generic.EquivalentResourceRegistry },
 		Hides:          c.options.Admission.Hides,

@@ -84,6 +84,12 @@ func (r *Request) Answered(code int, err *Error) {
 	}
 }
 
+// Forbid records that authorization refused the request with an error.
+func (r *Request) Forbid(err *Error) {
+	r.Forbidden = true
+	r.Answered(err.Code, err)
+}
+
 // reasonInvalid is the reason of a Status for an invalid object.
 const reasonInvalid = "Invalid"
 

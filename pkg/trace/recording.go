@@ -118,8 +118,8 @@ func (r *Recording) hides() bool {
 	return r.redaction.met && !r.recorder.limits.Secrets
 }
 
-// Finish ends the recording. The recorder keeps the request if it reached admission, or if a fault was injected into
-// it.
+// Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if a
+// fault was injected into it.
 func (r *Recording) Finish() {
 	if r == nil {
 		return
@@ -132,13 +132,17 @@ func (r *Recording) Finish() {
 	r.over = true
 	r.recorder.inFlight.Add(-r.bytes)
 	r.request.Took = Duration(time.Since(r.received))
-	if !r.recorder.limits.Secrets && (r.redaction.met || r.request.Resource.hasSecrets()) {
+	// Authorization comes before the body, so its message has no secret.
+	if !r.recorder.limits.Secrets && !r.request.Forbidden && (r.redaction.met || r.request.Resource.hasSecrets()) {
 		r.redaction.texts(r.request)
 	}
-	if len(r.request.Admissions)+len(r.request.Faults) > 0 && !r.evaluating && !r.observing {
+	if r.request.reached() && !r.evaluating && !r.observing {
 		r.recorder.add(r.request)
 	}
 }
+
+// reached reports whether the request is one that the recorder keeps.
+func (r *Request) reached() bool { return len(r.Admissions)+len(r.Faults) > 0 || r.Forbidden }
 
 // Finished ends the recording, as Finish does, and returns the request.
 func (r *Recording) Finished() *Request {

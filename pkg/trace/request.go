@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Request is the record of an API request that reached admission, or into which a fault was injected.
+// Request is the record of an API request that reached admission, of a write that authorization refused, or of a
+// request into which a fault was injected.
 type Request struct {
 	// ID is the number of the request, from 1, in the order in which requests ended.
 	ID int64 `json:"id"`
@@ -38,6 +39,9 @@ type Request struct {
 
 	// Code is the HTTP status of the response. It is 0 if the connection was cut.
 	Code int `json:"code"`
+	// Forbidden is true if authorization refused the request, so that it didn't reach admission. The path of a create
+	// request doesn't name the object, and authorization comes before the body, so Name is empty for a create.
+	Forbidden bool `json:"forbidden,omitempty"`
 	// Error is the error in the response; nil if the request succeeded.
 	Error *Error `json:"error,omitempty"`
 	// Stripped is true if objects or reviews of the request are missing, because they would have exceeded

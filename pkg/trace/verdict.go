@@ -112,6 +112,8 @@ const (
 	TimedOut       Reason = "TimedOut"
 	// Faulted: a fault was injected into the request, and the server answered with the fault before admission.
 	Faulted Reason = "Faulted"
+	// Forbidden: authorization refused the request, or would refuse it.
+	Forbidden Reason = "Forbidden"
 )
 
 // Reasons why a request has no record of a webhook.
@@ -167,10 +169,11 @@ var clauses = map[Reason]string{
 	Invalid:                "the object is invalid, which is found out before validating webhooks: {detail}",
 	TimedOut:               "the request had ended before its turn came: {detail}",
 	Faulted:                "{by} ended the request before admission: {detail}",
+	Forbidden:              "authorization refuses the request before admission: {detail}",
 
 	PluginOff:       "admission plugin {by} is off",
 	ConfiguredLater: "it was configured after the request",
-	NotConfigured:   "there is no such webhook or policy",
+	NotConfigured:   "there is no such webhook or policy{where}",
 	NotRecorded:     "no request for the object is recorded, and there is no such object to try: {detail}",
 }
 

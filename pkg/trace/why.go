@@ -45,6 +45,9 @@ type Configured struct {
 	// Webhooks are the names of the configuration's webhooks, or of the policy's bindings. A nil slice means that the
 	// configuration or policy doesn't exist.
 	Webhooks []string
+	// Others are the names of the configurations or policies of the kind. They are set only if the configuration or
+	// policy in question doesn't exist.
+	Others []string
 	// PluginOn is true if the admission plugin that calls these webhooks, or evaluates the policy, is enabled.
 	PluginOn bool
 }
@@ -66,7 +69,7 @@ func Why(target Reference, configured Configured, request *Request, evaluated bo
 		names = request.webhooksOf(target)
 	}
 	if len(names) == 0 {
-		return []Answer{answer(target, Verdict{Reason: NotConfigured}, request, evaluated)}
+		return []Answer{answer(target, configured.missing(), request, evaluated)}
 	}
 	answers := make([]Answer, len(names))
 	for i, name := range names {
@@ -147,6 +150,10 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 	switch {
 	case !configured.PluginOn:
 		return Verdict{Reason: PluginOff, By: plugin}
+	case len(r.Admissions) == 0 && !exists:
+		return configured.missing()
+	case r.Forbidden:
+		return Verdict{Reason: Forbidden, Detail: r.errorText()}
 	case len(r.Admissions) == 0 && len(r.Faults) > 0:
 		return Verdict{Reason: Faulted, By: r.Faults[len(r.Faults)-1].String(), Detail: r.errorText()}
 	case len(r.Admissions) == 0:
@@ -163,11 +170,11 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 		if exists {
 			return Verdict{Reason: ConfiguredLater}
 		}
-		return Verdict{Reason: NotConfigured}
+		return configured.missing()
 	}
 	switch {
 	case !exists:
-		return Verdict{Reason: NotConfigured}
+		return configured.missing()
 	case plugin == MutatingPolicy && last.Operation == "DELETE":
 		return Verdict{Reason: NoDeletion}
 	case last.Refused != nil:
@@ -176,6 +183,19 @@ func (r *Request) unmet(webhook Reference, configured Configured) Verdict {
 		return Verdict{Reason: Invalid, Detail: last.Validation.Error.Message}
 	}
 	return Verdict{Reason: TimedOut, Detail: r.errorText()}
+}
+
+// missing returns the verdict about a configuration or policy that doesn't exist, or about a webhook or binding that it
+// doesn't have. Got lists the names that exist, so that a user finds a name that is misspelt.
+func (c Configured) missing() Verdict {
+	verdict, names := Verdict{Reason: NotConfigured}, c.Others
+	if c.Webhooks != nil {
+		names = c.Webhooks
+	}
+	if len(names) > 0 {
+		verdict.Got = "there is " + strings.Join(names, ", ")
+	}
+	return verdict
 }
 
 // Reads reports whether the request is a read, or isn't for a resource. Such requests don't reach admission, so the
@@ -280,7 +300,11 @@ func (r *Request) Subject() string {
 		operation, namespace, name = last.Operation, cmp.Or(last.Namespace, namespace), cmp.Or(last.Name, name)
 	}
 	object := name
-	if namespace != "" && r.Resource.Resource != "namespaces" {
+	switch {
+	case namespace == "" || r.Resource.Resource == "namespaces":
+	case name == "":
+		object = "in namespace " + namespace
+	default:
 		object = namespace + "/" + name
 	}
 	if r.Path != "" {

@@ -23,9 +23,9 @@ func whyPolicy(target Reference, configured Configured, request *Request, evalua
 		}
 	}
 	if len(answers) == 0 {
-		verdict := Verdict{Reason: NotConfigured}
+		verdict := configured.missing()
 		if slices.Contains(configured.Webhooks, target.Part) {
-			verdict.Reason = ConfiguredLater
+			verdict = Verdict{Reason: ConfiguredLater}
 		}
 		answers = []Answer{answer(target, verdict, request, evaluated)}
 	}

@@ -90,7 +90,8 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 		{"update", "the rule names the operation", decisions.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
 		{"delete", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
 		{"as the admin", "the condition is false", decisions.Evaluation{Webhook: "alice"}, false},
-		{"as alice", "the condition is true", decisions.Evaluation{Webhook: "alice", User: "alice"}, true},
+		{"as alice", "the condition is true", decisions.Evaluation{Webhook: "alice", User: "alice", Groups: []string{"system:masters"}}, true},
+		{"as alice without permissions", "authorization would refuse the request", decisions.Evaluation{Webhook: "alice", User: "alice"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
@@ -178,6 +181,7 @@ func questions() []question {
 		{name: "an admission plugin refuses", reason: "the namespace doesn't exist", hook: mutating("asked", allow()), request: askedFor("missing", unchangedConfigMap), namespace: "missing", want: trace.RefusedEarlier},
 		{name: "a policy refuses", reason: "policies come before webhooks", hook: validating("asked", allow()), before: refusingPolicy, want: trace.RefusedEarlier},
 		{name: "an invalid object", reason: "validation comes before validating webhooks", hook: validating("asked", allow()), request: askedFor("default", func(c *corev1.ConfigMap) { c.Data = map[string]string{"a b": ""} }), want: trace.Invalid},
+		{name: "authorization refuses the request", reason: "authorization comes before admission", hook: validating("asked", allow(), on("UPDATE", "v1", "configmaps")), before: existing, request: updateAskedByNobody, want: trace.Forbidden},
 		{name: "a fault ends the request", reason: "a test injects a fault into the server", hook: validating("asked", allow()), before: faulty("status: 500"), want: trace.Faulted},
 		{name: "a fault breaks the call", reason: "a test injects a fault into calls of webhooks", hook: validating("asked", allow(), failsOpen), before: faulty("webhooks: ['*'], wrongUID: true"), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
 		{name: "the call failed, ignored", reason: "failurePolicy Ignore lets the request pass", hook: unreachable(validating("asked", nil, failsOpen)), called: true, want: trace.Matched, field: "webhooks[0].rules[0]"},
@@ -227,6 +231,16 @@ func existing(t *testing.T, srv *miniapitest.Server) {
 
 func updateAsked(ctx context.Context, srv *miniapitest.Server) error {
 	_, err := srv.Client().CoreV1().ConfigMaps("default").Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{})
+	return err
+}
+
+// updateAskedByNobody sends an update as a user without permissions.
+func updateAskedByNobody(ctx context.Context, srv *miniapitest.Server) error {
+	client, err := kubernetes.NewForConfig(srv.AddUser("nobody"))
+	if err != nil {
+		return err
+	}
+	_, err = client.CoreV1().ConfigMaps("default").Patch(ctx, "thing", types.MergePatchType, []byte(`{"data":{"a":"b"}}`), metav1.PatchOptions{})
 	return err
 }
 
@@ -362,6 +376,51 @@ func documentedQuestions(t *testing.T, heading string) map[string]string {
 	delete(rows, "---")
 	delete(rows, "")
 	return rows
+}
+
+// The record of a create that authorization refused has no name. The answer about an object that doesn't exist is about
+// the last such create in the object's namespace.
+func TestWhyARefusedCreate(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	install(t, srv, validating("asked", allow()))
+	nobody := must(kubernetes.NewForConfig(srv.AddUser("nobody")))(t)
+	_, err := nobody.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "thing"}}, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Fatalf("want the create to be forbidden, got %v", err)
+	}
+	_, err = nobody.CoreV1().ConfigMaps("default").Get(t.Context(), "thing", metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Fatalf("want the read to be forbidden, got %v", err)
+	}
+	requests := recorded(t, srv, "configmaps")
+	if len(requests) != 1 || !requests[0].Forbidden || requests[0].Code != http.StatusForbidden || requests[0].User.Name != "nobody" {
+		t.Fatalf("want a record of the create alone, got %+v", requests)
+	}
+	got := why(t, srv, trace.ValidatingConfiguration+"/asked/asked.example.com", "configmaps", "default", "thing")
+	if want := "was not called for CREATE of configmaps in namespace default by nobody: authorization refuses the request before admission"; got.Verdict.Reason != trace.Forbidden || !strings.Contains(got.Sentence, want) {
+		t.Errorf("want the reason %s and %q, got %+v", trace.Forbidden, want, got)
+	}
+	if other := why(t, srv, trace.ValidatingConfiguration+"/asked/asked.example.com", "configmaps", metav1.NamespaceSystem, "thing"); other.Verdict.Reason != trace.NotRecorded {
+		t.Errorf("want no record for another namespace, got %+v", other)
+	}
+}
+
+// The answer about a configuration or a webhook that doesn't exist lists the names that exist.
+func TestWhyListsTheNamesThatExist(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	install(t, srv, validating("asked", allow()))
+	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
+	for _, test := range []struct{ name, reason, webhook, want string }{
+		{"configuration", "another configuration of the kind exists", trace.ValidatingConfiguration + "/askd", "(there is asked)"},
+		{"webhook", "the configuration has another webhook", trace.ValidatingConfiguration + "/asked/askd", "(there is asked.example.com)"},
+		{"kind", "no configuration of the kind exists", trace.MutatingConfiguration + "/asked", "there is no such webhook or policy."},
+	} {
+		if got := why(t, srv, test.webhook, "configmaps", "default", "thing"); got.Verdict.Reason != trace.NotConfigured || !strings.Contains(got.Sentence, test.want) {
+			t.Errorf("%s: %s: want %q, got %s", test.name, test.reason, test.want, got.Sentence)
+		}
+	}
 }
 
 // If the plugin that calls a webhook is off, the answer to the question why the webhook isn't called names the plugin.

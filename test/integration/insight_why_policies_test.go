@@ -260,7 +260,7 @@ func TestWhyPoliciesForRequestsThatAreNotMade(t *testing.T) {
 	asks := func(policy, user string) []trace.Answer {
 		t.Helper()
 		body := must(json.Marshal(decisions.Evaluation{
-			Webhook: trace.ValidatingPolicy + "/" + policy, User: user, Object: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"thing"}}`),
+			Webhook: trace.ValidatingPolicy + "/" + policy, User: user, Groups: []string{"system:masters"}, Object: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"thing"}}`),
 		}))(t)
 		var got decisions.Why
 		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Post().AbsPath(decisions.WhyPath).Body(body).DoRaw(t.Context()))(t), &got))

@@ -5,7 +5,9 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -22,10 +24,38 @@ func (d *Decisions) configured(ctx context.Context, target trace.Reference) (tra
 	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
 	names, err := parts(ctx, target.Name)
 	if apierrors.IsNotFound(err) {
-		return configured, nil
+		configured.Others, err = d.others(ctx, target.Kind)
+		return configured, err
 	}
 	configured.Webhooks = names
 	return configured, err
+}
+
+// others returns the names of all configurations or policies of a kind.
+func (d *Decisions) others(ctx context.Context, kind string) ([]string, error) {
+	list, err := map[string]func(context.Context) (runtime.Object, error){
+		trace.MutatingConfiguration:   listing(d.Configurations.MutatingWebhookConfigurations().List),
+		trace.ValidatingConfiguration: listing(d.Configurations.ValidatingWebhookConfigurations().List),
+		trace.MutatingPolicy:          listing(d.Configurations.MutatingAdmissionPolicies().List),
+		trace.ValidatingPolicy:        listing(d.Configurations.ValidatingAdmissionPolicies().List),
+	}[kind](ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err == nil {
+			names = append(names, object.GetName())
+		}
+		return err
+	})
+	return names, err
+}
+
+// listing returns a function that lists objects of one type.
+func listing[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context) (runtime.Object, error) {
+	return func(ctx context.Context) (runtime.Object, error) { return list(ctx, metav1.ListOptions{}) }
 }
 
 func (d *Decisions) mutatingWebhooks(ctx context.Context, name string) ([]string, error) {

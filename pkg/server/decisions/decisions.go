@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/discovery"
 	admissionregistrationv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
@@ -33,6 +34,8 @@ type Config struct {
 	Mapper      meta.RESTMapper
 	// Configurations reads the configurations of webhooks with the permissions of the server.
 	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
+	// Authorizer decides about the requests of clients.
+	Authorizer authorizer.UnconditionalAuthorizer
 	// Discovery lists the resources. Equivalents maps a resource to the resources with the same objects. Hides tells
 	// whether the server hides a resource from webhooks.
 	Discovery   discovery.ServerResourcesInterface

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -180,6 +181,9 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	}
 	evaluation, err := d.stored(req.Context(), filter)
 	if apierrors.IsNotFound(err) {
+		if refused := d.refusedCreation(filter); refused != nil {
+			return answer(w, Why{trace.Why(target, configured, refused, false)})
+		}
 		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, err.Error())}})
 	}
 	if err != nil {
@@ -187,6 +191,18 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	}
 	evaluation.Webhook = target.String()
 	return d.answerEvaluated(w, req, target, configured, evaluation)
+}
+
+// refusedCreation returns the last creation that authorization refused, of the resource and in the namespace of the
+// filter, or nil. Its record has no name, so the filter's name doesn't select it.
+func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
+	filter.Name, filter.Last = "", 0
+	for _, request := range slices.Backward(d.Recorder.Requests(filter)) {
+		if request.Forbidden && request.Name == "" {
+			return request
+		}
+	}
+	return nil
 }
 
 // evaluateWhy serves POST of WhyPath.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,8 @@ type Evaluation struct {
 	// Subresource is the subresource of an UPDATE, such as status, or of a CONNECT, such as exec.
 	Subresource string `json:"subresource,omitempty"`
 	// User and Groups are the user name and the groups of the request. Without a User, the request has the user and the
-	// groups of the client that requests the evaluation.
+	// groups of the client that requests the evaluation. Authorization decides about the request of a User, as about a real
+	// request.
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
 	// DryRun tells admission that the request is a dry run.
@@ -91,7 +93,7 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	if operation == update && object.GetResourceVersion() == "" {
 		current, err := d.get(ctx, resource.path(object.GetName()))
 		if err != nil {
-			return nil, err
+			return nil, d.absent(ctx, err, resource, "the operation UPDATE is for an object that exists")
 		}
 		object.SetResourceVersion(current.GetResourceVersion())
 	}
@@ -107,14 +109,22 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 		body = nil
 	}
 	recording := d.Recorder.Evaluate(trace.Request{DryRun: e.DryRun})
-	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) {
-		described := described(req, info)
+	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
+		described := requested(req, info)
 		described.Name = object.GetName()
 		recording.Update(func(r *trace.Request) {
 			described.DryRun, described.Admissions = r.DryRun, r.Admissions
 			*r = described
 		})
+		if e.User == "" {
+			return nil // the client asks about its own webhooks, and may lack the permission for the request
+		}
+		return d.authorize(request.WithRequestInfo(req.Context(), info))
 	})
+	if refused := errorOf(err); apierrors.IsForbidden(err) {
+		recording.Update(func(r *trace.Request) { r.Forbid(refused) })
+		return recording.Finished(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +139,9 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	})
 	evaluated := recording.Finished()
 	if len(evaluated.Admissions) == 0 && failure != nil {
+		if err := d.unserved(resource, e.Subresource, object); err != nil && failure.Code == http.StatusNotFound {
+			return nil, err
+		}
 		failure.Message = "the request would not reach admission: " + failure.Message
 		return nil, statusOf(failure)
 	}
@@ -183,11 +196,14 @@ func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation
 	asked := schema.ParseGroupResource(plain)
 	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
 	if err != nil {
-		return Evaluation{}, apierrors.NewNotFound(asked, filter.Name)
+		return Evaluation{}, statusOf(&trace.Error{
+			Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound), Message: fmt.Sprintf("the server has no resource %q", asked),
+		})
 	}
-	object, err := d.get(ctx, resource{found, filter.Namespace}.path(filter.Name))
+	from := resource{found, filter.Namespace}
+	object, err := d.get(ctx, from.path(filter.Name))
 	if err != nil {
-		return Evaluation{}, err
+		return Evaluation{}, d.absent(ctx, err, from, "")
 	}
 	object.SetResourceVersion("")
 	object.SetUID("")
@@ -199,9 +215,58 @@ func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation
 	return Evaluation{Object: encoded}, nil
 }
 
+// absent adds the namespace to the error about an object that doesn't exist. A reason, which may be empty, precedes the
+// error. Other errors are returned as they are.
+func (d *Decisions) absent(ctx context.Context, err error, from resource, reason string) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	failure := errorOf(err)
+	if reason != "" {
+		failure.Message = reason + ": " + failure.Message
+	}
+	if from.namespace == "" {
+		return statusOf(failure)
+	}
+	failure.Message += fmt.Sprintf(" in namespace %q", from.namespace)
+	namespaces := resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+	if _, err := d.get(ctx, namespaces.path(from.namespace)); apierrors.IsNotFound(err) {
+		failure.Message += ", which doesn't exist"
+	}
+	return statusOf(failure)
+}
+
+// unserved returns an error if the server doesn't serve the resource or the subresource of an evaluation. The API itself
+// answers such a request without saying which of the two is missing.
+func (d *Decisions) unserved(of resource, subresource string, object *unstructured.Unstructured) error {
+	list, err := d.Discovery.ServerResourcesForGroupVersion(of.GroupVersion().String())
+	if err != nil {
+		return nil // the answer of the API is all that is known
+	}
+	exists, subresources := false, []string{}
+	for _, each := range servedBy([]*metav1.APIResourceList{list}) {
+		switch {
+		case each.Resource != of.Resource:
+		case each.subresource == subresource:
+			return nil
+		case each.subresource == "":
+			exists = true
+		default:
+			subresources = append(subresources, each.subresource)
+		}
+	}
+	if !exists {
+		return apierrors.NewBadRequest(fmt.Sprintf("object: the server has no resource for objects of the kind %s in %s", object.GetKind(), object.GetAPIVersion()))
+	}
+	if len(subresources) == 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("subresource %q: %s has no subresources", subresource, of.GroupResource()))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("subresource %q: must be a subresource of %s: %s", subresource, of.GroupResource(), strings.Join(subresources, ", ")))
+}
+
 // get gets an object by a request in process.
 func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
-	response, err := d.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) {})
+	response, err := d.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -222,8 +287,8 @@ func parametersOf(operation string) url.Values {
 }
 
 // do serves a request in this process, without a connection. The request is made as the user of the context, so the
-// client of the endpoint doesn't need the user's permissions.
-func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo)) (*answered, error) {
+// client of the endpoint doesn't need the user's permissions. do calls prepare first, and ends with its error.
+func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
 	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
 	// them.
 	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
@@ -239,10 +304,22 @@ func (d *Decisions) do(ctx context.Context, method, path string, parameters url.
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	prepare(req, info)
+	if err := prepare(req, info); err != nil {
+		return nil, err
+	}
 	w := &answered{header: http.Header{}}
 	(*d.api.Load()).ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
 	return w, nil
+}
+
+// errorOf returns the record of an error of the API, or nil.
+func errorOf(err error) *trace.Error {
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		return nil
+	}
+	s := status.Status()
+	return &trace.Error{Code: int(s.Code), Reason: string(s.Reason), Message: s.Message}
 }
 
 // statusOf returns a recorded error as the error of an API response.

@@ -3,6 +3,7 @@ package decisions
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -32,18 +33,25 @@ func (d *Decisions) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, req)
 			return
 		}
-		recording := d.Recorder.Begin(described(req, info))
+		recording := d.Recorder.Begin(requested(req, info))
 		if recording == nil {
-			recording = d.Recorder.Observe(described(req, info))
+			recording = d.Recorder.Observe(requested(req, info))
 		}
 		d.record(recording, next, w, req)
 	})
 }
 
-func described(req *http.Request, info *request.RequestInfo) trace.Request {
+// requested returns the description of a request, for its record.
+func requested(req *http.Request, info *request.RequestInfo) trace.Request {
+	r := described(req.Context(), info)
+	r.UserAgent = req.UserAgent()
+	return r
+}
+
+// described returns the description of the request of a context, without the client's User-Agent.
+func described(ctx context.Context, info *request.RequestInfo) trace.Request {
 	r := trace.Request{
 		Received:  time.Now(),
-		UserAgent: req.UserAgent(),
 		Verb:      info.Verb,
 		Resource:  trace.Resource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource},
 		Namespace: info.Namespace,
@@ -52,13 +60,13 @@ func described(req *http.Request, info *request.RequestInfo) trace.Request {
 	if !info.IsResourceRequest {
 		r.Path = info.Path
 	}
-	if received, ok := request.ReceivedTimestampFrom(req.Context()); ok {
+	if received, ok := request.ReceivedTimestampFrom(ctx); ok {
 		r.Received = received
 	}
-	if id, ok := audit.AuditIDFrom(req.Context()); ok {
+	if id, ok := audit.AuditIDFrom(ctx); ok {
 		r.AuditID = string(id)
 	}
-	if user, ok := request.UserFrom(req.Context()); ok {
+	if user, ok := request.UserFrom(ctx); ok {
 		r.User = trace.User{Name: user.GetName(), Groups: user.GetGroups()}
 	}
 	return r

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,12 +27,29 @@ type Option func(*options)
 
 type options struct{ update bool }
 
-// Update makes Handler write the responses into the files instead of comparing them. Tests set it by a flag:
+// Update tells Handler whether to write the responses into the files instead of comparing them. Without this option, the
+// flag -update decides, if the test binary has a boolean flag of this name. The package doesn't define the flag, because
+// other packages of a test may define it for their golden files:
 //
-//	var update = flag.Bool("update", false, "write the responses into the golden files")
-//	...
-//	replay.Handler(t, "testdata/reviews", handler, replay.Update(*update))
+//	var _ = flag.Bool("update", false, "write the responses into the golden files")
 func Update(update bool) Option { return func(o *options) { o.update = update } }
+
+// updateFlag is the name of the flag that decides without the option Update.
+const updateFlag = "update"
+
+// flagged reports whether the flag -update is set. It is false if the binary has no boolean flag of this name.
+func flagged() bool {
+	defined := flag.Lookup(updateFlag)
+	if defined == nil {
+		return false
+	}
+	value, ok := defined.Value.(flag.Getter)
+	if !ok {
+		return false
+	}
+	set, ok := value.Get().(bool)
+	return ok && set
+}
 
 // Handler sends the requests in the files of a folder to a handler, one after the other. The test fails for each
 // response that differs from the one in the file, and prints the difference. Two patches are equal if they make the
@@ -41,7 +59,7 @@ func Update(update bool) Option { return func(o *options) { o.update = update } 
 // several webhooks selects the handler by it.
 func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
 	t.Helper()
-	o := options{}
+	o := options{update: flagged()}
 	for _, option := range opts {
 		option(&o)
 	}
@@ -49,13 +67,22 @@ func Handler(t TB, dir string, handler http.Handler, opts ...Option) {
 	if err != nil {
 		t.Errorf("replaying reviews: %v", err)
 	}
+	different := 0
 	for _, r := range results {
 		switch {
 		case r.Updated:
 			t.Logf("%s is updated", r.File.Path)
 		case r.Diff != "":
 			t.Errorf("%s (-recorded +got):\n%s", r.File.Path, r.Diff)
+			different++
 		}
+	}
+	switch {
+	case different == 0:
+	case flag.Lookup(updateFlag) != nil:
+		t.Logf("go test -%s writes the responses into the files", updateFlag)
+	default:
+		t.Logf("replay.Update(true), or a flag -%s of the test, writes the responses into the files", updateFlag)
 	}
 }
 

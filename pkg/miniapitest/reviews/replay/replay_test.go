@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -93,6 +94,7 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %s: want a difference with %q, got:\n%s", test.name, test.reason, test.want, got)
 		}
 		// After an update, there is no difference.
+		failed.logs = nil
 		Handler(failed, dir, handler(test.patch, &calls), Update(true))
 		if updated := len(failed.logs) == 1; updated != (test.want != "") {
 			t.Errorf("%s: want an update with a difference alone, got %q", test.name, failed.logs)
@@ -164,5 +166,42 @@ func TestApply(t *testing.T) {
 		if unchanged, _ := json.Marshal(before); string(unchanged) != object {
 			t.Errorf("%s: the object has changed to %s", test.name, unchanged)
 		}
+	}
+}
+
+// Without the option Update, the flag -update of the test decides. The test isn't parallel, because the flag is one for
+// the process.
+func TestFlagUpdate(t *testing.T) { //nolint:paralleltest // see above
+	if flag.Lookup(updateFlag) == nil { // with -count=2, the first run has defined the flag
+		flag.Bool(updateFlag, false, "write the responses into the golden files")
+	}
+	set := func(value string) {
+		t.Helper()
+		if err := flag.Set(updateFlag, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { set("false") })
+	dir, calls := t.TempDir(), 0
+	record(t, dir, handler(`[{"op":"add","path":"/a","value":1}]`, &calls))
+	other := handler(`[{"op":"add","path":"/a","value":2}]`, &calls)
+	different := &failures{TB: t}
+	Handler(different, dir, other)
+	if len(different.errors) != 1 || len(different.logs) != 1 || !strings.Contains(different.logs[0], "go test -update") {
+		t.Errorf("want a difference, and the flag that updates the files, got %q, %q", different.errors, different.logs)
+	}
+	set("true")
+	unwanted := &failures{TB: t}
+	Handler(unwanted, dir, handler(`[{"op":"add","path":"/a","value":3}]`, &calls), Update(false))
+	if len(unwanted.errors) != 1 {
+		t.Errorf("want the option to decide before the flag, got %q, %q", unwanted.errors, unwanted.logs)
+	}
+	updated := &failures{TB: t}
+	Handler(updated, dir, other)
+	set("false")
+	same := &failures{TB: t}
+	Handler(same, dir, other)
+	if len(updated.errors)+len(same.errors) > 0 || len(updated.logs) != 1 || len(same.logs) > 0 {
+		t.Errorf("want the flag to update the file, got %q, %q, then %q", updated.errors, updated.logs, same.errors)
 	}
 }

@@ -1,0 +1,62 @@
+package decisions
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// writes are the verbs of requests that reach admission if authorization allows them.
+var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// RecordForbidden returns an authorizer for the handler chain that decides as next does. While the recorder is on, it
+// records the writes that next refuses. Such a write ends before Handler, which records all others.
+func (d *Decisions) RecordForbidden(next authorizer.Authorizer) authorizer.Authorizer {
+	return forbidding{next, d}
+}
+
+// forbidding is the authorizer of RecordForbidden.
+type forbidding struct {
+	authorizer.Authorizer
+	decisions *Decisions
+}
+
+// Authorize implements authorizer.UnconditionalAuthorizer.
+func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := f.Authorizer.Authorize(ctx, a)
+	// The filter answers with an error of the server, and not with Forbidden, if err isn't nil. The verb of a request for
+	// an impersonation isn't in writes.
+	if decision == authorizer.DecisionAllow || err != nil || !a.IsResourceRequest() || !slices.Contains(writes, a.GetVerb()) {
+		return decision, reason, err
+	}
+	if info, ok := request.RequestInfoFrom(ctx); ok {
+		if recording := f.decisions.Recorder.Begin(described(ctx, info)); recording != nil {
+			refused := errorOf(responsewriters.ForbiddenStatusError(a, reason))
+			recording.Update(func(r *trace.Request) { r.Forbid(refused) })
+			recording.Finish()
+		}
+	}
+	return decision, reason, err
+}
+
+// authorize returns an error if authorization refuses the request of a context.
+func (d *Decisions) authorize(ctx context.Context) error {
+	a, err := filters.GetAuthorizerAttributes(ctx)
+	if err != nil {
+		return err
+	}
+	decision, reason, err := d.Authorizer.Authorize(ctx, a)
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return responsewriters.ForbiddenStatusError(a, reason)
+}
