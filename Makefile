@@ -14,6 +14,9 @@ RUN ?=
 PKG ?= work
 ARGS ?=
 
+# The tests of a package may take this time. Go's default of ten minutes can be too little on a slow machine.
+TIMEOUT := 30m
+
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 
@@ -41,11 +44,11 @@ clean: ## Remove bin/ with the program and the tools
 
 .PHONY: test
 test: ## Run the tests (RUN=TestName, PKG=./pkg/storage/...)
-	go test -run '$(RUN)' $(PKG)
+	go test -timeout $(TIMEOUT) -run '$(RUN)' $(PKG)
 
 .PHONY: test-race
 test-race: ## Run the tests with the race detector
-	go test -race -run '$(RUN)' $(PKG)
+	go test -race -timeout $(TIMEOUT) -run '$(RUN)' $(PKG)
 
 .PHONY: test-compat
 test-compat: ## Release in a copy, and test an operator with each version of Kubernetes (ARGS="30 37")
@@ -53,7 +56,7 @@ test-compat: ## Release in a copy, and test an operator with each version of Kub
 
 .PHONY: test-capi
 test-capi: ## Run the tests with Cluster API's own code, which are a separate module
-	cd test/clusterapi && go test -run '$(RUN)' ./...
+	cd test/clusterapi && go test -timeout $(TIMEOUT) -run '$(RUN)' ./...
 
 .PHONY: bench
 bench: build ## Measure miniapi, and the kube-apiserver in KUBEBUILDER_ASSETS if that is set (ARGS="-only edits")
