@@ -30,7 +30,7 @@ var deletionMutations = []mutation{
 			r.StatusCode = http.StatusOK
 		}
 	})},
-	{name: "ignores propagation policies", caughtBy: "delete.propagation.orphan delete.propagation.foreground delete.propagation.orphaned", request: onBodies("DELETE", "-owner", func(o object) {
+	{name: "ignores propagation policies", caughtBy: "delete.propagation.orphan delete.propagation.foreground delete.propagation.orphaned delete.propagation.notOrphaned", request: onBodies("DELETE", "-owner", func(o object) {
 		delete(o, "propagationPolicy")
 		delete(o, "orphanDependents")
 	})},

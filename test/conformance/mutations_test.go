@@ -225,6 +225,7 @@ var mutations = []mutation{
 		}
 	})},
 	{name: "drops field managers of patches", caughtBy: "review.patch.options", review: onReviews(func(r object) { delete(at(r, "options"), "fieldManager") })},
+	{name: "adds field managers to options", caughtBy: "review.options.none", review: onReviews(func(r object) { at(r, "options")["fieldManager"] = "unknown" })},
 	{name: "sends force", caughtBy: "review.apply.options", review: onReviews(func(r object) { at(r, "options")["force"] = true })},
 	{name: "makes dry runs of connections", caughtBy: "connect.dryRun", request: query(http.MethodPost, dropped("dryRun"))},
 

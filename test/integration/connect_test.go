@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -270,20 +269,5 @@ func standIn(t testing.TB, srv *miniapitest.Server) (port int, asked func() []st
 		taken := seen
 		seen = nil
 		return taken
-	}
-}
-
-// A connection has no dry run.
-func TestConnectHasNoDryRun(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	recorder := install(t, srv, validating("validate", allow(), on("CONNECT", "v1", "*/*")))
-	for _, path := range []string{"/api/v1/namespaces/default/pods/web/exec", "/api/v1/nodes/one/proxy"} {
-		if response := request(t, srv.Config(), http.MethodPost, path+"?dryRun=All", nil); response.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: want it to be refused, got %d", path, response.StatusCode)
-		}
-	}
-	if names := called(recorder); !slices.Equal(names, nil) {
-		t.Errorf("calls of webhooks: %v", names)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -63,64 +62,6 @@ func refuseByPolicy(t *testing.T, srv *miniapitest.Server, mutates bool, match m
 		object(configurationAPI, kind, "deny", policySpec(mutates, match)), object(configurationAPI, kind+"Binding", "deny", bindingSpec("deny", mutates)),
 	} {
 		must(clusterResources(srv, configurationAPI, resourceOf(o.GetKind())).Create(t.Context(), o, metav1.CreateOptions{}))(t)
-	}
-}
-
-// Policies don't apply to policies and their bindings, but they apply to webhook configurations. The cases
-// review.exempt and every.* of the conformance suite are about webhooks, which the server calls for none of these
-// objects.
-func TestExemptConfiguration(t *testing.T) {
-	t.Parallel()
-	webhooks := map[string]any{"webhooks": []any{map[string]any{
-		"name": "other.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
-		"clientConfig": map[string]any{"url": "https://127.0.0.1/"},
-	}}}
-	exempt := []struct {
-		kind, reason string
-		fromPolicy   bool // whether the resource is exempt from policies
-		fields       map[string]any
-	}{
-		{"ValidatingWebhookConfiguration", "a client deletes the configuration to allow the refused requests again", false, webhooks},
-		{"MutatingWebhookConfiguration", "a client deletes the configuration to end wrong changes of objects", false, webhooks},
-		{"ValidatingAdmissionPolicy", "a client corrects the policy if its expression is wrong", true, policySpec(false, matching("example.com"))},
-		{"ValidatingAdmissionPolicyBinding", "a client deletes the binding to end the effect of the policy", true, bindingSpec("other", false)},
-		{"MutatingAdmissionPolicy", "a client corrects the policy if its expression is wrong", true, policySpec(true, matching("example.com"))},
-		{"MutatingAdmissionPolicyBinding", "a client deletes the binding to end the effect of the policy", true, bindingSpec("other", true)},
-	}
-	for _, by := range []struct {
-		name, reason string
-		mutates      bool
-	}{
-		{"validating policies", "a policy can't judge itself", false},
-		{"mutating policies", "a policy can't change itself", true},
-	} {
-		t.Run(by.name, func(t *testing.T) {
-			t.Parallel()
-			srv := miniapitest.Start(t)
-			refuseByPolicy(t, srv, by.mutates, matching("*"))
-			for _, e := range exempt {
-				client := clusterResources(srv, configurationAPI, resourceOf(e.kind))
-				_, err := client.Create(t.Context(), object(configurationAPI, e.kind, "other", e.fields), metav1.CreateOptions{})
-				if !e.fromPolicy {
-					if err == nil {
-						t.Errorf("%s: want policies to judge it", e.kind)
-					}
-					continue
-				}
-				if err != nil {
-					t.Errorf("%s: %s, and %s: creating: %v", e.kind, by.reason, e.reason, err)
-				}
-				if _, err := client.Patch(t.Context(), "other", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"1"}}}`), metav1.PatchOptions{}); err != nil {
-					t.Errorf("%s: %s, and %s: changing: %v", e.kind, by.reason, e.reason, err)
-				}
-				if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=other"}); err != nil {
-					t.Errorf("%s: %s, and %s: deleting: %v", e.kind, by.reason, e.reason, err)
-				}
-			}
-			if _, err := srv.Client().CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), thing(), metav1.CreateOptions{}); err == nil {
-				t.Error("a ConfigMap isn't refused, so nothing is proven")
-			}
-		})
 	}
 }
 

@@ -3,13 +3,11 @@ package integration_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -150,116 +148,6 @@ func TestMatchPolicyOfOtherKinds(t *testing.T) {
 	}
 }
 
-// If the versions of a custom resource have different fields, the conversion webhook of its CustomResourceDefinition
-// converts objects to the version of an admission webhook and back.
-func TestMatchPolicyWithAConversionWebhook(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
-	convertBy(t, srv, "widgets", renaming(map[string]string{"v1": "size", "v1beta1": "length"}))
-	recorder := install(t, srv, mutating("m", patch(miniapitest.Replace("/spec/size", 2)), matchPolicy(equivalent), on("CREATE UPDATE", "example.com/v1", "widgets")))
-
-	old, current := resources(srv, "example.com/v1beta1", "widgets"), resources(srv, "example.com/v1", "widgets")
-	created := must(old.Create(t.Context(), object("example.com/v1beta1", "Widget", "w", map[string]any{"spec": map[string]any{"length": int64(1)}}), metav1.CreateOptions{}))(t)
-	if diff := cmp.Diff(any(map[string]any{"length": int64(2)}), fieldOf(created, "spec")); diff != "" {
-		t.Errorf("what the client gets, in v1beta1 (-want +got):\n%s", diff)
-	}
-	must(old.Patch(t.Context(), "w", types.MergePatchType, []byte(`{"spec":{"length":3}}`), metav1.PatchOptions{}))(t)
-	stored := must(current.Get(t.Context(), "w", metav1.GetOptions{}))(t)
-	if diff := cmp.Diff(any(map[string]any{"size": int64(2)}), fieldOf(stored, "spec")); diff != "" {
-		t.Errorf("what is stored, in v1 (-want +got):\n%s", diff)
-	}
-
-	type sizes struct{ Object, OldObject any }
-	sizeOf := func(raw []byte) any {
-		if raw == nil {
-			return nil
-		}
-		return fieldOf(decode[unstructured.Unstructured](t, raw), "spec", "size")
-	}
-	var got []sizes
-	for _, review := range recorder.Reviews() {
-		got = append(got, sizes{sizeOf(review.Request.Object.Raw), sizeOf(review.Request.OldObject.Raw)})
-	}
-	if diff := cmp.Diff([]sizes{{int64(1), nil}, {int64(3), int64(2)}}, got); diff != "" {
-		t.Errorf("sizes that the webhook was sent (-want +got):\n%s", diff)
-	}
-}
-
-// If the object can't be converted to the version of a webhook, the webhook isn't called, and the request fails
-// whatever the failure policy is. Requests that need no conversion succeed.
-func TestMatchPolicyWithAConversionWebhookThatFails(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
-	widgets := resources(srv, "example.com/v1", "widgets")
-	widget := func(name string) *unstructured.Unstructured {
-		return object("example.com/v1", "Widget", name, map[string]any{"spec": map[string]any{"size": int64(1)}})
-	}
-	must(widgets.Create(t.Context(), widget("there"), metav1.CreateOptions{}))(t)
-	works := renaming(map[string]string{"v1": "size", "v1beta1": "length"})
-	const converter = "conversion webhook for example.com/v1, Kind=Widget "
-	for _, tc := range []struct {
-		name, reason string
-		converter    http.Handler
-		want         string // a part of the error; empty if the request succeeds
-	}{
-		{"it works", "the admission webhook gets the version of its rule", works, ""},
-		{"it says so", "the client gets the message of the conversion webhook", converting(works, func(r *apiextensionsv1.ConversionResponse) {
-			r.Result, r.ConvertedObjects = metav1.Status{Status: metav1.StatusFailure, Message: "no length is known"}, nil
-		}), converter + "failed: no length is known"},
-		{"it breaks", "the conversion webhook answers with an error", replying(http.StatusInternalServerError, ""), converter + `failed: an error on the server ("unknown") has prevented the request from succeeding`},
-		{"it answers another review", "the response has another uid than the request", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.UID = "another" }),
-			converter + `failed: expected response.uid="`},
-		{"it loses an object", "the response has fewer objects than the request", converting(works, func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = nil }),
-			converter + "returned 0 objects, expected 1"},
-	} {
-		for _, kind := range []struct {
-			name string
-			hook func(string, http.Handler, ...change) hook
-		}{{"mutating", mutating}, {"validating", validating}} {
-			t.Run(tc.name+" "+kind.name, func(t *testing.T) {
-				convertBy(t, srv, "widgets", tc.converter)
-				recorder := install(t, srv,
-					kind.hook("converted", allow(), matchPolicy(equivalent), failurePolicy("Ignore"), on("*", "example.com/v1beta1", "widgets")),
-					kind.hook("exact", allow(), matchPolicy(exact), on("*", "example.com/v1beta1", "widgets")))
-				for _, request := range []struct {
-					name string
-					do   func() error
-				}{
-					{"create", func() error {
-						_, err := widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{DryRun: dry})
-						return err
-					}},
-					{"patch", func() error {
-						_, err := widgets.Patch(t.Context(), "there", types.MergePatchType, []byte(`{"spec":{"size":2}}`), metav1.PatchOptions{DryRun: dry})
-						return err
-					}},
-					{"delete", func() error { return widgets.Delete(t.Context(), "there", metav1.DeleteOptions{DryRun: dry}) }},
-				} {
-					recorder.Reset()
-					err := request.do()
-					if tc.want == "" {
-						ok(t, err)
-						if diff := cmp.Diff([]string{"converted"}, called(recorder)); diff != "" {
-							t.Errorf("%s: %s: calls (-want +got):\n%s", request.name, tc.reason, diff)
-						}
-						continue
-					}
-					if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.want) {
-						t.Errorf("%s: %s: want %q, got %v", request.name, tc.reason, tc.want, err)
-					}
-					if calls := called(recorder); calls != nil {
-						t.Errorf("%s: %s: calls: %v", request.name, tc.reason, calls)
-					}
-				}
-			})
-		}
-	}
-	// Without a webhook for the other version, the server doesn't convert the object.
-	must(widgets.Create(t.Context(), widget("new"), metav1.CreateOptions{}))(t)
-}
-
 // convertBy adds a conversion webhook to a CustomResourceDefinition of the group example.com.
 func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter http.Handler) {
 	t.Helper()
@@ -267,21 +155,6 @@ func convertBy(t testing.TB, srv *miniapitest.Server, resource string, converter
 		"strategy": "Webhook", "webhook": map[string]any{"clientConfig": srv.Webhook("/convert", converter).ClientConfig(), "conversionReviewVersions": []string{"v1"}},
 	}}}))(t)
 	must(clusterResources(srv, "apiextensions.k8s.io/v1", "customresourcedefinitions").Patch(t.Context(), resource+".example.com", types.MergePatchType, conversion, metav1.PatchOptions{}))(t)
-}
-
-// converting returns a conversion webhook whose responses are changed.
-func converting(converter http.Handler, change func(*apiextensionsv1.ConversionResponse)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		converter.ServeHTTP(answer, r)
-		review := apiextensionsv1.ConversionReview{}
-		if err := json.Unmarshal(answer.Body.Bytes(), &review); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		change(review.Response)
-		_ = json.NewEncoder(w).Encode(review) // an error means that the client is gone
-	})
 }
 
 // renaming returns a conversion webhook for versions in which the only field of the spec has different names. The

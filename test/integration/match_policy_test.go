@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
 	"testing"
 
@@ -179,55 +178,6 @@ func reviewsBy(t testing.TB, recorder *miniapitest.Recorder) map[string][]asked 
 	return reviews
 }
 
-// A webhook's rules decide about the version of the objects in the review. The case match.policy.exactFirst of the
-// conformance suite tests only rules of two versions, one of which is the request's version.
-func TestMatchPolicyRules(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t, miniapitest.Legacy())
-	rules := func(versions ...string) change {
-		return func(h *hook) {
-			h.Rules = nil
-			for _, version := range versions {
-				h.Rules = append(h.Rules, rule("*", version, "deployments"))
-			}
-		}
-	}
-	tests := []struct {
-		name, reason string
-		rules        change
-		request      string
-		want         []string // the kinds in the reviews
-	}{{
-		name: "first", reason: "the first rule that is equivalent counts",
-		rules: rules("apps/v1beta2", "apps/v1"), request: "extensions/v1beta1", want: []string{"apps/v1beta2 Deployment"},
-	}, {
-		name: "wildcard", reason: "every version is named, so nothing is converted",
-		rules: rules("*/*"), request: "apps/v1beta1", want: []string{"apps/v1beta1 Deployment"},
-	}, {
-		name: "version-of-any-group", reason: "only the group apps has deployments in v1",
-		rules: rules("*/v1"), request: "extensions/v1beta1", want: []string{"apps/v1 Deployment"},
-	}, {
-		name: "other-operation", reason: "an equivalent rule must match as a whole",
-		rules: func(h *hook) {
-			h.Rules = []admissionregistrationv1.RuleWithOperations{rule("UPDATE", "apps/v1", "deployments")}
-		},
-		request: "apps/v1beta1", want: nil,
-	}}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			recorder := install(t, srv, mutating(test.name, allow(), matchPolicy(equivalent), test.rules))
-			must(resources(srv, test.request, "deployments").Create(t.Context(), deployment(test.request, test.name), metav1.CreateOptions{}))(t)
-			var got []string
-			for _, review := range recorder.Reviews() {
-				got = append(got, askedOf(t, review.Request).Kind)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s: kinds (-want +got):\n%s", test.reason, diff)
-			}
-		})
-	}
-}
-
 // The server really converts the objects in a review: their fields differ. A patch applies to the version of the
 // review, and the server converts the result back. The cases match.policy.converted and match.policy.patchedBack of the
 // conformance suite convert from autoscaling/v2 to v1. This test has the other direction, and other kinds and groups.
@@ -236,16 +186,6 @@ func TestMatchPolicyConversion(t *testing.T) {
 	// This annotation stands for the old field spec.rollbackTo.revision.
 	const rollback = "deprecated.deployment.rollback.to"
 	srv := miniapitest.Start(t, miniapitest.Legacy())
-	autoscaler := func(version, name string, spec map[string]any) *unstructured.Unstructured {
-		fields := map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": int64(5)}
-		maps.Copy(fields, spec)
-		return object(version, "HorizontalPodAutoscaler", name, map[string]any{"spec": fields})
-	}
-	cpu := func(percent int64) map[string]any {
-		return map[string]any{"metrics": []any{map[string]any{"type": "Resource", "resource": map[string]any{
-			"name": "cpu", "target": map[string]any{"type": "Utilization", "averageUtilization": percent},
-		}}}}
-	}
 	tests := []struct {
 		name, reason string
 		object       *unstructured.Unstructured
@@ -288,22 +228,6 @@ func TestMatchPolicyConversion(t *testing.T) {
 		sees: []string{"spec", "progressDeadlineSeconds"}, seesThis: int64(600),
 		patch: miniapitest.Replace("/spec/progressDeadlineSeconds", 700),
 		field: []string{"spec", "progressDeadlineSeconds"}, want: int64(700),
-	}, {
-		name: "v1-to-v2", reason: "a percentage of v1 becomes a list of metrics in v2",
-		object: autoscaler("autoscaling/v1", "old", map[string]any{"targetCPUUtilizationPercentage": int64(50)}), resource: "horizontalpodautoscalers", version: "autoscaling/v2",
-		sees: []string{"spec", "metrics"}, seesThis: cpu(50)["metrics"],
-		patch: miniapitest.Replace("/spec/metrics/0/resource/target/averageUtilization", 90),
-		field: []string{"spec", "targetCPUUtilizationPercentage"}, want: int64(90),
-	}, {
-		name: "across-groups", reason: "events of the core group and of events.k8s.io are stored as one",
-		object: object("events.k8s.io/v1", "Event", "e", map[string]any{
-			"eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "example.com/c", "reportingInstance": "c-1", "action": "Test",
-			"reason": "Test", "type": "Normal", "note": "before", "regarding": map[string]any{"kind": "Pod", "namespace": "default", "name": "p"},
-		}),
-		resource: "events", version: "v1",
-		sees: []string{"message"}, seesThis: "before",
-		patch: miniapitest.Replace("/message", "after"),
-		field: []string{"note"}, want: "after",
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -357,93 +281,5 @@ func TestMatchPolicyVersionsInOneChain(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b", "c", "d"}, called(recorder)); diff != "" {
 			t.Errorf("%s: calls (-want +got):\n%s", version, diff)
 		}
-	}
-}
-
-// The server may convert an object to evaluate the match conditions of a webhook, and then not call the webhook. The
-// conversion doesn't undo the changes of other webhooks.
-func TestMatchPolicyOfSkippedWebhook(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	define(t, srv, "gears", "Gear", "v1", "v2")
-	never := func(h *hook) {
-		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "other", Expression: "object.metadata.name == 'other'"}}
-	}
-	recorder := install(t, srv,
-		mutating("a", patch(miniapitest.Add("/spec/teeth", 12)), matchPolicy(equivalent), on("CREATE", "example.com/v1", "gears")),
-		mutating("b", patch(miniapitest.Replace("/spec/teeth", 13)), never, matchPolicy(equivalent), on("CREATE", "example.com/v2", "gears")),
-		mutating("c", patch(miniapitest.Replace("/spec/teeth", 14)), matchPolicy(equivalent), on("CREATE", "example.com/v1", "gears")),
-	)
-	gear := object("example.com/v1", "Gear", "g", map[string]any{"spec": map[string]any{}})
-	created := must(resources(srv, "example.com/v1", "gears").Create(t.Context(), gear, metav1.CreateOptions{}))(t)
-	if diff := cmp.Diff([]string{"a", "c"}, called(recorder)); diff != "" {
-		t.Fatalf("calls (-want +got):\n%s", diff)
-	}
-	seen := &unstructured.Unstructured{}
-	ok(t, seen.UnmarshalJSON(recorder.Reviews()[1].Request.Object.Raw))
-	if got, want := fieldOf(seen, "spec", "teeth"), any(int64(12)); got != want {
-		t.Errorf("the webhook after it sees %v teeth, want %v", got, want)
-	}
-	if got, want := fieldOf(created, "spec", "teeth"), any(int64(14)); got != want {
-		t.Errorf("the client gets %v teeth, want %v", got, want)
-	}
-}
-
-// With Equivalent, a rule for a version that isn't served matches nothing.
-func TestMatchPolicyNotServed(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	recorder := install(t, srv,
-		validating("removed", allow(), matchPolicy(equivalent), on("*", "extensions/v1beta1", "deployments")),
-		validating("served", allow(), matchPolicy(equivalent), on("*", "apps/v1", "deployments")),
-	)
-	must(resources(srv, "apps/v1", "deployments").Create(t.Context(), deployment("apps/v1", "web"), metav1.CreateOptions{}))(t)
-	if diff := cmp.Diff([]string{"served"}, called(recorder)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
-// In a chain of webhooks with rules for two versions, each webhook gets the changes of the earlier webhooks, even if a
-// webhook between them changes nothing.
-func TestMatchPolicyCustomVersionsInOneChain(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	define(t, srv, "widgets", "Widget", "v1", "v1beta1")
-	chain := []struct {
-		version string
-		adds    string
-	}{{"v1", ""}, {"v1", ""}, {"v1", "a"}, {"v1beta1", ""}, {"v1", ""}, {"v1beta1", "b"}, {"v1", ""}, {"v1", "c"}, {"v1", ""}, {"v1beta1", ""}}
-	var hooks []hook
-	var want []asked
-	var wantSpecs []map[string]any
-	spec := map[string]any{}
-	for i, link := range chain {
-		handler := allow()
-		wantSpecs = append(wantSpecs, maps.Clone(spec))
-		if link.adds != "" {
-			handler = patch(miniapitest.Add("/spec/"+link.adds, true))
-			spec[link.adds] = true
-		}
-		version := "example.com/" + link.version
-		hooks = append(hooks, mutating(string(rune('a'+i)), handler, matchPolicy(equivalent), on("CREATE", version, "widgets")))
-		want = append(want, asked{
-			Operation: admissionv1.Create,
-			Resource:  version + " widgets", Kind: version + " Widget", Object: version + " Widget",
-			RequestResource: "example.com/v1 widgets", RequestKind: "example.com/v1 Widget",
-		})
-	}
-	recorder := install(t, srv, hooks...)
-	must(resources(srv, "example.com/v1", "widgets").Create(t.Context(), object("example.com/v1", "Widget", "w", map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{}))(t)
-	var got []asked
-	var gotSpecs []map[string]any
-	for _, review := range recorder.Reviews() {
-		got = append(got, askedOf(t, review.Request))
-		gotSpecs = append(gotSpecs, decode[struct{ Spec map[string]any }](t, review.Request.Object.Raw).Spec)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the webhooks were asked (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(wantSpecs, gotSpecs); diff != "" {
-		t.Errorf("what they saw (-want +got):\n%s", diff)
 	}
 }

@@ -54,41 +54,6 @@ func mutations(mutations ...admissionregistrationv1.Mutation) admissionregistrat
 	return admissionregistrationv1.MutatingAdmissionPolicySpec{Mutations: mutations}
 }
 
-// The server merges the apply configuration of a mutating policy by the rules of server-side apply: items of lists by
-// their keys, for example. The rules apply to built-in types and to custom resources that were defined after the
-// start. The case mutatingPolicy.apply of the conformance suite merges only maps.
-func TestMutatingPoliciesMerge(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	mutate(t, srv, "sidecar", admissionregistrationv1.MutatingAdmissionPolicySpec{
-		MatchConstraints: matchResources("CREATE", "v1", "pods"),
-		Mutations: []admissionregistrationv1.Mutation{applies(`Object{spec: Object.spec{containers: [
-			Object.spec.containers{name: "main", env: [Object.spec.containers.env{name: "MODE", value: "merged"}]},
-			Object.spec.containers{name: "sidecar", image: "sidecar:1"}]}}`)},
-	}, nil)
-	created := must(srv.Client().CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), pod("p"), metav1.CreateOptions{}))(t)
-	var got []string
-	for _, c := range created.Spec.Containers {
-		got = append(got, c.Name+" "+c.Image)
-		for _, e := range c.Env {
-			got = append(got, e.Name+"="+e.Value)
-		}
-	}
-	if diff := cmp.Diff([]string{"main main:1", "MODE=merged", "sidecar sidecar:1"}, got); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
-
-	define(t, srv, "widgets", "Widget", "v1")
-	mutate(t, srv, "widgets", admissionregistrationv1.MutatingAdmissionPolicySpec{
-		MatchConstraints: matchResources("CREATE", "example.com/v1", "widgets"),
-		Mutations:        []admissionregistrationv1.Mutation{applies(`Object{spec: Object.spec{size: 2}}`)},
-	}, nil)
-	widget := must(resources(srv, "example.com/v1", "widgets").Create(t.Context(), object("example.com/v1", "Widget", "w", map[string]any{"spec": map[string]any{"colour": "red"}}), metav1.CreateOptions{}))(t)
-	if diff := cmp.Diff(any(map[string]any{"colour": "red", "size": int64(2)}), fieldOf(widget, "spec")); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
-}
-
 // Mutating policies run before mutating webhooks. If a policy or a webhook changes the object, the server again calls
 // policies and webhooks with the reinvocationPolicy IfNeeded. The cases mutatingPolicy.reinvocation.* of the
 // conformance suite have only one policy, and a webhook that isn't called again.
@@ -167,50 +132,5 @@ func TestMutatingPoliciesAndReinvocation(t *testing.T) {
 				t.Errorf("%s: data (-want +got):\n%s", test.reason, diff)
 			}
 		})
-	}
-}
-
-// Mutating policies apply to creations and updates. They don't apply to deletions, which have no object to change, and
-// a policy that names deletions is refused. TestConnectOptionsAreMutated is about connections.
-func TestMutatingPoliciesOperations(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	mutate(t, srv, "all", admissionregistrationv1.MutatingAdmissionPolicySpec{
-		MatchConstraints: matchResources("*", "v1", "configmaps"),
-		// This condition can't be evaluated for a deletion. If the policy applied to deletions, the deletion would
-		// fail.
-		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "named", Expression: "object.metadata.name == 'thing'"}},
-		Mutations:       []admissionregistrationv1.Mutation{applies(`Object{metadata: Object.metadata{labels: {"seen": request.operation}}}`)},
-	}, nil)
-	for _, request := range requests {
-		prepare(t, srv.Client(), !request.creates)
-		if err := request.do(t.Context(), srv.Client()); err != nil {
-			t.Errorf("%s: %s: %v", request.name, request.reason, err)
-		}
-		if request.deletes {
-			continue
-		}
-		want := "UPDATE"
-		if request.creates {
-			want = "CREATE"
-		}
-		if got := stored(t, srv.Client()).Labels["seen"]; got != want {
-			t.Errorf("%s: want it seen as %s, got %q", request.name, want, got)
-		}
-	}
-
-	registration := srv.Client().AdmissionregistrationV1()
-	const unsupported = `.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`
-	spec := mutations(applies("Object{}"))
-	spec.MatchConstraints, spec.ReinvocationPolicy = matchResources("CREATE DELETE", "v1", "configmaps"), admissionregistrationv1.NeverReinvocationPolicy
-	_, err := registration.MutatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: named("deletions"), Spec: spec}, metav1.CreateOptions{})
-	if want := `MutatingAdmissionPolicy.admissionregistration.k8s.io "deletions" is invalid: spec.matchConstraints` + unsupported; statusOf(err).Message != want {
-		t.Errorf("a policy for deletions: want %s\ngot %v", want, err)
-	}
-	_, err = registration.MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: named("deletions"), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "all", MatchResources: matchResources("DELETE", "v1", "configmaps")},
-	}, metav1.CreateOptions{})
-	if want := `MutatingAdmissionPolicyBinding.admissionregistration.k8s.io "deletions" is invalid: spec.matchResources` + unsupported; statusOf(err).Message != want {
-		t.Errorf("a binding for deletions: want %s\ngot %v", want, err)
 	}
 }

@@ -219,39 +219,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A v1beta1 response may lack fields that v1 requires: apiVersion and kind, the uid, and the type of the patch, whose
-// default is JSONPatch. The case version.v1beta1.response of the conformance suite has no response that lacks fields.
-func TestResponsesInV1beta1(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	patched := strings.Replace(jsonPatch(`[{"op":"add","path":"/data/by","value":"webhook"}]`), `"patchType":"JSONPatch",`, "", 1)
-	bare := `{"response":{"allowed":true` + patched + `}}`
-	t.Run("mutating", func(t *testing.T) {
-		prepare(t, srv.Client(), false)
-		install(t, srv, mutating("mutate", replying(200, bare), reviewVersions("v1beta1")))
-		created := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-		if created.Data["by"] != "webhook" {
-			t.Errorf("want the patch to be applied, got %v", created.Data)
-		}
-	})
-	t.Run("validating", func(t *testing.T) {
-		prepare(t, srv.Client(), false)
-		install(t, srv, validating("validate", replying(200, bare), reviewVersions("v1beta1")))
-		created := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-		if diff := cmp.Diff(thing().Data, created.Data); diff != "" {
-			t.Errorf("want the patch to be ignored (-want +got):\n%s", diff)
-		}
-	})
-	t.Run("no response", func(t *testing.T) {
-		prepare(t, srv.Client(), false)
-		install(t, srv, validating("validate", replying(200, `{}`), reviewVersions("v1beta1")))
-		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
-		if want := "received invalid webhook response: webhook response was absent"; err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
-		}
-	})
-}
-
 // appsDeployment returns a deployment with one replica and one container.
 func appsDeployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
@@ -262,27 +229,4 @@ func appsDeployment(name string) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(name).Spec},
 		},
 	}
-}
-
-// A webhook's response may be large. If its patch makes the object too large, the server refuses the request as it
-// refuses a large object of a client.
-func TestLargeResponses(t *testing.T) {
-	t.Parallel()
-	srv := miniapitest.Start(t)
-	t.Run("response", func(t *testing.T) {
-		prepare(t, srv.Client(), false)
-		install(t, srv, validating("validate", replying(200, response(`,"auditAnnotations":{"large":"`+strings.Repeat("x", 8<<20)+`"}`))))
-		must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{}))(t)
-	})
-	t.Run("object", func(t *testing.T) {
-		prepare(t, srv.Client(), false)
-		install(t, srv, mutating("mutate", patch(miniapitest.Add("/data/large", strings.Repeat("x", 1<<20)))))
-		_, err := srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), thing(), metav1.CreateOptions{})
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "Too long: may not be more than 1048576 bytes") {
-			t.Errorf("want the object to be too long, got %v", err)
-		}
-		if found := stored(t, srv.Client()); found != nil {
-			t.Errorf("stored: %v", found)
-		}
-	})
 }

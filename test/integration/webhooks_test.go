@@ -195,3 +195,24 @@ func pod(name string) *corev1.Pod {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
 	}
 }
+
+// sentAs returns a field of the request as the server has sent it in JSON, with nil for null. The second result tells
+// whether the field exists.
+func sentAs(t testing.TB, review miniapitest.Review, field string) (any, bool) {
+	t.Helper()
+	var sent struct{ Request map[string]any }
+	if err := json.Unmarshal(review.Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	value, found := sent.Request[field]
+	return value, found
+}
+
+func timeoutSeconds(seconds int32) change {
+	return func(h *hook) { h.TimeoutSeconds = &seconds }
+}
+
+// silent is a webhook's handler that never answers.
+func silent() http.Handler {
+	return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+}

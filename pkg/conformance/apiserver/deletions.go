@@ -145,11 +145,15 @@ func podDeletions() []trial.Test {
 		Run: func(t *trial.T) {
 			boundPod(t)
 			t.Install(trial.Validating("hook", trial.Allow(), trial.On("DELETE", trial.Pods)))
-			for _, step := range []struct {
+			for i, step := range []struct {
 				sent   any
 				period int
-			}{{nil, 30}, {trial.Object{"gracePeriodSeconds": 10}, 10}, {trial.Object{"gracePeriodSeconds": 0}, 0}} {
+			}{{nil, 30}, {nil, 30}, {trial.Object{"gracePeriodSeconds": 10}, 10}, {trial.Object{"gracePeriodSeconds": 0}, 0}} {
 				t.Delete(trial.Pods, "a", step.sent).OK()
+				if i == 1 { // the grace period stays
+					t.Called()
+					continue
+				}
 				calls := t.Calls()
 				t.True(len(calls) > 0, "a review of the DELETE", "none")
 				for _, call := range calls {

@@ -242,7 +242,12 @@ var timeouts = []trial.Test{
 		ID: "timeout.request", Source: "kube-apiserver, --request-timeout", Cost: 3 * time.Second,
 		Promise: "If the timeout of the request itself expires while a webhook is called, the request fails, whatever the failure policy says: not before, and soon after.",
 		Run: func(t *trial.T) {
-			for _, hook := range pairOf(t.Hang(), trial.Within(30), trial.Fails(admissionregistrationv1.Ignore)) {
+			ended := make(chan struct{}, 2)
+			hangs := func(_ http.ResponseWriter, r *http.Request, _ *trial.Call) {
+				listener.Hang(t.Context(), r)
+				ended <- struct{}{}
+			}
+			for _, hook := range pairOf(hangs, trial.Within(30), trial.Fails(admissionregistrationv1.Ignore)) {
 				on := installApart(t, hook)
 				began := time.Now()
 				a, err := t.Try(trial.Request{Verb: http.MethodPost, Path: t.Path(on, ""), Query: []string{"timeout=1s"}, Body: t.Object(on, "a")})
@@ -250,6 +255,11 @@ var timeouts = []trial.Test{
 				// A server that has begun its answer can only break it off. A proxy then answers with 502.
 				if err == nil {
 					t.True(a.Code == http.StatusGatewayTimeout || a.Code == http.StatusBadGateway, "a refusal with code 504", fmt.Sprint(a.Code))
+				}
+				select {
+				case <-ended:
+				case <-time.After(slack):
+					t.Fail("the call of the webhook ends with the request", "the webhook still has the call "+slack.String()+" later")
 				}
 				t.Get(on, "a").Refused(http.StatusNotFound)
 			}

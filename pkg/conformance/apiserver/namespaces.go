@@ -146,6 +146,7 @@ func propagations() []trial.Test {
 		{"orphan", "propagationPolicy Orphan keeps the dependents, by the finalizer orphan", trial.Object{"propagationPolicy": "Orphan"}, []string{"orphan"}},
 		{"foreground", "propagationPolicy Foreground deletes the dependents first, by the finalizer foregroundDeletion", trial.Object{"propagationPolicy": "Foreground"}, []string{"foregroundDeletion"}},
 		{"background", "propagationPolicy Background deletes the dependents later, and adds no finalizer", trial.Object{"propagationPolicy": "Background"}, nil},
+		{"notOrphaned", "the older field orphanDependents deletes the dependents of a namespace first if it is false", trial.Object{"orphanDependents": false}, []string{"foregroundDeletion"}},
 		{"orphaned", "the older field orphanDependents keeps the dependents", trial.Object{"orphanDependents": true}, []string{"orphan"}},
 	} {
 		tests = append(tests, trial.Test{

@@ -112,6 +112,20 @@ var reviews = []trial.Test{
 		}),
 	},
 	{
+		ID: "review.options.none", Source: kep492 + "Passing {Operation}Option to Webhook",
+		Promise: "Without options in the request, the options of a review have their kind and version alone.",
+		Run: func(t *trial.T) {
+			t.Install(pairOf(trial.Allow(), trial.On("CREATE DELETE", trial.ConfigMaps))...)
+			t.Create(trial.ConfigMaps, t.ConfigMap("a")).OK()
+			t.Delete(trial.ConfigMaps, "a", nil).OK()
+			for _, call := range t.Calls() {
+				kind := map[string]string{"CREATE": "CreateOptions", "DELETE": "DeleteOptions"}[call.Request().Text("operation")]
+				t.Equal("options of the review by the "+call.Hook+" webhook", trial.Object{"apiVersion": "meta.k8s.io/v1", "kind": kind}, call.Request().At("options"))
+			}
+			t.Called("mutating", "validating", "mutating", "validating")
+		},
+	},
+	{
 		ID: "review.patch.options", Source: kep492 + "Passing {Operation}Option to Webhook",
 		Promise: "A patch is an UPDATE with UpdateOptions, which have the options of the request.",
 		Run: both("UPDATE", func(t *trial.T) {
