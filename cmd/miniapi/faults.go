@@ -46,7 +46,9 @@ The subcommands add and remove faults; docs/faults.md has all of them.`,
 
   # Every tenth call of a webhook is slow
   miniapi faults add webhooks=pods.example.com,share=10%,latency=1s..3s`,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.add(cmd.Context(), args, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.add(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	add.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "Add the faults of this `file`, in YAML. May be repeated.")
 	remove := &cobra.Command{
@@ -111,7 +113,7 @@ func printFaults(out io.Writer, states []faults.State) error {
 	return table.Flush()
 }
 
-func (o *faultsOptions) add(ctx context.Context, args []string, out io.Writer) error {
+func (o *faultsOptions) add(ctx context.Context, args []string, out, errOut io.Writer) error {
 	added, err := o.faults(args)
 	if err != nil {
 		return cli.UsageError{Err: err}
@@ -131,6 +133,7 @@ func (o *faultsOptions) add(ctx context.Context, args []string, out io.Writer) e
 	for _, state := range states {
 		fmt.Fprintf(out, "%s added\n", state.Name)
 	}
+	warnOfUnknown(ctx, server.Client, states, errOut)
 	return nil
 }
 

@@ -48,6 +48,8 @@ func TestFaults(t *testing.T) {
 		{"invalid", []string{"add", "verbs=get,conflict"}, 2, `Error: fault "verbs=get,conflict": conflict: is for the verbs update, patch, delete, not for get`},
 		{"none", []string{"add"}, 2, "Error: name a fault, as in verbs=update,resources=pods,conflict, or a file by -f"},
 		{"no file", []string{"add", "-f", filepath.Join(t.TempDir(), "none")}, 2, "no such file or directory"},
+		{"unknown resource", []string{"add", "resources=po|pods,verbs=get,status=500"}, 0, `Warning: fault request-2: the server has no resource "po": the fault meets no request for it`},
+		{"kind", []string{"add", "resources=Pod,verbs=get,status=500"}, 2, `resources "Pod": must be a plural name in lower case, such as pods`},
 		{"no name", []string{"delete"}, 2, "Error: name the faults, or give --all"},
 		{"unknown name", []string{"delete", "third"}, 1, `Error: faults "third" not found`},
 		{"misspelled", []string{"delte"}, 2, `Error: unknown command "delte": did you mean delete?`},

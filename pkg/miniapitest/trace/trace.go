@@ -35,6 +35,8 @@ type Request struct {
 	Admissions []*Admission `json:"admissions"`
 	// Code is the HTTP status of the response, or 0 if there was no response.
 	Code int `json:"code"`
+	// Forbidden is true if authorization refused the request. It didn't reach admission then.
+	Forbidden bool `json:"forbidden"`
 	// Error is the error in the response, or nil.
 	Error *Error `json:"error"`
 	// Stripped is true if objects and reviews are missing, because they exceeded the server's limit (--trace-bytes).

@@ -12,7 +12,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -33,25 +32,6 @@ type List struct {
 // File is the content of a file of faults, and of a POST to Path.
 type File struct {
 	Faults []Fault `json:"faults"`
-}
-
-// Parse parses a File in YAML or JSON, and returns its faults. Invalid faults, unknown keys and a key that appears
-// twice are errors.
-func Parse(data []byte) ([]Fault, error) {
-	file := File{}
-	if err := yaml.UnmarshalStrict(data, &file); err != nil {
-		return nil, errors.New(strings.NewReplacer("error unmarshaling JSON: while decoding JSON: ", "", "json: ", "").Replace(err.Error()))
-	}
-	for n := range file.Faults {
-		if err := file.Faults[n].validate(); err != nil {
-			name := file.Faults[n].Name
-			if name == "" {
-				name = fmt.Sprintf("number %d", n+1)
-			}
-			return nil, fmt.Errorf("fault %s: %w", name, err)
-		}
-	}
-	return file.Faults, nil
 }
 
 func (f Fault) equal(other Fault) bool { return reflect.DeepEqual(f, other) }

@@ -2,7 +2,7 @@ package faults
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 )
 
@@ -95,12 +95,12 @@ func (n *Numbers) UnmarshalJSON(data []byte) error {
 		*n = Numbers(text)
 		return nil
 	}
-	number, err := strconv.ParseUint(string(data), 10, 64)
-	*n = Numbers(data)
-	if err == nil && number == 0 {
-		return nil // the validation of faults returns an error for the value
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err != nil {
+		return fmt.Errorf("requests %s: must be a number, or text such as 2-5, 4- or 1,3", data)
 	}
-	return err
+	*n = Numbers(number) // the validation of faults returns an error for a number that isn't a whole one from 1
+	return nil
 }
 
 // Share is a part of requests: 0.1 is a tenth. In a file, it may also be text, such as 10%.

@@ -56,6 +56,11 @@ func (f *Fault) validateSelection() []error {
 			errs = append(errs, fmt.Errorf("%s: an element is empty", list.field))
 		}
 	}
+	for _, resource := range f.Resources {
+		if lower := strings.ToLower(resource); lower != resource {
+			errs = append(errs, fmt.Errorf("resources %q: must be a plural name in lower case, such as pods, deployments.apps or pods/status", resource))
+		}
+	}
 	verbs := apiVerbs()
 	if len(f.Paths) > 0 {
 		verbs = httpVerbs()
