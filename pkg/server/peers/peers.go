@@ -77,6 +77,8 @@ type Peers struct {
 	proxy     peerproxy.Interface
 	informers informers.SharedInformerFactory
 	discovery aggregated.PeerAggregatedResourceManager
+	// changes counts the calls of DiscoveryChanged.
+	changes atomic.Int64
 
 	begin   sync.Once
 	running sync.WaitGroup
@@ -129,7 +131,8 @@ func (p *Peers) buildProxy(caFile string) error {
 	}
 	p.proxy = proxy
 	p.discovery = aggregated.NewPeerAggregatedDiscoveryHandler(p.config.ServerID, p.config.Discovery, proxy, "apis")
-	proxy.RegisterCacheInvalidationCallback(p.discovery.InvalidateCache)
+	proxy.RegisterCacheInvalidationCallback(p.DiscoveryChanged)
+	p.config.Discovery.AddInvalidationCallback(p.DiscoveryChanged) // replaces the callback of p.discovery
 	return nil
 }
 
@@ -195,16 +198,25 @@ func (p *Peers) Discovery() http.Handler {
 			p.config.Discovery.ServeHTTP(w, req)
 			return
 		}
+		before := p.changes.Load()
 		p.discovery.ServeHTTP(w, req)
+		if p.changes.Load() != before {
+			// The library's handler may have collected the resources before the change, and filled its cache after it.
+			p.discovery.InvalidateCache()
+		}
 	})
 }
 
 // DiscoveryChanged must be called when the resources of this server have changed, if Config.Discovery doesn't report
 // the change. Discovery then drops its cache.
 func (p *Peers) DiscoveryChanged() {
-	if p.discovery != nil {
-		p.discovery.InvalidateCache()
+	if p.discovery == nil {
+		return
 	}
+	// Discovery compares the counter after the cache is filled. If it doesn't see this change, InvalidateCache drops
+	// the filled cache.
+	p.changes.Add(1)
+	p.discovery.InvalidateCache()
 }
 
 // Start announces the server to its peers. It returns when the server has read the Leases of its peers, or when
