@@ -58,6 +58,7 @@ func skipped(format string, args ...any) error { return Skipped(fmt.Sprintf(form
 
 // Run checks the promise for the suite's webhooks. If the promise can't be checked, the error is [Skipped].
 func (c *Case) Run(ctx context.Context, s *Suite) ([]Finding, error) {
+	s.versions.Do(s.setVersions)
 	findings, err := c.try(ctx, s)
 	for i := range findings {
 		f := &findings[i]

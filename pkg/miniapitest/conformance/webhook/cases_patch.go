@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/internal/tree"
 )
@@ -52,6 +53,7 @@ func patchCases() []Case {
 					if spec, is := object["spec"].(map[string]any); is {
 						spec["futureField"] = []any{"a"}
 					}
+					eachNamed("/spec", object["spec"], func(_ string, element map[string]any) { element["futureField"] = "a" })
 					got := s.ask(ctx, in, in.with(setObject(object)))
 					after, err := got.patched(object)
 					if got.unreadable() != "" || !got.allowed || err != nil {
@@ -62,7 +64,7 @@ func patchCases() []Case {
 							return &Finding{Sent: s.describe(in) + ", with fields that no version has", Seen: fmt.Sprintf("the patch removes the field %v", path)}
 						}
 					}
-					return nil
+					return s.keptInLists(in, object, after)
 				})
 			},
 		},
@@ -75,19 +77,60 @@ func patchCases() []Case {
 					object := tree.Clone(in.object()).(map[string]any)
 					big := mustTree([]byte(`{"number": 9007199254740993}`))["number"]
 					object["futureField"] = big
+					if spec, is := object["spec"].(map[string]any); is {
+						spec["futureField"] = big
+					}
 					got := s.ask(ctx, in, in.with(setObject(object)))
 					after, err := got.patched(object)
-					if got.unreadable() != "" || !got.allowed || err != nil || after["futureField"] == nil {
+					if got.unreadable() != "" || !got.allowed || err != nil {
 						return nil // another case reports a patch that can't be applied
 					}
-					if d := differs("/futureField", big, after["futureField"]); d != "" {
-						return &Finding{Seen: d}
+					for _, path := range [][]string{{"futureField"}, {"spec", "futureField"}} {
+						kept := tree.At(after, path...)
+						if kept == nil {
+							continue // another case reports a removed field
+						}
+						if d := differs("/"+strings.Join(path, "/"), big, kept); d != "" {
+							return &Finding{Seen: d}
+						}
 					}
 					return nil
 				})
 			},
 		},
 	}
+}
+
+// eachNamed calls a function for each object with a name in the lists of a value, with its path.
+func eachNamed(path string, value any, f func(path string, element map[string]any)) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			eachNamed(path+"/"+key, field, f)
+		}
+	case []any:
+		for _, item := range v {
+			element, _ := item.(map[string]any)
+			if name, is := element["name"].(string); is {
+				f(path+"/"+name, element)
+				eachNamed(path+"/"+name, element, f)
+			}
+		}
+	}
+}
+
+// keptInLists checks that a patch keeps the unknown field of each object in lists of the spec. The patch may remove
+// whole objects.
+func (s *Suite) keptInLists(in *Input, before, after map[string]any) *Finding {
+	had := map[string]bool{}
+	eachNamed("/spec", before["spec"], func(path string, _ map[string]any) { had[path] = true })
+	var finding *Finding
+	eachNamed("/spec", after["spec"], func(path string, element map[string]any) {
+		if had[path] && element["futureField"] == nil {
+			finding = &Finding{Sent: s.describe(in) + ", with fields that no version has", Seen: "the patch removes the field futureField of " + path}
+		}
+	})
+	return finding
 }
 
 // patched calls the function try for each input whose answer has a patch. The second argument of try is the patched

@@ -321,6 +321,12 @@ func TestWrongHandlers(t *testing.T) {
 			}
 			return h
 		}},
+		{"denied dry run of a deletion", "request.dryRun", decided(func(e *exchange) {
+			addLabel(e)
+			if e.request["dryRun"] == true && e.request["operation"] == "DELETE" {
+				e.response["allowed"], e.response["status"] = false, denial(403, "no dry runs of deletions")
+			}
+		})},
 		{"denied dry run", "request.dryRun", finished(func(e *exchange) {
 			if e.request["dryRun"] == true {
 				e.response = map[string]any{"uid": e.request["uid"], "allowed": false, "status": denial(403, "no dry runs")}
@@ -396,6 +402,24 @@ func TestWrongHandlers(t *testing.T) {
 				e.ops = append(e.ops, map[string]any{"op": "remove", "path": "/futureField"})
 			}
 		})},
+		{"drops what it doesn't know of containers", "patch.keepsUnknownFields", decided(func(e *exchange) {
+			addLabel(e)
+			containers, _ := at(e.object(), "spec", "containers").([]any)
+			if len(containers) > 0 && e.request["subResource"] == nil {
+				known := []any{}
+				for _, c := range containers {
+					known = append(known, map[string]any{"name": at(c, "name"), "image": at(c, "image")})
+				}
+				e.ops = append(e.ops, map[string]any{"op": "replace", "path": "/spec/containers", "value": known})
+			}
+		})},
+		{"numbers of the spec as doubles", "patch.keepsNumbers", decided(func(e *exchange) {
+			addLabel(e)
+			if number, is := at(e.object(), "spec", "futureField").(json.Number); is {
+				double, _ := number.Float64()
+				e.ops = append(e.ops, map[string]any{"op": "replace", "path": "/spec/futureField", "value": int64(double)})
+			}
+		})},
 		{"numbers as doubles", "patch.keepsNumbers", decided(func(e *exchange) {
 			addLabel(e)
 			if number, is := e.object()["futureField"].(json.Number); is {
@@ -415,6 +439,9 @@ func TestWrongHandlers(t *testing.T) {
 		})},
 		{"random value", "deterministic", decided(addOp(func(*exchange) map[string]any {
 			return map[string]any{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": fmt.Sprint("a", rand.Int())}}
+		}))},
+		{"time in seconds", "deterministic", decided(addOp(func(*exchange) map[string]any {
+			return map[string]any{"op": "add", "path": "/metadata/annotations", "value": map[string]any{"at": time.Now().UTC().Format(time.RFC3339)}}
 		}))},
 		{"every third request", "orderIndependent", decided(func(e *exchange) {
 			addLabel(e)
@@ -437,6 +464,7 @@ func TestWrongHandlers(t *testing.T) {
 				e.response["uid"] = uid.Load()
 			})()
 		}},
+		{"shared patch", "load.concurrent", sharedPatch},
 		{"limit of 1 MB", "load.large", before(func(w http.ResponseWriter, r *http.Request) bool {
 			r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
 			return true
@@ -496,6 +524,15 @@ func TestWrongHandlers(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 		}},
+		{"no answer to what isn't JSON", "badInput.noJSON", before(func(_ http.ResponseWriter, r *http.Request) bool {
+			body, _ := io.ReadAll(r.Body)
+			if len(body) > 0 && !json.Valid(body) {
+				<-r.Context().Done()
+				return false
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return true
+		})},
 		{"panic without a request", "badInput.noRequest", func() http.Handler {
 			h := good()
 			h.read = func(e *exchange) error {
@@ -581,11 +618,31 @@ func TestWrongHandlers(t *testing.T) {
 	}
 }
 
+// sharedPatch returns a handler that keeps the value of its patch in a variable that all calls share. The uid of each
+// answer is right.
+func sharedPatch() http.Handler {
+	var shared atomic.Value
+	arrived := make(chan struct{})
+	return decided(addOp(func(e *exchange) map[string]any {
+		shared.Store(fmt.Sprint(e.request["operation"], "-", e.object()["kind"]))
+		select { // the next call overwrites the variable, if it comes soon
+		case arrived <- struct{}{}:
+		case <-arrived:
+		case <-time.After(20 * time.Millisecond):
+		}
+		return map[string]any{"op": "add", "path": "/metadata/labels", "value": map[string]any{"team": shared.Load()}}
+	}))()
+}
+
+// http1Only is a handler whose server doesn't offer HTTP/2.
+type http1Only struct{ http.Handler }
+
 // served returns a suite for a handler, with the inputs of testdata and a configuration without faults.
 func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) *webhook.Suite {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	server.EnableHTTP2 = true
+	_, old := handler.(http1Only)
+	server.EnableHTTP2 = !old
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -607,6 +664,8 @@ func of(name string) func(*webhook.Hook) {
 		case "slower than the timeout", "one at a time":
 			short := int32(3)
 			h.Entry.TimeoutSeconds = &short
+		case "v1beta1 alone":
+			h.Entry.AdmissionReviewVersions = []string{"v1beta1"}
 		case "patch of a validating webhook":
 			h.Kind = webhook.Validating
 		}

@@ -68,6 +68,8 @@ type Suite struct {
 	once    sync.Once
 	clients []*http.Client
 
+	versions sync.Once
+
 	mu    sync.Mutex
 	took  map[int][]time.Duration
 	first map[*Input]*firstAnswer
@@ -97,6 +99,16 @@ func (s *Suite) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// setVersions makes the inputs of a webhook that accepts v1beta1 alone reviews of v1beta1. Both versions have the same
+// fields.
+func (s *Suite) setVersions() {
+	for _, in := range s.Inputs {
+		if h := s.hook(in); !h.accepts("v1") && h.accepts("v1beta1") {
+			in.whole["apiVersion"] = "admission.k8s.io/v1beta1"
+		}
+	}
 }
 
 // hook returns the webhook of an input.
