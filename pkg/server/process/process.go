@@ -19,6 +19,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/klog/v2"
 )
 
@@ -29,6 +30,8 @@ type Process struct {
 	versions func() basecompatibility.MutableEffectiveVersion
 	// defaults are the gates whose default in a server differs from the default in the libraries.
 	defaults map[featuregate.Feature]bool
+	// apply gives the gates to libraries that don't read the gates themselves.
+	apply func(featuregate.FeatureGate)
 
 	mu      sync.Mutex
 	servers int
@@ -44,6 +47,7 @@ func New() *Process {
 	return &Process{
 		gates:    utilfeature.DefaultMutableFeatureGate,
 		defaults: ownDefaults,
+		apply:    metricsfeatures.ApplyFeatureGates,
 		versions: func() basecompatibility.MutableEffectiveVersion {
 			versions, _ := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(ComponentName).(basecompatibility.MutableEffectiveVersion)
 			return versions
@@ -115,8 +119,11 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 			return nil, fmt.Errorf("feature gates and --emulated-version apply to the whole process: running servers have %s, and this one wants %s; "+
 				"stop those servers first, or run this server in another process: the tests of another package run in another process", strings.Join(theirs, ","), strings.Join(own, ","))
 		}
-	} else if err := p.change(wanted); err != nil {
-		return nil, errors.Join(err, p.restore())
+	} else {
+		if err := p.change(wanted); err != nil {
+			return nil, errors.Join(err, p.restore())
+		}
+		p.apply(p.gates)
 	}
 	p.servers++
 	return sync.OnceValue(p.leave), nil

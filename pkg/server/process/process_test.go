@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/version"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
@@ -28,7 +29,11 @@ func newProcess(t *testing.T) *Process {
 		t.Fatal(err)
 	}
 	versions := basecompatibility.NewEffectiveVersionFromString("1.37", "1.34", "1.34")
-	return &Process{gates: gates, versions: func() basecompatibility.MutableEffectiveVersion { return versions }}
+	return &Process{
+		gates:    gates,
+		apply:    func(featuregate.FeatureGate) {},
+		versions: func() basecompatibility.MutableEffectiveVersion { return versions },
+	}
 }
 
 // wants has the flags and options of a server.
@@ -123,5 +128,28 @@ func TestSharedProcess(t *testing.T) {
 				t.Errorf("want the process to be of 1.37 again, got %s", got)
 			}
 		})
+	}
+}
+
+// Some libraries get the gates from a call, and must get the gates of the first server, not those of the libraries.
+func TestGatesAreApplied(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	var applied []bool
+	p.apply = func(gates featuregate.FeatureGate) { applied = append(applied, gates.Enabled("Colours")) }
+	first := wants{gates: map[string]bool{"Colours": true}}
+	for range 2 {
+		leave, err := first.enter(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := leave(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if diff := cmp.Diff([]bool{true}, applied); diff != "" {
+		t.Errorf("the gate Colours of the first server is on, and the second server has the same gates (-want +got): %s", diff)
 	}
 }
