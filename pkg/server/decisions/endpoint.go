@@ -208,8 +208,15 @@ func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
 // evaluateWhy serves POST of WhyPath.
 func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
 	var evaluation Evaluation
-	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation)).Decode(&evaluation); err != nil {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation))
+	decoder.DisallowUnknownFields() // a misspelt field would silently be another request
+	switch err := decoder.Decode(&evaluation); {
+	case err != nil:
 		return apierrors.NewBadRequest(fmt.Sprintf("the body is no Evaluation: %v", err))
+	case len(evaluation.Groups) > 0 && evaluation.User == "":
+		return apierrors.NewBadRequest("groups: are the groups of a user, so user must be set")
+	case len(evaluation.Object) == 0:
+		return apierrors.NewBadRequest("object: must be the object of the request")
 	}
 	target, err := targetOf(evaluation.Webhook)
 	if err != nil {

@@ -94,6 +94,26 @@ func TestUnservedPaths(t *testing.T) {
 	}
 }
 
+// TestWrongEvaluations checks that an evaluation with a mistake is refused, and that the error names the field.
+func TestWrongEvaluations(t *testing.T) {
+	t.Parallel()
+	d := decisionsOf(t, trace.Limits{})
+	for _, test := range []struct{ name, reason, body, want string }{
+		{"empty", "an evaluation is an object", "", "the body is no Evaluation: EOF"},
+		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body is no Evaluation: json: unknown field "opration"`},
+		{"groups alone", "the groups would silently be ignored", `{"groups":["a"],"object":{}}`, "groups: are the groups of a user, so user must be set"},
+		{"no object", "the object names the resource", `{"webhook":"ValidatingWebhookConfiguration/a"}`, "object: must be the object of the request"},
+		{"no webhook", "the error names the field and the forms that are right", `{"webhook":"a","object":{}}`, `webhook "a": must be MutatingWebhookConfiguration/NAME`},
+	} {
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, httptest.NewRequest(http.MethodPost, WhyPath, strings.NewReader(test.body)))
+		var status metav1.Status
+		if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || w.Code != http.StatusBadRequest || !strings.Contains(status.Message, test.want) {
+			t.Errorf("%s: %s: want 400 with %q, got %d with %q, %v", test.name, test.reason, test.want, w.Code, status.Message, err)
+		}
+	}
+}
+
 func TestTargetOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]trace.Reference{
