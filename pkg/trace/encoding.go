@@ -80,11 +80,11 @@ func (a *Admission) whole() *Admission {
 }
 
 func (s *Step) whole() *Step {
-	if len(s.after.Bytes) == 0 && len(s.Webhooks) == 0 {
+	if len(s.after.Bytes) == 0 && len(s.Webhooks)+len(s.Policies) == 0 {
 		return s
 	}
 	whole := *s
-	whole.Webhooks = slices.Clone(s.Webhooks)
+	whole.Webhooks, whole.Policies = slices.Clone(s.Webhooks), slices.Clone(s.Policies)
 	whole.Before, whole.After = s.Change()
 	whole.before, whole.after = Encoding{}, Encoding{}
 	return &whole

@@ -57,6 +57,9 @@ type Evaluation struct {
 	// if the mutations changed nothing.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
+	// Lost names the fields that the mutations set, and that the server didn't store; nil if there are none. It is set
+	// when the request is read.
+	Lost *Lost `json:"lost,omitempty"`
 }
 
 // Param is a parameter object of a policy: the object that the expressions see as params.

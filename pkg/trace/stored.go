@@ -55,7 +55,7 @@ func (a *Admission) storedChanges() []Change {
 }
 
 // lose sets the field Lost of the calls and evaluations of the pass. It copies the parts that it changes, because the
-// pass shares these with the recorder.
+// pass shares these with the recorder. The steps must be copies already.
 func (a *Admission) lose() {
 	pruned := removed(a.storedChanges())
 	for _, step := range a.Steps {
@@ -66,7 +66,29 @@ func (a *Admission) lose() {
 				step.Webhooks[i] = &whole
 			}
 		}
+		if len(pruned) > 0 {
+			for i, policy := range step.Policies {
+				step.Policies[i] = policy.lose(a, pruned)
+			}
+		}
 	}
+}
+
+// lose returns a copy of the policy, with the field Lost of its evaluations.
+func (p *Policy) lose(a *Admission, pruned []Change) *Policy {
+	policy := *p
+	policy.Bindings = make([]*Binding, len(p.Bindings))
+	for i, b := range p.Bindings {
+		binding := *b
+		binding.Evaluations = make([]*Evaluation, len(b.Evaluations))
+		for j, e := range b.Evaluations {
+			evaluation := *e
+			evaluation.Lost = a.unstored(Diff(e.Before, e.After), pruned)
+			binding.Evaluations[j] = &evaluation
+		}
+		policy.Bindings[i] = &binding
+	}
+	return &policy
 }
 
 // lost returns the fields that the patch of a call set, and that the server didn't store. pruned are the fields of the
@@ -78,11 +100,12 @@ func (c *Call) lost(a *Admission, pruned []Change) *Lost {
 	if lost := c.dropped(); lost != nil {
 		return lost
 	}
-	if len(pruned) == 0 {
-		return nil
-	}
+	return a.unstored(Diff(c.Before, c.After), pruned)
+}
+
+// unstored returns the fields that the changes of a webhook or a policy set, and that the storage removed, or nil.
+func (a *Admission) unstored(changes, pruned []Change) *Lost {
 	var fields []string
-	changes := Diff(c.Before, c.After)
 	for _, field := range pruned {
 		if slices.ContainsFunc(changes, func(change Change) bool { return change.After != "" && related(change.Path, field.Path) }) {
 			fields = append(fields, field.Path)

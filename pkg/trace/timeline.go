@@ -204,6 +204,9 @@ func (t *timeline) evaluation(depth int, b *Binding, e *Evaluation) {
 		t.expression(depth+1, x)
 	}
 	t.changes(depth+1, Diff(e.Before, e.After))
+	if e.Lost != nil {
+		t.line(depth+1, "%s", e.Lost)
+	}
 }
 
 // expression adds a line for an expression. A brief timeline shows only expressions that failed, and validations

@@ -246,7 +246,7 @@ type Call struct {
 	Lost *Lost `json:"lost"`
 }
 
-// Lost names fields that a webhook set, and that the server didn't store.
+// Lost names fields that a webhook or a policy set, and that the server didn't store.
 type Lost struct {
 	// Fields are the paths of the fields, such as spec.flavour. Because is the reason, such as "Widget in v1 has no such
 	// field".
@@ -300,6 +300,8 @@ type Evaluation struct {
 	// object.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
+	// Lost names the fields that the mutations set, and that the server didn't store, or is nil.
+	Lost *Lost `json:"lost"`
 }
 
 // Param is a parameter object of a policy.

@@ -1,0 +1,117 @@
+package trace
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// storing records the creation of a widget, by a webhook and a policy that change it, and returns the request as a reader
+// gets it. The object of the request is {"spec":{}}.
+func storing(t *testing.T, patch, after, stored, version string) *Request {
+	t.Helper()
+	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`
+	kind := Kind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	recording := NewRecorder(Limits{Requests: 1}).Begin(Request{Verb: "create", Resource: Resource{Group: "example.com", Version: "v1", Resource: "widgets"}})
+	call := &Call{Outcome: Allowed, Request: json.RawMessage(`{"request":{"object":` + object + `}}`), Patch: json.RawMessage(patch)}
+	evaluation := &Evaluation{Outcome: Allowed}
+	if after != "" {
+		call.Before, call.After = json.RawMessage(object), json.RawMessage(after)
+		evaluation.Before, evaluation.After = call.Before, call.After
+	}
+	recording.Update(func(r *Request) {
+		r.Admissions = append(r.Admissions, &Admission{Operation: "CREATE", Kind: kind, Admitted: json.RawMessage(after), Steps: []*Step{
+			{Plugin: MutatingPolicy, Phase: Mutating, Policies: []*Policy{{Verdict: Verdict{Reason: Matched}, Bindings: []*Binding{{Verdict: Verdict{Reason: Matched}, Evaluations: []*Evaluation{evaluation}}}}}},
+			{Plugin: MutatingPlugin, Phase: Mutating, Webhooks: []*Webhook{{Verdict: Verdict{Reason: Matched}, Call: call}}},
+		}})
+	})
+	if stored != "" {
+		recording.Stores(kind, Encoding{Bytes: []byte(stored)}, version)
+	}
+	request := recording.Finished()
+	if call.Lost != nil || evaluation.Lost != nil {
+		t.Error("a reader changed the record")
+	}
+	return request
+}
+
+// A reader gets the fields that a webhook or a policy set, and that the server didn't store.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	const sweet = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"flavour":"sweet"}}`
+	tests := []struct {
+		name, reason                  string
+		patch, after, stored, version string
+		// call and policy are the texts of the field Lost of the webhook's call and of the policy's evaluation.
+		call, policy string
+	}{
+		{
+			name: "pruned", reason: "the storage removes a field that the schema lacks",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet, stored: `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"3"},"spec":{}}`, version: "v1",
+			call: "not stored, because Widget in v1 has no such field: spec.flavour", policy: "not stored, because Widget in v1 has no such field: spec.flavour",
+		},
+		{
+			name: "converted", reason: "another version is stored",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet, stored: `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`, version: "v2",
+			call: "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour", policy: "not stored, because Widget is stored in v2, and that version or the conversion to it has no such field: spec.flavour",
+		},
+		{
+			name: "stored", reason: "nothing is lost",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet, stored: sweet, version: "v1",
+		},
+		{
+			name: "not stored", reason: "a dry run stores nothing, and so prunes nothing",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, after: sweet,
+		},
+		{
+			name: "dropped", reason: "the Go type of a built-in kind lacks the field, so the patch changes nothing",
+			patch: `[{"op":"add","path":"/spec/flavour","value":"sweet"}]`, call: "not stored, because Widget in v1 has no such field: spec.flavour",
+		},
+		{name: "zero value", reason: "a Go type leaves out a zero value", patch: `[{"op":"add","path":"/spec/flavour","value":""}]`},
+		{name: "no patch", reason: "a patch that can't be decoded is an error of the call", patch: `{}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			request := storing(t, test.patch, test.after, test.stored, test.version)
+			text := func(lost *Lost) string {
+				if lost == nil {
+					return ""
+				}
+				return lost.String()
+			}
+			steps := request.Admissions[0].Steps
+			if got := text(steps[1].Webhooks[0].Call.Lost); got != test.call {
+				t.Errorf("%s: want %q of the call, got %q", test.reason, test.call, got)
+			}
+			if got := text(steps[0].Policies[0].Bindings[0].Evaluations[0].Lost); got != test.policy {
+				t.Errorf("%s: want %q of the policy, got %q", test.reason, test.policy, got)
+			}
+			var timeline strings.Builder
+			if err := WriteTimeline(&timeline, request, Brief); err != nil {
+				t.Fatal(err)
+			}
+			if want := len(test.call+test.policy) > 0; strings.Contains(timeline.String(), "not stored, because") != want {
+				t.Errorf("%s: want lost fields %t, got\n%s", test.reason, want, &timeline)
+			}
+		})
+	}
+}
+
+// An update of scale has a pass for an object of another kind than the stored one, and a deletion has no object to store.
+func TestStoresOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, operation, kind string }{
+		{"scale", "the stored object is a Widget, and the pass is for a Scale", "UPDATE", "Scale"},
+		{"deletion", "a deletion with finalizers writes the object", "DELETE", "Widget"},
+	} {
+		recording := NewRecorder(Limits{Requests: 1}).Begin(Request{})
+		recording.Update(func(r *Request) {
+			r.Admissions = append(r.Admissions, &Admission{Operation: test.operation, Kind: Kind{Group: "example.com", Version: "v1", Kind: test.kind}})
+		})
+		recording.Stores(Kind{Group: "example.com", Version: "v1", Kind: "Widget"}, Encoding{Bytes: []byte(`{}`)}, "v1")
+		if pass := recording.Finished().Admissions[0]; len(pass.Stored) > 0 || pass.StoredVersion != "" {
+			t.Errorf("%s: %s: want no stored object, got %s in %q", test.name, test.reason, pass.Stored, pass.StoredVersion)
+		}
+	}
+}
