@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -21,49 +20,11 @@ import (
 // dry makes a request a dry run, so that the test can repeat it.
 var dry = []string{metav1.DryRunAll}
 
-// requests has a request for each operation of admission, for the ConfigMap "thing" with the label app=thing. Except
-// for the create, all requests need an existing ConfigMap.
-var requests = []struct {
-	name, reason string
-	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
-	// request.
-	creates, deletes bool
-	do               func(context.Context, kubernetes.Interface) error
-}{
-	{"create", "a new object", true, false, func(ctx context.Context, client kubernetes.Interface) error {
-		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, thing(), metav1.CreateOptions{})
-		return err
-	}},
-	{"apply to create", "apply creates an object that doesn't exist", true, false, applyThing},
-	{"update", "the whole object is sent", false, false, func(ctx context.Context, client kubernetes.Interface) error {
-		changed := thing()
-		changed.Data = map[string]string{"by": "update"}
-		_, err := client.CoreV1().ConfigMaps("default").Update(ctx, changed, metav1.UpdateOptions{})
-		return err
-	}},
-	{"json patch", "operations are sent", false, false, patchThing(types.JSONPatchType, `[{"op":"add","path":"/data/by","value":"json patch"}]`)},
-	{"merge patch", "a part is sent", false, false, patchThing(types.MergePatchType, `{"data":{"by":"merge patch"}}`)},
-	{"strategic merge patch", "a part is sent, merged by the schema", false, false, patchThing(types.StrategicMergePatchType, `{"data":{"by":"strategic"}}`)},
-	{"apply", "the part that a manager owns is sent", false, false, applyThing},
-	{"delete", "one object is deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
-		return client.CoreV1().ConfigMaps("default").Delete(ctx, "thing", metav1.DeleteOptions{})
-	}},
-	{"deletecollection", "all selected objects are deleted", false, true, func(ctx context.Context, client kubernetes.Interface) error {
-		return client.CoreV1().ConfigMaps("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=thing"})
-	}},
-}
-
 func thing() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "thing", Labels: map[string]string{"app": "thing"}},
 		Data:       map[string]string{"made": "first"},
 	}
-}
-
-func applyThing(ctx context.Context, client kubernetes.Interface) error {
-	_, err := client.CoreV1().ConfigMaps("default").Apply(ctx,
-		corev1ac.ConfigMap("thing", "default").WithData(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test"})
-	return err
 }
 
 func patchThing(patchType types.PatchType, patch string) func(context.Context, kubernetes.Interface) error {
