@@ -2,7 +2,12 @@ package authentication
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"slices"
+
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
@@ -12,6 +17,7 @@ func (o *Options) ValidateFiles() []error {
 	errs := []error{
 		files.Authorities("client-ca-file", o.ClientCAFile),
 		files.Authorities("requestheader-client-ca-file", o.RequestHeader.ClientCAFile),
+		o.distinctProxies(),
 		files.Readable("oidc-ca-file", o.OIDC.CAFile),
 		files.Readable("token-auth-file", o.TokenFile),
 		files.Readable("authentication-config", o.ConfigFile),
@@ -28,4 +34,23 @@ func (o *Options) ValidateFiles() []error {
 		errs = append(errs, o.ValidateConfiguration())
 	}
 	return errs
+}
+
+// distinctProxies returns an error if one authority issues the certificates of clients and of proxies, and no name
+// distinguishes the proxies. A proxy sets the user of a request by headers, so each client could act as any user.
+func (o *Options) distinctProxies() error {
+	clientFile, proxyFile := o.ClientCAFile, o.RequestHeader.ClientCAFile
+	if clientFile == "" || proxyFile == "" || len(o.RequestHeader.AllowedNames) > 0 || !files.Rereadable(clientFile) || !files.Rereadable(proxyFile) {
+		return nil
+	}
+	clients, clientErr := certutil.CertsFromFile(clientFile)
+	proxies, proxyErr := certutil.CertsFromFile(proxyFile)
+	if clientErr != nil || proxyErr != nil {
+		return nil //nolint:nilerr // files.Authorities returns the error with the flag
+	}
+	if !slices.ContainsFunc(proxies, func(proxy *x509.Certificate) bool { return slices.ContainsFunc(clients, proxy.Equal) }) {
+		return nil
+	}
+	return fmt.Errorf("--requestheader-client-ca-file %s and --client-ca-file %s have a certificate in common: "+
+		"--requestheader-allowed-names must name the proxies, because otherwise each client could act as any user", proxyFile, clientFile)
 }
