@@ -357,8 +357,9 @@ func answering(t *testing.T, change func(*admissionv1.AdmissionReview)) http.Han
 	})
 }
 
-// The verdict of "miniapi review" names the fields of a webhook's patch that the object can't have in the version of
-// the review. Requests of all kinds have such a verdict. The webhook is called once.
+// If a webhook's patch adds a field that the object's kind doesn't have in the version of the review, the verdict of
+// "miniapi review" names the field. This holds for updates, subresources and custom resources, too. The webhook is
+// called once.
 func TestReviewJudgesFields(t *testing.T) {
 	t.Parallel()
 	deployment, definition := file(t, "deployment.yaml", "%s", reviewedDeployment), file(t, "definition.yaml", "%s", reviewedDefinition)

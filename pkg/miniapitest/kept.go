@@ -28,7 +28,8 @@ type keeping struct {
 	objects []manifests.Object
 	// numbers maps each object to its index in objects.
 	numbers map[*unstructured.Unstructured]int
-	// kept has the index of each object, with the warnings about the object, for engine.Server.Keep.
+	// kept is the argument of engine.Server.Keep: the index of each object in objects, with the warnings about the
+	// object.
 	kept []engine.Installed
 	// ended is true if the server has kept the objects, or has had the objects from its start.
 	ended bool
@@ -159,8 +160,8 @@ func (k *keeping) warn(object manifests.Object, text string) {
 	}
 }
 
-// end makes the server keep the objects. The caller calls it after it has applied these objects, and before it applies
-// any other objects. Further calls do nothing.
+// end makes the server keep the field "objects" for later servers. It must be called when these objects have been
+// applied, and before any object that isn't kept is applied. Further calls do nothing.
 func (k *keeping) end(ctx context.Context, server engine.Server) error {
 	if k.ended || k.name == "" {
 		return nil

@@ -53,7 +53,7 @@ func (s *Server) Webhook(path string, handler http.Handler) *Webhook {
 	return &Webhook{server: s.webhooks, path: path}
 }
 
-// refusedPath is the path of webhooks that can't be served.
+// refusedPath begins the path at which the fixture serves an error for a webhook with an invalid path or handler.
 const refusedPath = "/refused"
 
 // checkWebhook returns an error for an invalid path or handler.

@@ -74,7 +74,7 @@ type Kind struct {
 	Printer *printers.Printer
 
 	// Status is true for a kind with a status subresource. The main endpoint then ignores changes of the status,
-	// and the status endpoint ignores all other changes.
+	// and the status endpoint ignores all changes but those of the status and of metadata.
 	Status bool
 	// StatusKeepsMetadata makes the status endpoint ignore changes of metadata too.
 	StatusKeepsMetadata bool

@@ -182,7 +182,7 @@ func (c *Config) leaveControllers() {
 	set.Leave(ctx)
 }
 
-// closeControllers returns when the controllers have ended.
+// closeControllers stops the controllers, and returns when they have ended.
 func (c *Config) closeControllers() {
 	set := c.clients.controllers.Load()
 	if set == nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A goroutine that waits for a resource version sleeps on After. When the goroutine wakes, it calls Since, to
-// check whether it has waited long enough.
+// hurry and stop end a sleep on After early. Since then returns a long time: the woken goroutine calls it to check
+// whether it has waited long enough.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond

@@ -38,8 +38,8 @@ func (r *Recording) Injected(fault Fault, name string) {
 	})
 }
 
-// faultLine returns the line of a timeline that shows a fault. If the fault was injected into a request, the argument
-// of is "request". If it was injected into a call of a webhook, the argument is "call".
+// faultLine returns the line of a timeline that shows a fault. The argument "of" names what the fault was injected
+// into: "request", or "call" for a call of a webhook.
 func faultLine(f Fault, of string) string {
 	return fmt.Sprintf("%s, at %s %d of those that it selects", f, of, f.Number)
 }

@@ -17,8 +17,8 @@ type Request struct {
 	User     User      `json:"user"`
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent,omitempty"`
-	// Verb is the verb of the API request: create, update, patch, delete, deletecollection, or a verb that
-	// connects, such as get for pods/exec.
+	// Verb is the verb of the API request, such as create or deletecollection. A connection has the verb of its HTTP
+	// method, such as get for pods/exec. A request that only reads is recorded only if it met a fault.
 	Verb string `json:"verb"`
 	Resource
 	// Path is the URL path of a request that isn't for a resource. Such a request is recorded only if a fault was

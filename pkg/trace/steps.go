@@ -16,7 +16,8 @@ type Steps struct {
 type brief struct {
 	plugin      string
 	start, took Duration
-	// before is the index in Admission.Steps at which this step belongs: it comes before the step with that index.
+	// before is an index in Admission.Steps. This step comes after all steps with a smaller index, and before the step
+	// with this index.
 	before     int16
 	round      int8
 	validating bool

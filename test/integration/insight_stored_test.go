@@ -87,7 +87,8 @@ func TestTraceOfFieldsThatAreNotStored(t *testing.T) {
 	}
 }
 
-// A write of a subresource whose object is of another kind, and a dry run, have no stored object of their own.
+// The trace of a dry run has no stored object. The trace of a write of a subresource has none either if the object of the
+// subresource is of another kind, such as Scale.
 func TestTraceWithoutStoredObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/gadgets.yaml"), miniapitest.WithFlags(recording))

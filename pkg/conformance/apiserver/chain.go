@@ -288,7 +288,7 @@ type writing struct {
 	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
 	// request.
 	creates, deletes bool
-	// section is the section of the documentation that describes the phases of such a request.
+	// section is the section of the document "Admission control changes" about the phases of such a request.
 	section string
 	send    func(t *trial.T, data trial.Object) *trial.Answer
 }

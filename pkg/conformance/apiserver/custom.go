@@ -60,7 +60,7 @@ func withoutSecond(definition trial.Object) trial.Object {
 	return definition.With("spec.versions", definition.List("spec.versions")[:1])
 }
 
-// sized changes the schemas of a definition: objects have required fields, a status and a scale.
+// sized gives each version of a definition a schema with required fields, and the subresources status and scale.
 func sized(definition trial.Object) trial.Object {
 	versions := definition.Objects("spec.versions")
 	for i, version := range versions {

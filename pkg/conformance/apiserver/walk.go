@@ -15,7 +15,7 @@ type walk struct {
 	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource.
 	// Otherwise, whole equals resource.
 	resource, whole trial.Resource
-	// content is the content of an object of the resource whole.
+	// content is the content for new objects of the resource in the field "whole".
 	content trial.Object
 	// derived says that the content is derived from the schema. The server may refuse such content, because a schema
 	// doesn't have all rules of validation.

@@ -123,7 +123,8 @@ func (c *Config) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 		_, err = c.Client.CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
 		return 0, ignoreStale(err)
 	}
-	return 0, fmt.Errorf("csr %q is a kubelet's, and its user may not create certificatesigningrequests/selfnodeclient or nodeclient", csr.Name)
+	return 0, fmt.Errorf("csr %q is a kubelet's and isn't approved: user %q must have the permission to create certificatesigningrequests/nodeclient, or certificatesigningrequests/selfnodeclient for the user's own node",
+		csr.Name, csr.Spec.Username)
 }
 
 // allowed reports whether the user of a request may create a subresource of CertificateSigningRequests.

@@ -26,7 +26,8 @@ type orphans struct {
 	queue *work.Queue[string]
 
 	mu sync.Mutex
-	// looks has the number of remaining looks for each namespace.
+	// looks maps the name of a namespace that has ended to the number of times that the controller must still look for
+	// orphans in it.
 	looks map[string]int
 }
 
@@ -44,8 +45,8 @@ func (o *orphans) expect(namespace string) {
 	o.queue.AddAfter(namespace, lateLooks[0])
 }
 
-// look deletes the orphans of a namespace, and returns the time until the next look, or 0 after the last look. If an
-// orphan can't be deleted, the number of remaining looks doesn't decrease.
+// look deletes the orphans of a namespace. It returns the time until the next look. It returns 0 after the last look, and
+// if the namespace exists again. A look at which an orphan can't be deleted doesn't count as one of lateLooks.
 func (o *orphans) look(ctx context.Context, namespace string) (time.Duration, error) {
 	gone, err := o.gone(ctx, namespace)
 	if err != nil {

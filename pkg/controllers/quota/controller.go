@@ -112,7 +112,8 @@ func (c *controller) Listed(sets.Set[types.UID]) {
 	}
 }
 
-// sync writes the limits and the usage of a quota into its status, if they have changed.
+// sync writes the limits and the usage of a quota into its status, unless the status has them already. It returns the
+// time until the quota must be measured again.
 func (c *controller) sync(ctx context.Context, key string) (time.Duration, error) {
 	obj, exists, err := c.Quotas.GetStore().GetByKey(key)
 	if err != nil || !exists {

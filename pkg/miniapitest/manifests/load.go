@@ -123,7 +123,7 @@ func (r Reader) read(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// compared is the size of the parts in which a file is compared, in bytes.
+// compared is the number of bytes of a file that the method "has" reads and compares at a time.
 const compared = 32 << 10
 
 // has tells whether a file has a content. It doesn't keep the file in memory.

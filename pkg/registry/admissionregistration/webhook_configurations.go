@@ -53,8 +53,8 @@ func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissi
 	}
 }
 
-// configurationHooks returns the hooks of one of the two kinds of webhook configurations. webhooksOf returns the
-// webhooks of an object as mutating webhooks, which have all the fields of validating webhooks.
+// configurationHooks returns the value of registry.Kind.Hooks for one of the two kinds of webhook configurations.
+// webhooksOf returns the webhooks of an object as mutating webhooks, which have all the fields of validating webhooks.
 func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Hooks {
 	v1 := configurationValidation(webhookRulesV1, webhooksOf)
 	return withoutStaticNames(registry.HooksOf[T]{

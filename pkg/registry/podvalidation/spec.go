@@ -211,7 +211,7 @@ func readinessGates(path *field.Path, gates []corev1.PodReadinessGate) field.Err
 	return f.Errs
 }
 
-// maxHostname is Linux' limit of a host name.
+// maxHostname is the length of the longest host name on Linux.
 const maxHostname = 64
 
 // hostnameOverride checks spec.hostnameOverride, the host name inside of the pod (KEP-4762).

@@ -147,7 +147,7 @@ func (a statusText) Error(err error) {
 	http.Error(a.w, err.Error(), code)
 }
 
-// Respond returns the status code and the body of the response to a request.
+// Respond sends a request to a URL, and returns the status code and the body of the response, separated by a blank.
 func Respond(t *testing.T, method, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)

@@ -167,7 +167,7 @@ func checkBadInput(ctx context.Context, s *session, h handler) error {
 	for _, body := range []string{"", "<", `"text"`, `{"settings": "none"}`} {
 		code, answer, err := s.send(ctx, http.MethodPost, h.Hook.Path(h.Handler), []byte(body), h.Timeout)
 		if err != nil {
-			return fmt.Errorf("body %q: %w", body, err)
+			return fmt.Errorf("sending the body %q: %w", body, err)
 		}
 		var common hooksv1.CommonResponse
 		_ = json.Unmarshal(answer, &common) // the body may be plain text

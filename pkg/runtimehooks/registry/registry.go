@@ -172,6 +172,9 @@ func registrationsOf(config *runtimev1.ExtensionConfig) ([]*Registration, error)
 	for i, handler := range config.Status.Handlers {
 		name, ofConfig := strings.CutSuffix(handler.Name, "."+config.Name)
 		gv, err := schema.ParseGroupVersion(handler.RequestHook.APIVersion)
+		if err != nil {
+			err = fmt.Errorf("requestHook.apiVersion %q: must be GROUP/VERSION: %w", handler.RequestHook.APIVersion, err)
+		}
 		if err != nil || !ofConfig {
 			errs = append(errs, fmt.Errorf("ExtensionConfig %q: status.handlers[%d]: %w", config.Name, i,
 				cmp.Or(err, fmt.Errorf("name %q doesn't end with .%s", handler.Name, config.Name))))

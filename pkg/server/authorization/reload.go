@@ -74,8 +74,8 @@ func (o *Options) follow(life context.Context, data []byte, builtIn chain, curre
 	}
 }
 
-// unchanged returns an error if a configuration lacks or adds an authorizer other than a webhook. The order of the
-// authorizers may change.
+// unchanged returns an error if a configuration has other types of authorizers than the chain. Webhooks don't count, and
+// the order of the authorizers may change.
 func (c chain) unchanged(config *apiserver.AuthorizationConfiguration) error {
 	types := map[apiserver.AuthorizerType]bool{}
 	for _, configured := range config.Authorizers {

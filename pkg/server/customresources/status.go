@@ -114,8 +114,9 @@ func (c *statusClient) update(ctx context.Context, crd *apiextensionsv1.CustomRe
 	return result, nil
 }
 
-// managing sets the managed fields of a definition without its spec, and then adds the spec of the live definition. A
-// write of the status changes no field of the spec, so the managed fields don't depend on the spec.
+// managing returns a function that sets the managed fields of a definition. A write of the status changes no field of
+// the spec, so the managed fields don't depend on the spec. The function computes the managed fields without the spec,
+// and then adds the spec of the live definition.
 func (c *statusClient) managing(fields *managedfields.FieldManager) rest.TransformFunc {
 	return func(_ context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		crd, ok := live.(*apiextensions.CustomResourceDefinition)

@@ -24,8 +24,8 @@ const (
 
 // Event records that a request, or a call of a webhook, met a fault.
 type Event struct {
-	// Fault is the name of the fault. Effect is the field of Fault that changes the response, or "" for a fault with a
-	// latency only.
+	// Fault is the name of the fault. Effect is the key of the fault's effect, such as conflict or status, or "" for a
+	// fault that has only a latency.
 	Fault, Effect string
 	// Number is the number of the request among the requests that the fault selects.
 	Number uint64

@@ -38,7 +38,7 @@ type cutting struct {
 	http.ResponseWriter
 	left int
 	cut  bool
-	// end ends the context of the request, because a watch would go on otherwise.
+	// end ends the context of the request. It is called at the cut, because a watch would go on otherwise.
 	end context.CancelFunc
 }
 

@@ -46,7 +46,7 @@ func (f *Fault) set(key, value string, assigned bool) error {
 	case !assigned && field.Kind() != reflect.Bool:
 		return fmt.Errorf("%s: must have a value, as in %[1]s=VALUE", key)
 	case assigned && value == "":
-		return fmt.Errorf("%s: the value is empty", key)
+		return fmt.Errorf("%s: the value is empty: give a value after the =", key)
 	}
 	switch field.Kind() {
 	case reflect.Bool:

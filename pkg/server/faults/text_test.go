@@ -53,7 +53,7 @@ func TestWrongFaults(t *testing.T) {
 		{"conflict,conflict", "conflict: is given twice"},
 		{"conflict=false", `conflict "false": must stand alone, or be true`},
 		{"verbs,conflict", "verbs: must have a value, as in verbs=VALUE"},
-		{"message=,status=500", "message: the value is empty"},
+		{"message=,status=500", "message: the value is empty: give a value after the ="},
 		{"status=many", `status "many": must be a number`},
 		{"verbs=get", "the fault has no effect: it must have latency or one of status, conflict,"},
 		{"name=A b,conflict", `name "A b": a lowercase RFC 1123 subdomain`},
@@ -89,7 +89,7 @@ func TestWrongFaults(t *testing.T) {
 		{"stale=yesterday", `stale "yesterday": must be frozen, a number of writes`},
 		{"latency=1s,executed", "executed: needs status, timeout or reset"},
 		{"conflict,executed", "executed: can't be set together with conflict"},
-		{"webhooks=*,status=500,message=no", "reason, message: belong to responses to requests"},
+		{"webhooks=*,status=500,message=no", `reason "", message "no": belong to responses to requests`},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			t.Parallel()

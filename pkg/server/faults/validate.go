@@ -156,7 +156,7 @@ func (f *Fault) validateSettings() []error {
 		}
 	}
 	if len(f.Webhooks) > 0 && (f.Reason != "" || f.Message != "") {
-		errs = append(errs, errors.New("reason, message: belong to responses to requests, so they exclude webhooks"))
+		errs = append(errs, fmt.Errorf("reason %q, message %q: belong to responses to requests, so a fault with webhooks must have neither", f.Reason, f.Message))
 	}
 	return errs
 }

@@ -30,7 +30,7 @@ import (
 // countPrefix begins the names of quota resources that count objects: count/RESOURCE.GROUP.
 const countPrefix = "count/"
 
-// Meter measures the use of quotas by list requests.
+// Meter measures how much of a quota its namespace uses. It counts objects by list requests.
 type Meter struct {
 	Core     corev1client.CoreV1Interface
 	Claims   resourcev1client.ResourceV1Interface

@@ -176,7 +176,7 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := hook.Endpoint.Transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("webhook %s: %w", hook.Name, err)
+		return fmt.Errorf("webhook %s: calling its service through the API server, at %s: %w", hook.Name, hook.Endpoint.URL, err)
 	}
 	defer response.Body.Close()
 	answer := metav1.Status{}

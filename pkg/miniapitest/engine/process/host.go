@@ -261,8 +261,8 @@ func (h *host) close() {
 	}
 }
 
-// readErrorsOn copies the process's standard error to the standard error of the test process, until pause or the end of
-// the process.
+// readErrorsOn copies the process's standard error to the standard error of the test process, until the method pause is
+// called or the process ends.
 func (h *host) readErrorsOn() {
 	defer h.listening.Done()
 	_, _ = io.Copy(io.MultiWriter(os.Stderr, &h.stderr), h.errors)

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// podColumns makes the rows of kubectl get. They show the state of the containers in one word.
+// podColumns makes the rows of kubectl get. The column Status shows the state of the containers in one word.
 var podColumns = withConditions(printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

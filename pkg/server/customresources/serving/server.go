@@ -129,8 +129,8 @@ func (s *Server) begun(crd *apiextensionsv1.CustomResourceDefinition) *use {
 	return u
 }
 
-// Changed ends the use of a shared handler if the definition has changed or is deleted. The informer of definitions
-// must call it with each event, after the event handler of the server's own handler.
+// Changed ends the use of a shared handler if the definition has changed or is deleted. It must be called for each
+// event of the informer of definitions, after the event handler of Config.Own.
 func (s *Server) Changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ type GeneratePatchesRequest struct {
 
 // GeneratePatchesRequestItem is a template to patch.
 type GeneratePatchesRequestItem struct {
-	// uid names the template, for the patches in the response.
+	// uid identifies the template. A patch in the response has the uid of its template.
 	// +required
 	UID types.UID `json:"uid"`
 

@@ -1766,7 +1766,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequestItem(ref 
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid names the template, for the patches in the response.",
+							Description: "uid identifies the template. A patch in the response has the uid of its template.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
