@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
+	"flag" //nolint:depguard // the flag is the test's: the package reads it and defines none
 	"fmt"
 	"io"
 	"net/http"

@@ -3,7 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
-	"flag"
+	"flag" //nolint:depguard // the test defines the flag that the package reads
 	"fmt"
 	"net/http"
 	"strings"
