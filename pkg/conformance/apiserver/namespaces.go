@@ -44,7 +44,7 @@ var namespaces = append(append([]trial.Test{
 		},
 	},
 	{
-		ID: "namespace.finalized", Promise: "A namespace is deleted when the last of its spec.finalizers is removed by the subresource finalize.", Source: "Namespaces, Working with Namespaces",
+		ID: "namespace.finalized", Promise: "A namespace is deleted when the last of its spec.finalizers is removed by the subresource finalize.", Source: "Namespaces, Working with Namespaces", Needs: finalizing,
 		Run: func(t *trial.T) {
 			name := t.Name("ended")
 			t.NewNamespace(name, nil)
@@ -74,6 +74,10 @@ func held(t *trial.T, finalizers ...string) trial.Resource {
 	t.Delete(trial.Namespaces, t.Name("held"), nil).OK()
 	return inside
 }
+
+// finalizing are the needs of a case that finalizes a namespace. The namespace may be deleted before the objects that
+// controllers create in it, and such objects stay.
+var finalizing = []trial.Need{trial.Disposable}
 
 // terminatingWrites has the cases about writes that leave a namespace as long as it has content.
 func terminatingWrites() []trial.Test {
@@ -113,8 +117,12 @@ func terminatingWrites() []trial.Test {
 			return t.Update(finalize, o.With("spec.finalizers", []string{}))
 		}},
 	} {
+		var needs []trial.Need
+		if write.name == "finalize.other" || write.name == "finalize.metadata" {
+			needs = finalizing
+		}
 		tests = append(tests, trial.Test{
-			ID: "namespace.stays." + write.name, Source: "Namespaces, Working with Namespaces",
+			ID: "namespace.stays." + write.name, Needs: needs, Source: "Namespaces, Working with Namespaces",
 			Promise: "A namespace that is being deleted stays until it is finalized and has no finalizers: " + write.promise + " leaves it.",
 			Run: func(t *trial.T) {
 				held(t, write.finalizers...)
