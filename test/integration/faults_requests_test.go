@@ -252,7 +252,9 @@ faults:
 	go func() { answered <- updateThing(t.Context(), srv.Client()) }()
 	waiting(2)
 	ok(t, srv.Stop())
-	<-answered
+	if err := <-answered; err == nil {
+		t.Error("an update was served before its latency had passed, by a server that stops")
+	}
 }
 
 // stateOf returns the state of an injected fault.
