@@ -246,3 +246,69 @@ func mutatingPolicyTests() []trial.Test {
 	}
 	return tests
 }
+
+// accessRules are reviews that are never stored.
+var accessRules = trial.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectrulesreviews", Kind: "SelfSubjectRulesReview"}
+
+// exemptions has the cases about resources that policies never apply to. The policies of the cases mutate or validate.
+// Each policy refuses all requests that it matches.
+func exemptions(prefix string, mutates bool) []trial.Test {
+	refuses := func(t *trial.T, groups, resources []string, confine func(policy trial.Object) trial.Object) {
+		p := t.Policy("p", validation("false", "never"))
+		if mutates {
+			p = t.MutatingPolicy("p", trial.JSONPatchMutation(`[JSONPatch{op: "remove", path: "/nothing"}]`))
+		}
+		p = confine(p.With("spec.matchConstraints.resourceRules", []any{trial.Object{"operations": []string{"*"}, "apiGroups": groups, "apiVersions": []string{"*"}, "resources": resources}}))
+		if mutates {
+			t.EnforceMutating(p, t.MutatingBinding(p))
+		} else {
+			t.Enforce(p, t.Binding(p, "Deny"))
+		}
+	}
+	return []trial.Test{{
+		ID: prefix + ".exempt", Promise: "A policy applies to webhook configurations, and neither to policies nor to their bindings, so that a wrong policy can be corrected.",
+		Run: func(t *trial.T) {
+			refuses(t, []string{trial.Policies.Group}, []string{"*"}, func(policy trial.Object) trial.Object {
+				return policy.With("spec.matchConstraints.objectSelector", trial.Object{"matchLabels": trial.Object{trial.LabelCase: t.Namespace()}})
+			})
+			for _, r := range []trial.Resource{trial.ValidatingConfigurations, trial.MutatingConfigurations} {
+				_, o := plain(t)
+				o = o.With("kind", r.Kind).With("metadata.name", t.Name("judged"))
+				a := t.Create(r, o, dry)
+				t.True(a.Code >= 400 && strings.Contains(a.Object.Text("message"), t.Name("p")), "the policy refuses a "+r.Kind, fmt.Sprintf("%d %s", a.Code, a.Object.Text("message")))
+			}
+			validating, mutating := t.Policy("other", validation("true", "never")), t.MutatingPolicy("other", addsKey)
+			for _, exempt := range []struct {
+				resource trial.Resource
+				object   trial.Object
+			}{
+				{trial.Policies, validating}, {trial.Bindings, t.Binding(validating, "Deny")},
+				{trial.MutatingPolicies, mutating}, {trial.MutatingBindings, t.MutatingBinding(mutating)},
+			} {
+				if _, served := t.Server.Find(exempt.resource); !served {
+					continue
+				}
+				t.Create(exempt.resource, exempt.object).OK()
+				t.Patch(exempt.resource, exempt.object.Name(), trial.MergePatch, trial.Object{"metadata": trial.Object{"annotations": trial.Object{"a": "1"}}}).OK()
+				t.Delete(exempt.resource, exempt.object.Name(), nil).OK()
+			}
+		},
+	}, {
+		ID: prefix + ".exempt.reviews", Promise: "A policy never applies to reviews such as SelfSubjectAccessReview, because clients need their answers.",
+		Needs: []trial.Need{trial.Serves(trial.AccessReviews, accessRules)},
+		Run: func(t *trial.T) {
+			refuses(t, []string{"", trial.AccessReviews.Group}, []string{"configmaps", trial.AccessReviews.Name, accessRules.Name}, func(policy trial.Object) trial.Object {
+				// The reviews can't have labels, so a condition selects those of the case.
+				expression := "request.resource.resource == 'configmaps' || (has(object.spec.namespace) ? object.spec.namespace : object.spec.resourceAttributes.namespace) == '" + t.Namespace() + "'"
+				return policy.With("spec.matchConditions", []any{trial.Object{"name": "own", "expression": expression}})
+			})
+			review := func(r trial.Resource, spec trial.Object) {
+				t.Create(r, trial.Object{"apiVersion": r.GroupVersion(), "kind": r.Kind, "spec": spec}.Copy()).OK()
+			}
+			review(trial.AccessReviews, trial.Object{"resourceAttributes": trial.Object{"namespace": t.Namespace(), "verb": "get", "resource": "pods"}})
+			review(accessRules, trial.Object{"namespace": t.Namespace()})
+			a := t.Create(trial.ConfigMaps, t.ConfigMap("a"))
+			t.True(a.Code >= 400, "the policy refuses a ConfigMap", fmt.Sprint(a.Code))
+		},
+	}}
+}
