@@ -57,7 +57,7 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 	run := func() *process {
 		p := start(t, "miniapi", "conformance", "apiserver", "--kubeconfig", kubeconfig, "--webhook-image", "miniapi:test")
 		waitFor(t, "a case runs", func() bool {
-			list, err := c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{LabelSelector: trial.LabelCase})
+			list, err := c.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: trial.LabelCase})
 			return err == nil && len(list.Items) > 0
 		})
 		if len(n.Running()) != 1 {

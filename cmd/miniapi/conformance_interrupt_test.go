@@ -49,7 +49,7 @@ func TestConformanceInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitFor(t, "a case runs", func() bool {
-				list, err := c.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{LabelSelector: trial.LabelCase})
+				list, err := c.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: trial.LabelCase})
 				return err == nil && len(list.Items) > 0
 			})
 			if tc.unread {
