@@ -17,7 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recorder makes a consideration for each recorded request: the record of what the plugin does with its policies.
+// recorder makes a consideration for each recorded request. A consideration records what the plugin does with its
+// policies.
 type recorder struct {
 	// kind is the kind of the policies: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
 	kind      string

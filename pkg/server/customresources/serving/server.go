@@ -111,6 +111,9 @@ func (s *Server) use(name string, suits func(*apiextensionsv1.CustomResourceDefi
 			klog.ErrorS(err, "A definition has no shared handler", "definition", name)
 			return nil, nil
 		}
+		if u != nil {
+			go u.end() // Changed will not see this use again
+		}
 		u = &use{definition: crd, server: s, handler: handler}
 		s.uses[name] = u
 	}
