@@ -1,12 +1,3 @@
-// Package webhook has the plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook, which call admission
-// webhooks.
-//
-// k8s.io/apiserver decides which webhooks are called, what a review contains, and what a response means. This
-// package replaces the calls, to make them cheaper. It encodes an object again only after a change, decodes a
-// response once, and makes annotations only for requests that are audited. A server without webhooks makes no
-// webhook plugin at all (see deferred.go).
-//
-// The package isn't for conversion webhooks, nor for webhooks of authentication or authorization.
 package webhook
 
 import (

@@ -47,8 +47,8 @@ func validateConfigMap(o *corev1.ConfigMap) field.ErrorList {
 // validateConfigMapUpdate checks an update of a ConfigMap.
 func validateConfigMapUpdate(o, old *corev1.ConfigMap) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(sealed(o.Immutable, old.Immutable,
-		sealedField{"data", o.Data, old.Data}, sealedField{"binaryData", o.BinaryData, old.BinaryData}), validateConfigMap(o))
+	f.Merge(checkImmutable(o.Immutable, old.Immutable,
+		immutableField{"data", o.Data, old.Data}, immutableField{"binaryData", o.BinaryData, old.BinaryData}), validateConfigMap(o))
 	return f.Errs
 }
 

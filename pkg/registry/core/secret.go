@@ -95,7 +95,7 @@ func validateSecret(o *corev1.Secret) field.ErrorList {
 func validateSecretUpdate(o, old *corev1.Secret) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("type"), o.Type, old.Type),
-		sealed(o.Immutable, old.Immutable, sealedField{"data", o.Data, old.Data}), validateSecret(o))
+		checkImmutable(o.Immutable, old.Immutable, immutableField{"data", o.Data, old.Data}), validateSecret(o))
 	return f.Errs
 }
 

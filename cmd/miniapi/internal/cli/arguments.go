@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -27,15 +26,4 @@ func FlagsAlone(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
-}
-
-// KnownSubcommand refuses an argument that isn't the name of a subcommand.
-func KnownSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(similar, " or "))
-	}
-	return fmt.Errorf("unknown command %q: see %s --help", args[0], cmd.CommandPath())
 }

@@ -38,6 +38,17 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("%w: did you mean --%s?", err, strings.Join(similar, " or --"))}
 }
 
+// KnownSubcommand refuses an argument that isn't the name of a subcommand.
+func KnownSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("unknown command %q: see %s --help", args[0], cmd.CommandPath())
+}
+
 // similarFlags returns the flags that the user may have meant by an unknown flag: flags with a similar name, or with a
 // name that begins or ends with the unknown one.
 func similarFlags(of *pflag.FlagSet, unknown *pflag.NotExistError) []string {

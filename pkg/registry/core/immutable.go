@@ -9,13 +9,13 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-type sealedField struct {
+type immutableField struct {
 	field    string
 	now, was any
 }
 
-// sealed checks that a ConfigMap or Secret doesn't change after its field immutable has become true (KEP-1412).
-func sealed(now, was *bool, contents ...sealedField) field.ErrorList {
+// checkImmutable checks that a ConfigMap or Secret doesn't change after its field immutable has become true (KEP-1412).
+func checkImmutable(now, was *bool, contents ...immutableField) field.ErrorList {
 	if !ptr.Deref(was, false) {
 		return nil
 	}
