@@ -49,9 +49,9 @@ func (c column) takes(attributes admission.Attributes, interfaces admission.Obje
 }
 
 // columns returns all policies and webhooks, in the order of their plugins.
-func (d *Decisions) columns(ctx context.Context) ([]column, error) {
+func (r configurationReader) columns(ctx context.Context) ([]column, error) {
 	var all []column
-	for _, read := range []func(context.Context) ([]column, error){d.mutatingPolicyColumns, d.mutatingWebhookColumns, d.validatingPolicyColumns, d.validatingWebhookColumns} {
+	for _, read := range []func(context.Context) ([]column, error){r.mutatingPolicyColumns, r.mutatingWebhookColumns, r.validatingPolicyColumns, r.validatingWebhookColumns} {
 		columns, err := read(ctx)
 		if err != nil {
 			return nil, err
@@ -61,8 +61,8 @@ func (d *Decisions) columns(ctx context.Context) ([]column, error) {
 	return all, nil
 }
 
-func (d *Decisions) mutatingWebhookColumns(ctx context.Context) ([]column, error) {
-	configurations, err := d.Configurations.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+func (r configurationReader) mutatingWebhookColumns(ctx context.Context) ([]column, error) {
+	configurations, err := r.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (d *Decisions) mutatingWebhookColumns(ctx context.Context) ([]column, error
 	return all, nil
 }
 
-func (d *Decisions) validatingWebhookColumns(ctx context.Context) ([]column, error) {
-	configurations, err := d.Configurations.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+func (r configurationReader) validatingWebhookColumns(ctx context.Context) ([]column, error) {
+	configurations, err := r.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +97,12 @@ func webhookColumn(kind string, hook webhook.WebhookAccessor) column {
 	return c
 }
 
-func (d *Decisions) mutatingPolicyColumns(ctx context.Context) ([]column, error) {
-	bindings, err := d.Configurations.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+func (r configurationReader) mutatingPolicyColumns(ctx context.Context) ([]column, error) {
+	bindings, err := r.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	policies, err := d.Configurations.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	policies, err := r.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (d *Decisions) mutatingPolicyColumns(ctx context.Context) ([]column, error)
 	return all, nil
 }
 
-func (d *Decisions) validatingPolicyColumns(ctx context.Context) ([]column, error) {
-	bindings, err := d.Configurations.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+func (r configurationReader) validatingPolicyColumns(ctx context.Context) ([]column, error) {
+	bindings, err := r.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	policies, err := d.Configurations.ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	policies, err := r.ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

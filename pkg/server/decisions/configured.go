@@ -8,23 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	admissionregistrationclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
+// configurationReader reads webhook configurations and policies, with their bindings, with the permissions of the server.
+type configurationReader struct {
+	admissionregistrationclient.AdmissionregistrationV1Interface
+	// runs tells whether an admission plugin is on.
+	runs func(plugin string) bool
+}
+
 // configured tells whether the admission plugin that uses a webhook configuration or a policy is on. It also returns
 // the names of the configuration's webhooks, or of the policy's bindings.
-func (d *Decisions) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
+func (r configurationReader) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
 	parts := map[string]func(context.Context, string) ([]string, error){
-		trace.MutatingConfiguration:   d.mutatingWebhooks,
-		trace.ValidatingConfiguration: d.validatingWebhooks,
-		trace.MutatingPolicy:          d.mutatingBindings,
-		trace.ValidatingPolicy:        d.validatingBindings,
+		trace.MutatingConfiguration:   r.mutatingWebhooks,
+		trace.ValidatingConfiguration: r.validatingWebhooks,
+		trace.MutatingPolicy:          r.mutatingBindings,
+		trace.ValidatingPolicy:        r.validatingBindings,
 	}[target.Kind]
-	configured := trace.Configured{PluginOn: d.Runs(trace.PluginOf(target.Kind))}
+	configured := trace.Configured{PluginOn: r.runs(trace.PluginOf(target.Kind))}
 	names, err := parts(ctx, target.Name)
 	if apierrors.IsNotFound(err) {
-		configured.Others, err = d.others(ctx, target.Kind)
+		configured.Others, err = r.others(ctx, target.Kind)
 		return configured, err
 	}
 	configured.Webhooks = names
@@ -32,12 +40,12 @@ func (d *Decisions) configured(ctx context.Context, target trace.Reference) (tra
 }
 
 // others returns the names of all configurations or policies of a kind.
-func (d *Decisions) others(ctx context.Context, kind string) ([]string, error) {
+func (r configurationReader) others(ctx context.Context, kind string) ([]string, error) {
 	list, err := map[string]func(context.Context) (runtime.Object, error){
-		trace.MutatingConfiguration:   listing(d.Configurations.MutatingWebhookConfigurations().List),
-		trace.ValidatingConfiguration: listing(d.Configurations.ValidatingWebhookConfigurations().List),
-		trace.MutatingPolicy:          listing(d.Configurations.MutatingAdmissionPolicies().List),
-		trace.ValidatingPolicy:        listing(d.Configurations.ValidatingAdmissionPolicies().List),
+		trace.MutatingConfiguration:   listing(r.MutatingWebhookConfigurations().List),
+		trace.ValidatingConfiguration: listing(r.ValidatingWebhookConfigurations().List),
+		trace.MutatingPolicy:          listing(r.MutatingAdmissionPolicies().List),
+		trace.ValidatingPolicy:        listing(r.ValidatingAdmissionPolicies().List),
 	}[kind](ctx)
 	if err != nil {
 		return nil, err
@@ -58,27 +66,27 @@ func listing[L runtime.Object](list func(context.Context, metav1.ListOptions) (L
 	return func(ctx context.Context) (runtime.Object, error) { return list(ctx, metav1.ListOptions{}) }
 }
 
-func (d *Decisions) mutatingWebhooks(ctx context.Context, name string) ([]string, error) {
-	found, err := d.Configurations.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+func (r configurationReader) mutatingWebhooks(ctx context.Context, name string) ([]string, error) {
+	found, err := r.MutatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return namesOf(found.Webhooks, func(w admissionregistrationv1.MutatingWebhook) (string, bool) { return w.Name, true }), nil
 }
 
-func (d *Decisions) validatingWebhooks(ctx context.Context, name string) ([]string, error) {
-	found, err := d.Configurations.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
+func (r configurationReader) validatingWebhooks(ctx context.Context, name string) ([]string, error) {
+	found, err := r.ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return namesOf(found.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) (string, bool) { return w.Name, true }), nil
 }
 
-func (d *Decisions) mutatingBindings(ctx context.Context, policy string) ([]string, error) {
-	if _, err := d.Configurations.MutatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
+func (r configurationReader) mutatingBindings(ctx context.Context, policy string) ([]string, error) {
+	if _, err := r.MutatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
-	bindings, err := d.Configurations.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	bindings, err := r.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +95,11 @@ func (d *Decisions) mutatingBindings(ctx context.Context, policy string) ([]stri
 	}), nil
 }
 
-func (d *Decisions) validatingBindings(ctx context.Context, policy string) ([]string, error) {
-	if _, err := d.Configurations.ValidatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
+func (r configurationReader) validatingBindings(ctx context.Context, policy string) ([]string, error) {
+	if _, err := r.ValidatingAdmissionPolicies().Get(ctx, policy, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
-	bindings, err := d.Configurations.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	bindings, err := r.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

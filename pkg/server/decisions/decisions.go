@@ -7,7 +7,6 @@ package decisions
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,20 +44,23 @@ type Config struct {
 	Runs func(plugin string) bool
 }
 
-// Decisions has the recorded decisions of one server, and serves them. It has many methods: one for each path, and one
-// for each step of an evaluation.
+// Decisions has the recorded decisions of one server, and serves them.
 type Decisions struct {
 	Config
-	// api is the handler of requests for resources. Evaluations send requests to it.
-	api atomic.Pointer[http.Handler]
-	// links are the sign-in links that haven't been opened, and browsers are the signed-in browsers.
-	links, browsers sessions
+	configurations configurationReader
+	evaluator      evaluator
+	signIns        signIns
 }
 
 // New returns Decisions. Evaluate must be called before they serve requests.
 func New(config Config) *Decisions {
-	return &Decisions{Config: config, links: sessions{life: linkLife}, browsers: sessions{life: sessionLife}}
+	return &Decisions{
+		Config:         config,
+		configurations: configurationReader{config.Configurations, config.Runs},
+		evaluator:      evaluator{Config: config},
+		signIns:        signIns{links: sessions{life: linkLife}, browsers: sessions{life: sessionLife}},
+	}
 }
 
 // Evaluate sets the handler of requests for resources. Evaluations send their requests to this handler.
-func (d *Decisions) Evaluate(api http.Handler) { d.api.Store(&api) }
+func (d *Decisions) Evaluate(api http.Handler) { d.evaluator.api.Store(&api) }

@@ -56,9 +56,9 @@ type Why struct {
 // ServeHTTP serves the paths below Prefix.
 func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	serve := map[string]func(http.ResponseWriter, *http.Request) error{
-		http.MethodGet + Prefix:       d.show,
-		http.MethodGet + SignInPath:   d.signIn,
-		http.MethodPost + SignInPath:  d.link,
+		http.MethodGet + Prefix:       show,
+		http.MethodGet + SignInPath:   d.signIns.open,
+		http.MethodPost + SignInPath:  d.signIns.link,
 		http.MethodGet + MatrixPath:   d.matrix,
 		http.MethodGet + RequestsPath: d.requests,
 		http.MethodGet + WhyPath:      d.why,
@@ -167,7 +167,7 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	if filter.Resource == "" {
 		return apierrors.NewBadRequest("the parameter resource must name a resource")
 	}
-	configured, err := d.configured(req.Context(), target)
+	configured, err := d.configurations.configured(req.Context(), target)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	if filter.Name == "" {
 		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, "no name is given")}})
 	}
-	evaluation, err := d.stored(req.Context(), filter)
+	evaluation, err := d.evaluator.stored(req.Context(), filter)
 	if apierrors.IsNotFound(err) {
 		if refused := d.refusedCreation(filter); refused != nil {
 			return answer(w, Why{trace.Why(target, configured, refused, false)})
@@ -222,7 +222,7 @@ func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error 
 	if err != nil {
 		return err
 	}
-	configured, err := d.configured(req.Context(), target)
+	configured, err := d.configurations.configured(req.Context(), target)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error 
 }
 
 func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, target trace.Reference, configured trace.Configured, evaluation Evaluation) error {
-	request, err := d.evaluate(req.Context(), evaluation)
+	request, err := d.evaluator.evaluate(req.Context(), evaluation)
 	if err != nil {
 		return err
 	}

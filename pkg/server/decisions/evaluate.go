@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -62,38 +66,45 @@ const (
 	connect = "CONNECT"
 )
 
+// evaluator makes requests in this process and explains their admission.
+type evaluator struct {
+	Config
+	// api is the handler of requests for resources.
+	api atomic.Pointer[http.Handler]
+}
+
 // evaluate sends the request of an Evaluation to the server's own handler of resources as a dry run, and returns the
 // trace of its admission. So the object is decoded, defaulted, changed by plugins and policies, and validated as in a
 // real request.
-func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request, error) {
-	operation := cmp.Or(strings.ToUpper(e.Operation), create)
+func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Request, error) {
+	operation := cmp.Or(strings.ToUpper(asked.Operation), create)
 	method, ok := methods[operation]
 	switch {
 	case !ok:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE, DELETE or CONNECT", e.Operation))
-	case operation == connect && e.Subresource == "":
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("operation %q: must be CREATE, UPDATE, DELETE or CONNECT", asked.Operation))
+	case operation == connect && asked.Subresource == "":
 		return nil, apierrors.NewBadRequest("subresource: must name the subresource to connect to, such as exec")
-	case e.Subresource != "" && (operation == create || operation == remove):
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("subresource %q: is for UPDATE and CONNECT, not for %s", e.Subresource, operation))
+	case asked.Subresource != "" && (operation == create || operation == remove):
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("subresource %q: is for UPDATE and CONNECT, not for %s", asked.Subresource, operation))
 	}
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(e.Object); err != nil {
+	if err := object.UnmarshalJSON(asked.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
 	}
-	resource, err := d.resourceOf(object)
+	resource, err := e.resourceOf(object)
 	if err != nil {
 		return nil, err
 	}
 	if operation != create && object.GetName() == "" {
 		return nil, apierrors.NewBadRequest("object: metadata.name must be set for the operation " + operation)
 	}
-	if e.User != "" {
-		ctx = request.WithUser(ctx, &user.DefaultInfo{Name: e.User, Groups: groupsOf(e)})
+	if asked.User != "" {
+		ctx = request.WithUser(ctx, &user.DefaultInfo{Name: asked.User, Groups: groupsOf(asked)})
 	}
 	if operation == update && object.GetResourceVersion() == "" {
-		current, err := d.get(ctx, resource.path(object.GetName()))
+		current, err := e.get(ctx, resource.path(object.GetName()))
 		if err != nil {
-			return nil, d.absent(ctx, err, resource, "the operation UPDATE is for an object that exists")
+			return nil, e.absent(ctx, err, resource, "the operation UPDATE is for an object that exists")
 		}
 		object.SetResourceVersion(current.GetResourceVersion())
 	}
@@ -108,18 +119,18 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	if operation == remove || operation == connect {
 		body = nil
 	}
-	recording := d.Recorder.Evaluate(trace.Request{DryRun: e.DryRun})
-	response, err := d.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), e.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
+	recording := e.Recorder.Evaluate(trace.Request{DryRun: asked.DryRun})
+	response, err := e.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), asked.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
 		described := requested(req, info)
 		described.Name = object.GetName()
 		recording.Update(func(r *trace.Request) {
 			described.DryRun, described.Admissions = r.DryRun, r.Admissions
 			*r = described
 		})
-		if e.User == "" {
+		if asked.User == "" {
 			return nil // the client asks about its own webhooks, and may lack the permission for the request
 		}
-		return d.authorize(request.WithRequestInfo(req.Context(), info))
+		return e.authorize(request.WithRequestInfo(req.Context(), info))
 	})
 	if refused := errorOf(err); apierrors.IsForbidden(err) {
 		recording.Update(func(r *trace.Request) { r.Forbid(refused) })
@@ -128,7 +139,7 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	if err != nil {
 		return nil, err
 	}
-	failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
+	failure := failureOf(response.code, response.body.Bytes(), e.Decoder)
 	recording.Update(func(r *trace.Request) {
 		if operation == connect && r.Admitted() {
 			// To end the request after admission, the server refuses the connection. This refusal isn't an answer of
@@ -139,7 +150,7 @@ func (d *Decisions) evaluate(ctx context.Context, e Evaluation) (*trace.Request,
 	})
 	evaluated := recording.Finished()
 	if len(evaluated.Admissions) == 0 && failure != nil {
-		if err := d.unserved(resource, e.Subresource, object); err != nil && failure.Code == http.StatusNotFound {
+		if err := e.unserved(resource, asked.Subresource, object); err != nil && failure.Code == http.StatusNotFound {
 			return nil, err
 		}
 		failure.Message = "the request would not reach admission: " + failure.Message
@@ -175,9 +186,9 @@ func (r resource) path(name string) string {
 	return path.Join(root, r.Resource, name)
 }
 
-func (d *Decisions) resourceOf(object *unstructured.Unstructured) (resource, error) {
+func (e *evaluator) resourceOf(object *unstructured.Unstructured) (resource, error) {
 	kind := object.GroupVersionKind()
-	mapping, err := d.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := e.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return resource{}, apierrors.NewBadRequest(fmt.Sprintf("object: %v", err))
 	}
@@ -191,19 +202,19 @@ func (d *Decisions) resourceOf(object *unstructured.Unstructured) (resource, err
 }
 
 // stored returns an Evaluation of the creation of an object that is already stored.
-func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation, error) {
+func (e *evaluator) stored(ctx context.Context, filter trace.Filter) (Evaluation, error) {
 	plain, _, _ := strings.Cut(filter.Resource, "/")
 	asked := schema.ParseGroupResource(plain)
-	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
+	found, err := e.Mapper.ResourceFor(asked.WithVersion(""))
 	if err != nil {
 		return Evaluation{}, statusOf(&trace.Error{
 			Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound), Message: fmt.Sprintf("the server has no resource %q", asked),
 		})
 	}
 	from := resource{found, filter.Namespace}
-	object, err := d.get(ctx, from.path(filter.Name))
+	object, err := e.get(ctx, from.path(filter.Name))
 	if err != nil {
-		return Evaluation{}, d.absent(ctx, err, from, "")
+		return Evaluation{}, e.absent(ctx, err, from, "")
 	}
 	object.SetResourceVersion("")
 	object.SetUID("")
@@ -217,7 +228,7 @@ func (d *Decisions) stored(ctx context.Context, filter trace.Filter) (Evaluation
 
 // absent adds the namespace to the error about an object that doesn't exist. A reason, which may be empty, precedes the
 // error. Other errors are returned as they are.
-func (d *Decisions) absent(ctx context.Context, err error, from resource, reason string) error {
+func (e *evaluator) absent(ctx context.Context, err error, from resource, reason string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -230,7 +241,7 @@ func (d *Decisions) absent(ctx context.Context, err error, from resource, reason
 	}
 	failure.Message += fmt.Sprintf(" in namespace %q", from.namespace)
 	namespaces := resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-	if _, err := d.get(ctx, namespaces.path(from.namespace)); apierrors.IsNotFound(err) {
+	if _, err := e.get(ctx, namespaces.path(from.namespace)); apierrors.IsNotFound(err) {
 		failure.Message += ", which doesn't exist"
 	}
 	return statusOf(failure)
@@ -238,8 +249,8 @@ func (d *Decisions) absent(ctx context.Context, err error, from resource, reason
 
 // unserved returns an error if the server doesn't serve the resource or the subresource of an evaluation. The API itself
 // answers such a request without saying which of the two is missing.
-func (d *Decisions) unserved(of resource, subresource string, object *unstructured.Unstructured) error {
-	list, err := d.Discovery.ServerResourcesForGroupVersion(of.GroupVersion().String())
+func (e *evaluator) unserved(of resource, subresource string, object *unstructured.Unstructured) error {
+	list, err := e.Discovery.ServerResourcesForGroupVersion(of.GroupVersion().String())
 	if err != nil {
 		return nil // the answer of the API is all that is known
 	}
@@ -265,12 +276,12 @@ func (d *Decisions) unserved(of resource, subresource string, object *unstructur
 }
 
 // get gets an object by a request in process.
-func (d *Decisions) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
-	response, err := d.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) error { return nil })
+func (e *evaluator) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
+	response, err := e.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	if failure := failureOf(response.code, response.body.Bytes(), d.Decoder); failure != nil {
+	if failure := failureOf(response.code, response.body.Bytes(), e.Decoder); failure != nil {
 		return nil, statusOf(failure)
 	}
 	object := &unstructured.Unstructured{}
@@ -288,7 +299,7 @@ func parametersOf(operation string) url.Values {
 
 // do serves a request in this process, without a connection. The request is made as the user of the context, so the
 // client of the endpoint doesn't need the user's permissions. do calls prepare first, and ends with its error.
-func (d *Decisions) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
+func (e *evaluator) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
 	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
 	// them.
 	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
@@ -300,7 +311,7 @@ func (d *Decisions) do(ctx context.Context, method, path string, parameters url.
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.RequestURI = req.URL.RequestURI()
-	info, err := d.RequestInfo.NewRequestInfo(req)
+	info, err := e.RequestInfo.NewRequestInfo(req)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -308,7 +319,7 @@ func (d *Decisions) do(ctx context.Context, method, path string, parameters url.
 		return nil, err
 	}
 	w := &answered{header: http.Header{}}
-	(*d.api.Load()).ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
+	(*e.api.Load()).ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
 	return w, nil
 }
 
@@ -359,3 +370,19 @@ type noWarnings struct{}
 
 // AddWarning implements warning.Recorder.
 func (noWarnings) AddWarning(string, string) {}
+
+// authorize returns an error if authorization refuses the request of a context.
+func (e *evaluator) authorize(ctx context.Context) error {
+	a, err := filters.GetAuthorizerAttributes(ctx)
+	if err != nil {
+		return err
+	}
+	decision, reason, err := e.Authorizer.Authorize(ctx, a)
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return responsewriters.ForbiddenStatusError(a, reason)
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
@@ -43,20 +42,4 @@ func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 		}
 	}
 	return decision, reason, err
-}
-
-// authorize returns an error if authorization refuses the request of a context.
-func (d *Decisions) authorize(ctx context.Context) error {
-	a, err := filters.GetAuthorizerAttributes(ctx)
-	if err != nil {
-		return err
-	}
-	decision, reason, err := d.Authorizer.Authorize(ctx, a)
-	if decision == authorizer.DecisionAllow {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return responsewriters.ForbiddenStatusError(a, reason)
 }

@@ -63,7 +63,7 @@ type served struct {
 
 // matrix serves MatrixPath.
 func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
-	columns, err := d.columns(req.Context())
+	columns, err := d.configurations.columns(req.Context())
 	if err != nil {
 		return err
 	}

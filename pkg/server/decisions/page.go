@@ -33,7 +33,7 @@ func hashOf(element string) string {
 }
 
 // show serves the page.
-func (d *Decisions) show(w http.ResponseWriter, _ *http.Request) error {
+func show(w http.ResponseWriter, _ *http.Request) error {
 	for name, value := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": pagePolicy(), "Cache-Control": "no-store",
 		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",

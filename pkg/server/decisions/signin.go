@@ -98,6 +98,9 @@ func (s *sessions) user(token string, once bool) user.Info {
 	return found.user
 }
 
+// signIns are the links of one server that haven't been opened, and its signed-in browsers.
+type signIns struct{ links, browsers sessions }
+
 // tokenKey is the key of the secret of a sign-in link in the context of a request.
 type tokenKey struct{}
 
@@ -119,47 +122,48 @@ func HideTokens(next http.Handler) http.Handler {
 // requests to next.
 func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
-		if found := d.signedIn(req); found != nil {
+		if found := d.signIns.user(req); found != nil {
 			return &authenticator.Response{User: found}, true, nil
 		}
 		return next.AuthenticateRequest(req)
 	})
 }
 
-func (d *Decisions) signedIn(req *http.Request) user.Info {
+// user returns the user of a signed-in browser, or of a link that is being opened. It returns nil for other requests.
+func (s *signIns) user(req *http.Request) user.Info {
 	if !strings.HasPrefix(req.URL.Path, Prefix) {
 		return nil
 	}
 	if req.URL.Path == SignInPath && req.Method == http.MethodGet {
 		token, _ := req.Context().Value(tokenKey{}).(string)
-		return d.links.user(token, true)
+		return s.links.user(token, true)
 	}
 	cookie, err := req.Cookie(cookieName)
 	if err != nil {
 		return nil
 	}
-	return d.browsers.user(cookie.Value, false)
+	return s.browsers.user(cookie.Value, false)
 }
 
 // link makes a sign-in link for the user of the request.
-func (d *Decisions) link(w http.ResponseWriter, req *http.Request) error {
+func (s *signIns) link(w http.ResponseWriter, req *http.Request) error {
 	of, ok := request.UserFrom(req.Context())
 	if !ok {
 		return apierrors.NewUnauthorized("the request has no user")
 	}
-	token := d.links.begin(of)
+	token := s.links.begin(of)
 	w.Header().Set("Cache-Control", "no-store")
 	return answer(w, SignIn{Link: SignInPath + "?" + url.Values{tokenParameter: {token}}.Encode(), Seconds: int(linkLife.Seconds())})
 }
 
-// signIn gives the browser that opens a link a cookie, and redirects it to the page.
-func (d *Decisions) signIn(w http.ResponseWriter, req *http.Request) error {
+// open gives the browser that opens a link a cookie, and redirects it to the page.
+func (s *signIns) open(w http.ResponseWriter, req *http.Request) error {
 	of, ok := request.UserFrom(req.Context())
 	if !ok {
 		return apierrors.NewUnauthorized("the request has no user")
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: d.browsers.begin(of), Path: Prefix, MaxAge: int(sessionLife.Seconds()),
+		Name: cookieName, Value: s.browsers.begin(of), Path: Prefix, MaxAge: int(sessionLife.Seconds()),
 		Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	w.Header().Set("Cache-Control", "no-store")
