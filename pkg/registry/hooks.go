@@ -30,7 +30,7 @@ type Hooks interface {
 }
 
 // HooksOf are the Hooks of the kind T. Each function is optional. Defaults aren't hooks, because each version has
-// defaults of its own: see Kind.Defaults.
+// defaults of its own: see Kind.Defaults. Most methods implement Hooks.
 type HooksOf[T runtime.Object] struct {
 	// PrepareForCreate changes a new object before validation. The Strategy has already cleared the status, unless
 	// the kind has StatusOnCreate. If the kind has Generation, the generation is already 1.

@@ -11,6 +11,8 @@ import (
 // without a check. A caller checks for nil only to avoid computing a value that nothing would record.
 //
 // A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
+//
+// The type has many methods, because each step of admission that can be recorded is a method.
 type Recording struct {
 	recorder *Recorder
 	received time.Time

@@ -22,7 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maker prepares the server for a request, and makes the request.
+// maker prepares the server for a request, and makes the request. It has many methods, because each operation of
+// admission needs other preparations.
 type maker struct {
 	Request
 	target

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine/wire"
 )
 
-// server is an engine.Server whose server runs in a miniapi process.
+// server is an engine.Server whose server runs in a miniapi process. Most methods implement engine.Server.
 type server struct {
 	host    *host
 	id      int64
