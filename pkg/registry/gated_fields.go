@@ -21,7 +21,7 @@ type Gate struct {
 	// pointer to the value.
 	used func(value any) bool
 	drop func(value any)
-	// fields are the parsed paths of GateOf.
+	// fields are the paths of the gate's fields, parsed by GateOf. It is nil for a gate that gateBy has made.
 	fields []fieldPath
 }
 
@@ -29,7 +29,8 @@ type Gate struct {
 // through pointers, list items, map values and embedded structs.
 type fieldPath []int
 
-// OffByDefault is the argument since of GateOf if no version of Kubernetes has the gate on by default.
+// OffByDefault is the value of GateOf's argument "since" for a gate that every version of Kubernetes has off by
+// default.
 const OffByDefault = ""
 
 // GateOf returns a gate for fields of the type T. paths are dotted paths of Go field names. since is the first

@@ -259,7 +259,7 @@ func fill(v reflect.Value, path []int) {
 }
 
 // TestGatesReadTogether calls Gate.Used for one object from several goroutines, as requests read a cached object. The
-// gate's field is inside a map. A method Used that changes the map would make the runtime end the process.
+// gate's field is inside a map. If Used changed the map, the Go runtime would end the process.
 func TestGatesReadTogether(t *testing.T) {
 	t.Parallel()
 	gate := registry.GateOf[resourcev1.ResourceSlice]("1.36", "DRAConsumableCapacity", "Spec.Devices.Capacity.RequestPolicy")

@@ -53,7 +53,8 @@ type HooksOf[T runtime.Object] struct {
 	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
 	// argument "old" is nil on create.
 	Authorize func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
-	// AuthorizeStatus is Authorize for an update of the status subresource.
+	// AuthorizeStatus checks a valid update of the status subresource against other objects, or against the
+	// permissions of the request's user.
 	AuthorizeStatus func(ctx context.Context, deps Dependencies, obj, old T) field.ErrorList
 	// AuthorizeFirst makes Authorize and AuthorizeStatus run before validation, and for invalid objects too. The
 	// client then gets the errors of authorization together with the errors of validation.
@@ -63,7 +64,7 @@ type HooksOf[T runtime.Object] struct {
 	Warnings func(ctx context.Context, obj, old T) []string
 	// WarningsOfOthers returns warnings about missing objects to which the object refers.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
-	// StatusWarnings is Warnings for an update of the status subresource.
+	// StatusWarnings returns warnings for the response to an update of the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string
 
 	// SpecChanged reports whether an update increases the generation. By default, it compares everything except

@@ -16,14 +16,15 @@ func (t *Table) Serializer() runtime.StorageSerializer { return hubSerializer{t.
 
 type hubSerializer struct{ runtime.StorageSerializer }
 
-// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. Its decoders clear the
-// kind. The version is always the hub, because a server decodes to nothing else.
+// DecoderToVersion implements runtime.StorageSerializer and runtime.NegotiatedSerializer. The decoder clears the
+// apiVersion and kind of decoded objects. The argument gv always stands for the hub, because a server decodes to no
+// other version.
 func (s hubSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
 	return hubDecoder{s.StorageSerializer.DecoderToVersion(decoder, gv)}
 }
 
-// hubDecoder clears the apiVersion and kind of decoded objects. k8s.io/apimachinery clears them only if it converts
-// the object, that is, if the data has another version than the hub.
+// hubDecoder clears the apiVersion and kind of decoded objects. k8s.io/apimachinery clears them only if the version of
+// the data differs from the hub (the version to which all other versions convert).
 type hubDecoder struct{ runtime.Decoder }
 
 func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -36,7 +37,7 @@ func (d hubDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 
 // UnsafeConvertor returns the convertor of Scheme. Its results may share memory with the originals, but it never
 // changes an original. runtime.UnsafeObjectConvertor changes an original that has the requested Go type already: it
-// sets apiVersion and kind, which objects of the hub must not have.
+// sets apiVersion and kind, which must be empty in the server's objects.
 func (t *Table) UnsafeConvertor() runtime.ObjectConvertor { return unsafeConvertor{t.scheme} }
 
 type unsafeConvertor struct{ *runtime.Scheme }

@@ -22,12 +22,12 @@ type Group struct {
 	// versions convert. The hub is the preferred version, unless the preferred version lacks the kind or some of
 	// its fields.
 	Kinds []Kind
-	// Types are further Go types of the hub that no row has.
+	// Types are Go types that subresources need in addition to the kinds, such as autoscaling/v1 Scale.
 	Types []runtime.Object
 	// Conversions convert between the hub and other versions, for types whose JSON differs.
 	Conversions []conversion.Function
 	// Priority orders the groups: the group with the highest priority comes first. If a client names a resource
-	// without a group, the first group that has the resource counts. The groups of custom resources have the
+	// without a group, it uses the first group that has the resource. The groups of custom resources have the
 	// priority 1000.
 	Priority int32
 	// Borrowed are resources of other groups that this group serves too. Each version of this group that has the
@@ -45,7 +45,7 @@ type Version struct {
 	OnDemand bool
 }
 
-// Kind is a row of the table. It describes a kind completely.
+// Kind is a row of the server's table of kinds. It describes a kind completely.
 type Kind struct {
 	// Resource is the plural name of the resource, in lower case.
 	Resource string
@@ -55,10 +55,11 @@ type Kind struct {
 	Categories []string
 	Namespaced bool
 
-	// Object and List are empty values of the Go types of the hub. List is nil for kinds that are never stored.
+	// Object and List are empty values of the Go types of the hub: the version to which all other versions convert.
+	// List is nil for kinds that are never stored.
 	Object, List runtime.Object
 
-	// Defaults set the defaults of each version of the kind, and of the kinds that its subresources take.
+	// Defaults set the defaults of each version of the kind, and of the kinds in requests to its subresources.
 	Defaults []Default
 	// PodSpec finds the pod spec in objects of the kind. It is nil for kinds without a pod spec.
 	PodSpec *PodSpec
@@ -73,10 +74,10 @@ type Kind struct {
 	// Printer makes the tables of kubectl get. By default, a table shows the name and the age.
 	Printer *printers.Printer
 
-	// Status is true for a kind with a status subresource. The main endpoint then ignores changes of the status,
-	// and the status endpoint ignores all changes but those of the status and of metadata.
+	// Status is true for a kind with a status subresource. The main endpoint then ignores changes of the status.
+	// The status endpoint changes only the status and the metadata.
 	Status bool
-	// StatusKeepsMetadata makes the status endpoint ignore changes of metadata too.
+	// StatusKeepsMetadata makes the status endpoint ignore changes of the metadata.
 	StatusKeepsMetadata bool
 	// StatusOnCreate keeps the status in a create request. For example, a node registers with its status.
 	StatusOnCreate bool
@@ -120,18 +121,18 @@ type Subresource struct {
 	Name string
 	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
-	// Update returns the strategy for updates that change only a part of the object. Its argument is the Strategy
-	// of the kind.
+	// Update returns the strategy for updates through the subresource, which change only a part of the object. Its
+	// argument is the Strategy of the kind.
 	Update func(Strategy) UpdateStrategy
 	// Storage makes the storage of the subresource from the storage of the kind. If it is nil, the subresource
-	// supports get and update, with the strategy of Update.
+	// supports get and update, with the strategy that Update returns.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// KindName returns the name of the kind.
+// KindName returns the name of the kind, such as Pod.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
 
-// SingularName returns the singular name of the resource.
+// SingularName returns the singular name of the resource, such as pod.
 func (k *Kind) SingularName() string {
 	if k.Singular != "" {
 		return k.Singular
@@ -153,7 +154,7 @@ func (k *Kind) printer() printers.Printer {
 	return printers.Default
 }
 
-// hooks returns Hooks, or empty hooks if there are none.
+// hooks returns the field Hooks. If it is nil, hooks returns Hooks that do nothing.
 func (k *Kind) hooks() Hooks {
 	if k.Hooks != nil {
 		return k.Hooks

@@ -220,7 +220,7 @@ func TestMadeUpKind(t *testing.T) {
 	}
 }
 
-// kettles is a client of the kind.
+// kettles is a client for the made-up kind Kettle.
 type kettles struct {
 	t   *testing.T
 	url string
@@ -270,7 +270,7 @@ func (c kettles) watch(query string) *json.Decoder {
 	return json.NewDecoder(c.request(http.MethodGet, query, "", runtime.ContentTypeJSON).Body)
 }
 
-// table checks the table of those kettles that boil.
+// table checks the table of the kettles whose field status.boiling is yes.
 func (c kettles) table() {
 	c.t.Helper()
 	var table metav1.Table

@@ -25,7 +25,8 @@ type Scaled struct {
 	Selector *metav1.LabelSelector
 }
 
-// ScaleSubresource returns the subresource scale of the kind T. The argument "of" returns the Scaled of an object.
+// ScaleSubresource returns the subresource scale of the kind T. The argument "of" returns the numbers of replicas and
+// the selector of an object.
 func ScaleSubresource[T runtime.Object](of func(T) Scaled) Subresource {
 	return Subresource{Name: "scale", Storage: func(main *Storage, _ Dependencies) (rest.Storage, error) {
 		return &scaleREST{

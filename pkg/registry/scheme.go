@@ -142,7 +142,8 @@ func (t *Table) pairs(g *Group) []conversion.Pair {
 	return pairs
 }
 
-// hub returns the group version under which the Go types of the hub are registered.
+// hub returns the group version GROUP/__internal. The scheme has the hub (the version to which all other versions
+// convert) under this name.
 func (g *Group) hub() schema.GroupVersion {
 	return schema.GroupVersion{Group: g.Name, Version: runtime.APIVersionInternal}
 }

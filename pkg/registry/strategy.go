@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strategy is the strategy by which objects of a kind are created, updated and deleted. All kinds use this type.
-// The fields and the Hooks of a Kind make the differences. Most methods implement interfaces of k8s.io/apiserver's
-// package rest.
+// Strategy is the strategy by which objects of a kind are created, updated and deleted. All kinds use this type. The
+// fields and the Hooks of a Kind define how it differs from other kinds. Most methods implement interfaces of
+// k8s.io/apiserver's package rest.
 type Strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -27,7 +27,8 @@ type Strategy struct {
 	Versions []schema.GroupVersion
 	// deps are passed to the Hooks.
 	deps Dependencies
-	// gates are the gates of the kind that are off. podGates are the gates of its pod spec that are off.
+	// gates are the feature gates of the kind's fields that are off. podGates are the feature gates of pod specs
+	// that are off.
 	gates, podGates []Gate
 }
 

@@ -73,7 +73,7 @@ func (t *Table) LegacyAPIs(kubernetes *version.Version) []schema.GroupVersionRes
 }
 
 // Prototypes returns an empty object of each enabled kind, by resource. It leaves out the kinds that the version of
-// Kubernetes no longer has. The objects have the Go types of the hub.
+// Kubernetes no longer has. The objects have the Go types of the hub: the version to which all other versions convert.
 func (t *Table) Prototypes(enabled serverstorage.APIResourceConfigSource, kubernetes *version.Version) map[schema.GroupVersionResource]runtime.Object {
 	prototypes := map[schema.GroupVersionResource]runtime.Object{}
 	t.each(func(gv schema.GroupVersion, k *Kind) {
@@ -195,7 +195,7 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	}
 }
 
-// owner returns the group that owns a kind.
+// owner returns the name of the group that has the row of a kind. Other groups may serve the kind too.
 func (t *Table) owner(k *Kind) string {
 	for i := range t.groups {
 		for j := range t.groups[i].Kinds {

@@ -1,5 +1,5 @@
-// Package runtimehooks is about runtime hooks: HTTPS calls by which a system asks extensions at certain moments,
-// such as before it creates a cluster. Cluster API's Runtime SDK has defined the protocol. The package itself is
+// Package runtimehooks is about runtime hooks: HTTPS calls from a system to its extensions at certain moments, such
+// as before the system creates a cluster. Cluster API's Runtime SDK has defined the protocol. The package itself is
 // empty. The packages below it have one subject each:
 //
 //   - catalog: the list of hooks, their versions, and their OpenAPI document

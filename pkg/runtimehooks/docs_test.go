@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// files maps a word, by which docs/runtime-hooks.md names tests, to the pattern of the test files.
+// files maps a word to a pattern of test files. docs/runtime-hooks.md uses these words to name the tests in the files.
 var files = map[string]string{
 	"integration": "../../test/integration/runtime_hooks*_test.go",
 	"clusterapi":  "../../test/clusterapi/*_test.go",

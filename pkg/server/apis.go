@@ -81,7 +81,8 @@ func (s *served) handler(next http.Handler) http.Handler {
 	return handler
 }
 
-// resources yields all resources that clients can request, including those of other servers.
+// resources yields all resources that clients can request, including custom resources and the resources of other
+// servers.
 func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {

@@ -42,7 +42,6 @@ var ingressKind = registry.Kind{
 	},
 }
 
-// defaultIngressV1beta1 sets the defaults of a networking.k8s.io/v1beta1 Ingress.
 func defaultIngressV1beta1(ing *networkingv1beta1.Ingress) {
 	for i := range ing.Spec.Rules {
 		if http := ing.Spec.Rules[i].HTTP; http != nil {
@@ -53,7 +52,6 @@ func defaultIngressV1beta1(ing *networkingv1beta1.Ingress) {
 	}
 }
 
-// validateIngress checks a new ingress.
 func validateIngress(o *networkingv1.Ingress) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(ingressSpec(&o.Spec, ingressLeniency{}))
@@ -65,7 +63,6 @@ func validateIngress(o *networkingv1.Ingress) field.ErrorList {
 	return f.Errs
 }
 
-// validateIngressUpdate checks an update of an ingress.
 func validateIngressUpdate(o, old *networkingv1.Ingress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var lenient ingressLeniency
@@ -251,7 +248,7 @@ func ingressHosts(rules []networkingv1.IngressRule) string {
 	return cmp.Or(strings.Join(hosts, ","), "*")
 }
 
-// ingressWarnings returns the warnings of a new ingress.
+// ingressWarnings warns if a new ingress names its class only by the deprecated annotation.
 func ingressWarnings(_ context.Context, i, old *networkingv1.Ingress) []string {
 	_, annotated := i.Annotations["kubernetes.io/ingress.class"]
 	if old != nil || !annotated || i.Spec.IngressClassName != nil {
@@ -260,7 +257,7 @@ func ingressWarnings(_ context.Context, i, old *networkingv1.Ingress) []string {
 	return []string{`annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead`}
 }
 
-// ingressStatusWarnings returns the warnings of an ingress's status.
+// ingressStatusWarnings warns of load balancer addresses that aren't written in their canonical form.
 func ingressStatusWarnings(_ context.Context, i, _ *networkingv1.Ingress) []string {
 	var l warnings.List
 	for n, ingress := range i.Status.LoadBalancer.Ingress {

@@ -27,7 +27,6 @@ var ingressClassKind = registry.Kind{
 	},
 }
 
-// defaultIngressClass sets the defaults of an IngressClass.
 func defaultIngressClass(c *networkingv1.IngressClass) {
 	if p := c.Spec.Parameters; p != nil {
 		defaults.Pointer(&p.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
@@ -36,7 +35,6 @@ func defaultIngressClass(c *networkingv1.IngressClass) {
 
 const maxIngressController = 250
 
-// validateIngressClass checks a new IngressClass.
 func validateIngressClass(o *networkingv1.IngressClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	path := field.NewPath("spec", "controller")
@@ -52,7 +50,7 @@ func validateIngressClass(o *networkingv1.IngressClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateIngressClassUpdate checks an update of an IngressClass.
+// validateIngressClassUpdate checks an update of an IngressClass. The controller can't change.
 func validateIngressClassUpdate(o, old *networkingv1.IngressClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec", "controller"), o.Spec.Controller, old.Spec.Controller), validateIngressClass(o))

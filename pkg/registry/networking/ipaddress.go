@@ -50,7 +50,7 @@ func validateIPAddress(o *networkingv1.IPAddress) field.ErrorList {
 	return f.Errs
 }
 
-// validateIPAddressUpdate checks an update of an IPAddress.
+// validateIPAddressUpdate checks an update of an IPAddress. The parentRef can't change.
 func validateIPAddressUpdate(o, old *networkingv1.IPAddress) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	path := field.NewPath("spec", "parentRef")

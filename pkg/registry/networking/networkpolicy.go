@@ -59,14 +59,14 @@ func networkPolicyPorts(ports []networkingv1.NetworkPolicyPort) {
 	}
 }
 
-// validateNetworkPolicy checks a new policy.
 func validateNetworkPolicy(o *networkingv1.NetworkPolicy) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(networkPolicySpec(&o.Spec, nil))
 	return f.Errs
 }
 
-// validateNetworkPolicyUpdate checks an update of a policy.
+// validateNetworkPolicyUpdate checks an update of a NetworkPolicy. A malformed address range in the stored policy stays
+// valid (KEP-4858).
 func validateNetworkPolicyUpdate(o, old *networkingv1.NetworkPolicy) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	var stored []string
@@ -187,7 +187,7 @@ var networkPolicyColumns = printers.Of(
 		return []any{p.Name, metav1.FormatLabelSelector(&p.Spec.PodSelector), printers.Since(p.CreationTimestamp)}
 	})
 
-// networkPolicyWarnings returns the warnings of a network policy.
+// networkPolicyWarnings warns of address ranges that aren't written in their canonical form.
 func networkPolicyWarnings(_ context.Context, p, _ *networkingv1.NetworkPolicy) []string {
 	var l warnings.List
 	for i, rule := range p.Spec.Ingress {

@@ -38,14 +38,12 @@ var runtimeClassKind = registry.Kind{
 	},
 }
 
-// defaultRuntimeClass sets the defaults of a RuntimeClass.
 func defaultRuntimeClass(c *nodev1.RuntimeClass) {
 	if c.Overhead != nil {
 		defaults.ResourceList(c.Overhead.PodFixed)
 	}
 }
 
-// defaultRuntimeClassV1alpha1 sets the defaults of a node.k8s.io/v1alpha1 RuntimeClass.
 func defaultRuntimeClassV1alpha1(c *nodev1alpha1.RuntimeClass) {
 	if c.Spec.Overhead != nil {
 		defaults.ResourceList(c.Spec.Overhead.PodFixed)
@@ -68,7 +66,7 @@ func validateRuntimeClass(o *nodev1.RuntimeClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateRuntimeClassUpdate checks an update of a RuntimeClass.
+// validateRuntimeClassUpdate checks an update of a RuntimeClass. The handler can't change.
 func validateRuntimeClassUpdate(o, old *nodev1.RuntimeClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("handler"), o.Handler, old.Handler))
@@ -100,7 +98,7 @@ var runtimeClassColumns = printers.Of(
 		return []any{c.Name, c.Handler, printers.Since(c.CreationTimestamp)}
 	})
 
-// runtimeClassWarnings returns the warnings of a runtime class.
+// runtimeClassWarnings warns of deprecated node labels in scheduling.nodeSelector.
 func runtimeClassWarnings(_ context.Context, c, _ *nodev1.RuntimeClass) []string {
 	if c.Scheduling == nil {
 		return nil

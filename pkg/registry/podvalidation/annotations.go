@@ -20,7 +20,7 @@ const (
 	seccompPrefix  = corev1.SeccompContainerAnnotationKeyPrefix
 )
 
-// PodAnnotations checks annotations that say something about the spec.
+// PodAnnotations checks annotations that Kubernetes defines for pods, such as the pod deletion cost.
 func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	if v, mirror := annotations[corev1.MirrorPodAnnotationKey]; mirror {
@@ -81,7 +81,8 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must be a valid seccomp profile")}
 }
 
-// ProfilesAgree checks that the annotation and the field of a profile have the same meaning, if both are set.
+// ProfilesAgree checks that the annotation and the field of a seccomp or AppArmor profile have the same meaning, if
+// both are set.
 func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	var podProfile *corev1.AppArmorProfile

@@ -85,7 +85,7 @@ func PodSpec(path *field.Path, spec *corev1.PodSpec, pod *metav1.ObjectMeta) fie
 	return f.Errs
 }
 
-// DeadlineBetween checks that activeDeadlineSeconds of a pod is between two values.
+// DeadlineBetween checks that activeDeadlineSeconds of a pod is at least the argument "least" and at most 2147483647.
 func DeadlineBetween(spec *field.Path, seconds int64, least int) field.ErrorList {
 	if seconds >= int64(least) && seconds <= math.MaxInt32 {
 		return nil

@@ -39,12 +39,13 @@ func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	dropEmptySelectorLabel(s)
 }
 
-// validatePodDisruptionBudget checks a new budget. As in kube-apiserver, every name is valid.
+// validatePodDisruptionBudget checks a new PodDisruptionBudget. As in kube-apiserver, every name is valid.
 func validatePodDisruptionBudget(o *policyv1.PodDisruptionBudget) field.ErrorList {
 	return budgetSpec(&o.Spec, metav1validation.LabelSelectorValidationOptions{})
 }
 
-// validatePodDisruptionBudgetUpdate checks an update of a budget.
+// validatePodDisruptionBudgetUpdate checks an update of a PodDisruptionBudget. If the stored selector has an invalid
+// label value, the new selector may have one too.
 func validatePodDisruptionBudgetUpdate(o, old *policyv1.PodDisruptionBudget) field.ErrorList {
 	return budgetSpec(&o.Spec, metav1validation.LabelSelectorValidationOptions{
 		AllowInvalidLabelValueInSelector: metav1validation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector),

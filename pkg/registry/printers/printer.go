@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Printer says which table shows objects of a kind.
+// Printer has the columns and the cells of the table that shows objects of a kind.
 type Printer struct {
 	Columns []metav1.TableColumnDefinition
 	// Cells returns the cells of an object's row, one for each column, including wide columns. It returns nil for
@@ -69,7 +69,7 @@ func Number(name, description string) Column {
 	return Column{Name: name, Type: "integer", Description: description}
 }
 
-// Boolean returns a column of true and false.
+// Boolean returns a column whose cells are true or false.
 func Boolean(name, description string) Column {
 	return Column{Name: name, Type: "boolean", Description: description}
 }
@@ -102,7 +102,7 @@ func First(limit int, entries []string, separator string) string {
 	return fmt.Sprintf("%s + %d more...", strings.Join(entries[:limit], separator), len(entries)-limit)
 }
 
-// Joined returns a list of texts, one for each item.
+// Joined returns the texts of the items, separated by commas.
 func Joined[T any](items []T, text func(*T) string) string {
 	texts := make([]string, len(items))
 	for i := range items {

@@ -22,7 +22,6 @@ var clusterRoleKind = registry.Kind{
 	},
 }
 
-// validateClusterRole checks a new cluster role.
 func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, validation.PathSegmentName)
 	f.Merge(policyRules(o.Rules, validation.ClusterScoped))
@@ -42,7 +41,6 @@ func validateClusterRole(o *rbacv1.ClusterRole) field.ErrorList {
 	return f.Errs
 }
 
-// validateClusterRoleUpdate checks an update of a cluster role.
 func validateClusterRoleUpdate(o, old *rbacv1.ClusterRole) field.ErrorList {
 	return append(validateClusterRole(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }

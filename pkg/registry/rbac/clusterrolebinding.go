@@ -30,12 +30,10 @@ var clusterRoleBindingKind = registry.Kind{
 	},
 }
 
-// validateClusterRoleBinding checks a new cluster role binding.
 func validateClusterRoleBinding(o *rbacv1.ClusterRoleBinding) field.ErrorList {
 	return bindingSpec((*rbacv1.RoleBinding)(o), validation.ClusterScoped, "ClusterRole")
 }
 
-// validateClusterRoleBindingUpdate checks an update of a cluster role binding.
 func validateClusterRoleBindingUpdate(o, old *rbacv1.ClusterRoleBinding) field.ErrorList {
 	return append(validateClusterRoleBinding(o), bindingChange((*rbacv1.RoleBinding)(o), (*rbacv1.RoleBinding)(old))...)
 }

@@ -28,7 +28,6 @@ func validateRole(o *rbacv1.Role) field.ErrorList {
 	return f.Errs
 }
 
-// validateRoleUpdate checks an update of a role.
 func validateRoleUpdate(o, old *rbacv1.Role) field.ErrorList {
 	return append(validateRole(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }

@@ -31,24 +31,20 @@ var roleBindingKind = registry.Kind{
 	},
 }
 
-// defaultRoleBinding sets the defaults of a RoleBinding.
 func defaultRoleBinding(b *rbacv1.RoleBinding) {
 	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	defaultSubjects(b.Subjects)
 }
 
-// defaultRoleBindingV1alpha1 sets the defaults of an rbac.authorization.k8s.io/v1alpha1 RoleBinding.
 func defaultRoleBindingV1alpha1(b *rbacv1alpha1.RoleBinding) {
 	defaults.Zero(&b.RoleRef.APIGroup, rbacv1.GroupName)
 	subjectsV1alpha1(b.Subjects)
 }
 
-// validateRoleBinding checks a new role binding.
 func validateRoleBinding(o *rbacv1.RoleBinding) field.ErrorList {
 	return bindingSpec(o, validation.Namespaced, "Role", "ClusterRole")
 }
 
-// validateRoleBindingUpdate checks an update of a role binding.
 func validateRoleBindingUpdate(o, old *rbacv1.RoleBinding) field.ErrorList {
 	return append(validateRoleBinding(o), bindingChange(o, old)...)
 }

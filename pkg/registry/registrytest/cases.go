@@ -82,7 +82,7 @@ func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
 	}
 }
 
-// WriteCase is a write of an object, with the texts of its errors or warnings.
+// WriteCase is a write of an object. Want has the texts of the errors or the warnings that the write must cause.
 type WriteCase struct {
 	Name, Reason string
 	// Object is the object in the request. Old is the stored object. If Old is nil, the write is a create.
@@ -92,7 +92,7 @@ type WriteCase struct {
 	Want   []string
 }
 
-// CheckErrors compares the validation errors of each write with Want. The user has all permissions.
+// CheckErrors compares the validation errors of each write with the Want of its case. The user has all permissions.
 func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	ctx := genericapirequest.WithRequestInfo(genericapirequest.WithUser(context.Background(), &user.DefaultInfo{Name: "jane"}),
@@ -115,7 +115,7 @@ func CheckErrors(t *testing.T, table *registry.Table, cases []WriteCase) {
 	}
 }
 
-// CheckWarnings compares the warnings of each write with Want.
+// CheckWarnings compares the warnings of each write with the Want of its case.
 func CheckWarnings(t *testing.T, table *registry.Table, cases []WriteCase) {
 	t.Helper()
 	for _, tc := range cases {
@@ -148,9 +148,9 @@ type PrepareCase struct {
 	Want   runtime.Object
 }
 
-// CheckPrepared calls PrepareForCreate or PrepareForUpdate for each object, and compares the result with Want. The
-// user of the requests is jane, with the uid u, the group g, and the extra value v for the key k. CheckPrepared
-// compares times only in updates, because a create sets times to the time of the test.
+// CheckPrepared prepares each object by PrepareForCreate or PrepareForUpdate, and compares the result with the Want of
+// its case. The user of the requests is jane, with the uid u, the group g, and the extra value v for the key k. For a
+// create, CheckPrepared ignores times, because they depend on the time of the test.
 func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
 	t.Helper()
 	ctx := genericapirequest.WithUser(Through(corev1.SchemeGroupVersion),

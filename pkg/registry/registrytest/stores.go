@@ -24,7 +24,7 @@ import (
 // Stores are the storages of the kinds in a table.
 type Stores struct {
 	*registry.Stores
-	// Context returns the context of a request in the namespace "ns".
+	// Context is the context of a request in the namespace "ns".
 	Context context.Context
 
 	t     *testing.T

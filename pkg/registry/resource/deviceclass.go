@@ -32,7 +32,6 @@ func validateDeviceClass(o *resourcev1.DeviceClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateDeviceClassUpdate checks an update of a DeviceClass.
 func validateDeviceClassUpdate(o, old *resourcev1.DeviceClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deviceClassSpec(&o.Spec, &old.Spec))

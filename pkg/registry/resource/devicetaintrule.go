@@ -40,7 +40,6 @@ var deviceTaintRuleKind = registry.Kind{
 	},
 }
 
-// defaultDeviceTaintRule sets the defaults of a DeviceTaintRule.
 func defaultDeviceTaintRule(r *resourcev1.DeviceTaintRule) { taintedNow(&r.Spec.Taint.TimeAdded) }
 
 // validateDeviceTaintRule checks a new DeviceTaintRule (KEP-5055).

@@ -65,7 +65,6 @@ var resourceClaimKind = registry.Kind{
 	},
 }
 
-// defaultResourceClaim sets the defaults of a ResourceClaim.
 func defaultResourceClaim(c *resourcev1.ResourceClaim) {
 	deviceClaim(&c.Spec.Devices)
 	if a := c.Status.Allocation; a != nil {
@@ -75,7 +74,6 @@ func defaultResourceClaim(c *resourcev1.ResourceClaim) {
 	}
 }
 
-// defaultResourceClaimV1beta1 sets the defaults of a resource.k8s.io/v1beta1 ResourceClaim.
 func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
 	deviceClaimV1beta1(&c.Spec.Devices)
 	if a := c.Status.Allocation; a != nil {
@@ -85,7 +83,6 @@ func defaultResourceClaimV1beta1(c *resourcev1beta1.ResourceClaim) {
 	}
 }
 
-// validateResourceClaim checks a new claim.
 func validateResourceClaim(o *resourcev1.ResourceClaim) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(claimSpec(validation.SpecPath, &o.Spec), validation.Declared(resourcev1.Validate_ResourceClaimSpec, validation.SpecPath, &o.Spec, nil, nil))
@@ -272,8 +269,8 @@ func onAllocatedNode(u user.Info, c *resourcev1.ResourceClaim) bool {
 	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, node)
 }
 
-// permitted returns nil if the user may make the request with one of the verbs. Otherwise it returns the refusal of
-// the first verb.
+// permitted returns nil if the user may make the request with one of the verbs. Otherwise it returns the Forbidden
+// error for the first verb.
 func permitted(ctx context.Context, a authorizer.Authorizer, asked authorizer.AttributesRecord, verbs ...string) error {
 	var refusal error
 	for _, asked.Verb = range verbs {

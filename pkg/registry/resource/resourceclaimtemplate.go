@@ -40,18 +40,14 @@ var resourceClaimTemplateKind = registry.Kind{
 	},
 }
 
-// defaultResourceClaimTemplate sets the defaults of a ResourceClaimTemplate.
 func defaultResourceClaimTemplate(t *resourcev1.ResourceClaimTemplate) {
 	deviceClaim(&t.Spec.Spec.Devices)
 }
 
-// defaultResourceClaimTemplateV1beta1 sets the defaults of a
-// resource.k8s.io/v1beta1 ResourceClaimTemplate.
 func defaultResourceClaimTemplateV1beta1(t *resourcev1beta1.ResourceClaimTemplate) {
 	deviceClaimV1beta1(&t.Spec.Spec.Devices)
 }
 
-// validateResourceClaimTemplate checks a new template.
 func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
@@ -60,7 +56,7 @@ func validateResourceClaimTemplate(o *resourcev1.ResourceClaimTemplate) field.Er
 	return f.Errs
 }
 
-// validateResourceClaimTemplateUpdate checks an update of a template.
+// validateResourceClaimTemplateUpdate checks an update of a ResourceClaimTemplate. The spec can't change.
 func validateResourceClaimTemplateUpdate(o, old *resourcev1.ResourceClaimTemplate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("spec"), o.Spec, old.Spec))

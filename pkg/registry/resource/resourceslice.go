@@ -53,7 +53,6 @@ var resourceSliceKind = registry.Kind{
 	},
 }
 
-// defaultResourceSlice sets the defaults of a ResourceSlice.
 func defaultResourceSlice(s *resourcev1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		for j := range s.Spec.Devices[i].Taints {
@@ -62,7 +61,6 @@ func defaultResourceSlice(s *resourcev1.ResourceSlice) {
 	}
 }
 
-// defaultResourceSliceV1beta1 sets the defaults of a resource.k8s.io/v1beta1 ResourceSlice.
 func defaultResourceSliceV1beta1(s *resourcev1beta1.ResourceSlice) {
 	for i := range s.Spec.Devices {
 		if basic := s.Spec.Devices[i].Basic; basic != nil {
@@ -130,7 +128,7 @@ func sliceSpec(spec *resourcev1.ResourceSliceSpec) field.ErrorList {
 	return f.Errs
 }
 
-// nodeFlag is a boolean field that says something about nodes. It must be true or missing.
+// nodeFlag is a boolean field that selects nodes, such as allNodes. It must be true or missing.
 type nodeFlag struct {
 	name  string
 	value *bool
@@ -296,7 +294,7 @@ var resourceSliceColumns = printers.Of(
 		return []any{s.Name, node, s.Spec.Driver, s.Spec.Pool.Name, printers.Since(s.CreationTimestamp)}
 	})
 
-// resourceSliceWarnings returns the warnings of a resource slice.
+// resourceSliceWarnings warns of upper-case letters in the name of the driver.
 func resourceSliceWarnings(_ context.Context, s, _ *resourcev1.ResourceSlice) []string {
 	var l warnings.List
 	if s.Spec.Driver != strings.ToLower(s.Spec.Driver) {

@@ -9,7 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// deviceFeatures are the features on which expressions about devices may rely. They are on by default.
+// deviceFeatures are the optional features of the CEL expressions that select devices. Kubernetes turns them on by
+// default.
 var deviceFeatures = devicecel.Features{EnableConsumableCapacity: true}
 
 // deviceSelectors checks the selectors of a DeviceClass or a request. It compiles their CEL expressions as the

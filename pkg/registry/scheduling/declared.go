@@ -7,8 +7,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// gates are the feature gates in the declarations from which k8s.io/api generates the validation, with their
-// states. CompositePodGroup is off, because miniapi doesn't serve groups of pod groups.
+// gates maps the feature gates on which the generated validation of k8s.io/api depends to their states.
+// CompositePodGroup is off, because miniapi doesn't serve groups of pod groups.
 var gates = map[string]bool{
 	"CompositePodGroup":               false,
 	"PodGroupPreemptionPolicy":        true,

@@ -40,7 +40,6 @@ var priorityClassKind = registry.Kind{
 	},
 }
 
-// defaultPriorityClass sets the defaults of a PriorityClass.
 func defaultPriorityClass(c *schedulingv1.PriorityClass) {
 	defaults.Pointer(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
@@ -56,7 +55,7 @@ var systemPriorities = map[string]int32{
 	"system-node-critical":    2*maxUserPriority + 1000,
 }
 
-// isSystemPriorityClass reports whether name is the name of a PriorityClass of the system.
+// isSystemPriorityClass reports whether name is system-cluster-critical or system-node-critical.
 func isSystemPriorityClass(name string) bool {
 	_, ok := systemPriorities[name]
 	return ok
@@ -81,7 +80,7 @@ func validatePriorityClass(o *schedulingv1.PriorityClass) field.ErrorList {
 	return f.Errs
 }
 
-// validatePriorityClassUpdate checks an update of a PriorityClass.
+// validatePriorityClassUpdate checks an update of a PriorityClass. The value and the preemptionPolicy can't change.
 func validatePriorityClassUpdate(o, old *schedulingv1.PriorityClass) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.Value != old.Value, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
@@ -113,7 +112,7 @@ func newPriorityClassStorage(main *registry.Storage, _ registry.Dependencies) (r
 	return &priorityClassStorage{main}, nil
 }
 
-// Delete deletes a PriorityClass, unless it is one of the system.
+// Delete deletes a PriorityClass. It refuses to delete system-cluster-critical and system-node-critical.
 func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if isSystemPriorityClass(name) {
 		return nil, false, apierrors.NewForbidden(schedulingv1.Resource("priorityclasses"), name,

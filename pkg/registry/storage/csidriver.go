@@ -41,7 +41,6 @@ var csiDriverKind = registry.Kind{
 	},
 }
 
-// defaultCSIDriver sets the defaults of a CSIDriver.
 func defaultCSIDriver(d *storagev1.CSIDriver) {
 	defaults.Pointer(&d.Spec.AttachRequired, true)
 	defaults.Pointer(&d.Spec.PodInfoOnMount, false)
@@ -84,7 +83,6 @@ func validateCSIDriver(o *storagev1.CSIDriver) field.ErrorList {
 	return f.Errs
 }
 
-// validateCSIDriverUpdate checks an update of a CSIDriver.
 func validateCSIDriverUpdate(o, old *storagev1.CSIDriver) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validateCSIDriver(o))

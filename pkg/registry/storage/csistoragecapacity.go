@@ -58,7 +58,7 @@ func capacity(o *storagev1.CSIStorageCapacity, opts metav1validation.LabelSelect
 	return f.Errs
 }
 
-// csiStorageCapacityWarnings returns the warnings of a CSIStorageCapacity.
+// csiStorageCapacityWarnings warns of deprecated node labels in nodeTopology.
 func csiStorageCapacityWarnings(_ context.Context, c, _ *storagev1.CSIStorageCapacity) []string {
 	var l warnings.List
 	l.NodeLabelSelector(field.NewPath("nodeTopology"), c.NodeTopology)

@@ -37,13 +37,11 @@ var storageClassKind = registry.Kind{
 	},
 }
 
-// defaultStorageClass sets the defaults of a StorageClass.
 func defaultStorageClass(c *storagev1.StorageClass) {
 	defaults.Pointer(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 	defaults.Pointer(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 }
 
-// validateStorageClass checks a new StorageClass.
 func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(validation.Required(lowerQualified, field.NewPath("provisioner"), o.Provisioner),
@@ -112,7 +110,7 @@ var storageClassColumns = printers.Of(
 		}
 	})
 
-// storageClassWarnings returns the warnings of a storage class.
+// storageClassWarnings warns of deprecated node labels in allowedTopologies.
 func storageClassWarnings(_ context.Context, c, _ *storagev1.StorageClass) []string {
 	var l warnings.List
 	for i, topology := range c.AllowedTopologies {

@@ -40,14 +40,12 @@ var volumeAttachmentKind = registry.Kind{
 		"Status.AttachError.ErrorCode", "Status.DetachError.ErrorCode")},
 }
 
-// defaultVolumeAttachment sets the defaults of a VolumeAttachment.
 func defaultVolumeAttachment(a *storagev1.VolumeAttachment) {
 	if spec := a.Spec.Source.InlineVolumeSpec; spec != nil {
 		defaults.VolumeSpec(spec)
 	}
 }
 
-// validateVolumeAttachment checks a new VolumeAttachment.
 func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	spec := field.NewPath("spec")
@@ -64,7 +62,7 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	return f.Errs
 }
 
-// validateVolumeAttachmentUpdate checks an update of a VolumeAttachment.
+// validateVolumeAttachmentUpdate checks an update of a VolumeAttachment. The spec can't change.
 func validateVolumeAttachmentUpdate(o, old *storagev1.VolumeAttachment) field.ErrorList {
 	f := validation.Findings{Errs: validateVolumeAttachment(o)}
 	f.AddIf(!apiequality.Semantic.DeepEqual(o.Spec, old.Spec), field.Invalid(field.NewPath("spec"), validation.Unversioned(o.Spec), "field is immutable"))

@@ -32,7 +32,8 @@ func validateVolumeAttributesClass(o *storagev1.VolumeAttributesClass) field.Err
 	return f.Errs
 }
 
-// validateVolumeAttributesClassUpdate checks an update of a VolumeAttributesClass.
+// validateVolumeAttributesClassUpdate checks an update of a VolumeAttributesClass. The driver and
+// its parameters can't change.
 func validateVolumeAttributesClassUpdate(o, old *storagev1.VolumeAttributesClass) field.ErrorList {
 	f := validation.Findings{Errs: validateVolumeAttributesClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)

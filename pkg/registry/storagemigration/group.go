@@ -1,4 +1,4 @@
-// Package storagemigration has the kinds of API group storagemigration.k8s.io, which rewrites stored objects in the
+// Package storagemigration has the kinds of API group storagemigration.k8s.io, for migrations of stored objects to the
 // current storage version.
 package storagemigration
 
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group storagemigration.k8s.io. It rewrites stored objects in the current storage version.
+// Group is the API group storagemigration.k8s.io, for migrations of stored objects to the current storage version.
 var Group = registry.Group{
 	Name: "storagemigration.k8s.io",
 	Versions: []registry.Version{

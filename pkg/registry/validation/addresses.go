@@ -25,7 +25,8 @@ func LegacyIP(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidIPForLegacyField(path, value, true, stored)
 }
 
-// LegacyCIDR is LegacyIP for address ranges.
+// LegacyCIDR checks an address range in a field that accepted malformed ranges in the past. A range that is also in the
+// argument "stored" stays valid (KEP-4858).
 func LegacyCIDR(path *field.Path, value string, stored []string) field.ErrorList {
 	return utilvalidation.IsValidCIDRForLegacyField(path, value, true, stored)
 }

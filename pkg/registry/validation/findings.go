@@ -57,7 +57,7 @@ func Required(r Rule, path *field.Path, value string) field.ErrorList {
 	return Follows(r, path, value)
 }
 
-// Joined returns a rule that joins the messages of another rule to one message. sep separates the joined messages.
+// Joined returns a rule that joins the messages of another rule into one message. sep separates the joined messages.
 func Joined(r Rule, sep string) Rule {
 	return func(s string) []string {
 		if msgs := r(s); len(msgs) > 0 {
@@ -67,8 +67,8 @@ func Joined(r Rule, sep string) Rule {
 	}
 }
 
-// Named returns a Rule for complete names. The function f can check complete names, and prefixes of generated
-// names.
+// Named returns the Rule for complete names. The function f checks complete names or, if its argument "prefix" is true,
+// prefixes of generated names.
 func Named(f apivalidation.ValidateNameFunc) Rule {
 	return func(s string) []string { return f(s, false) }
 }
@@ -86,7 +86,8 @@ func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// RequiredOneOf is OneOf for a required value.
+// RequiredOneOf checks that a value isn't empty, and is one of the allowed values. The message lists the allowed values
+// in their order.
 func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if value == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -94,7 +95,7 @@ func RequiredOneOf[T ~string](path *field.Path, value T, allowed ...T) field.Err
 	return OneOf(path, value, allowed...)
 }
 
-// OptionalOneOf is OneOf for an optional value.
+// OptionalOneOf checks that a value is nil, or points to one of the allowed values.
 func OptionalOneOf[T ~string](path *field.Path, value *T, allowed ...T) field.ErrorList {
 	if value == nil {
 		return nil

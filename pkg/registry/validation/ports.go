@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Protocols are the protocols of ports.
+// Protocols are the protocols that a port may have.
 var Protocols = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 
-// PortNumber checks the number of a port.
+// PortNumber checks that a port is between 1 and 65535.
 func PortNumber(path *field.Path, port int32) field.ErrorList {
 	var f Findings
 	for _, msg := range utilvalidation.IsValidPortNum(int(port)) {

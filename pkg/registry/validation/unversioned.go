@@ -114,7 +114,8 @@ func writeFields(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// WriteMember writes a member of a JSON object. Its value has the form of Unversioned.
+// WriteMember writes a member of a JSON object. Structs of k8s.io/api in the value have Go field names, as in
+// kube-apiserver's messages.
 func WriteMember(b *bytes.Buffer, name string, v reflect.Value) error {
 	key, err := json.Marshal(name)
 	if err != nil {

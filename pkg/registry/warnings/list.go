@@ -11,7 +11,7 @@ import (
 // List collects warnings.
 type List []string
 
-// At adds a warning about a field.
+// At adds a warning that begins with the path of a field.
 func (l *List) At(path *field.Path, format string, args ...any) {
 	*l = append(*l, path.String()+": "+fmt.Sprintf(format, args...))
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// deprecatedPodAnnotations are annotations for which there are fields.
+// deprecatedPodAnnotations are the annotations that fields of the pod spec have replaced.
 var deprecatedPodAnnotations = []struct{ key, message string }{
 	{"scheduler.alpha.kubernetes.io/critical-pod", `non-functional in v1.16+; use the "priorityClassName" field instead`},
 	{"security.alpha.kubernetes.io/sysctls", `non-functional in v1.11+; use the "sysctls" field instead`},

@@ -15,7 +15,8 @@ type conversionKey struct {
 	from, to reflect.Type // struct types
 }
 
-// Conversion converts a request or a response of a hook from one version to another. Convert makes it.
+// Conversion converts a request or a response of a hook from one version to another. The function Convert makes a
+// Conversion.
 type Conversion struct {
 	from, to reflect.Type // struct types
 	convert  func(in, out runtime.Object) error

@@ -140,13 +140,14 @@ func newSession(target Target) (*session, error) {
 	return s, s.registry.WarmUp(nil)
 }
 
-// handler is a handler that is checked.
+// handler is a handler of the checked extension, with the descriptor of its hook.
 type handler struct {
 	*registry.Registration
 	descriptor *catalog.Descriptor
 }
 
-// call calls a handler with the target's request. A response with the status Failure isn't an error.
+// call calls a handler with the request that Target.Requests has for its hook, or with an empty request. A response
+// with the status Failure isn't an error.
 func (s *session) call(ctx context.Context, h handler) (hooksv1.ResponseObject, time.Duration, error) {
 	response := h.descriptor.NewResponse().(hooksv1.ResponseObject)
 	var took time.Duration

@@ -135,7 +135,8 @@ func checkLatency(ctx context.Context, s *session, h handler) error {
 	return nil
 }
 
-// checkUnknownFields sends a request with a field that no version of the hook has.
+// checkUnknownFields sends a request with a field that no version of the hook has. The handler must answer with the
+// HTTP status 200.
 func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	request := s.request(h).DeepCopyObject()
 	request.GetObjectKind().SetGroupVersionKind(h.descriptor.Request)

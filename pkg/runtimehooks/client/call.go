@@ -34,11 +34,12 @@ type Call struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request.
 	Fields map[string]json.RawMessage `json:"fields,omitempty"`
-	// Settings are the settings of the request.
+	// Settings are sent to each handler. If an ExtensionConfig has a setting with the same key, the value of the
+	// Call counts.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Result is the result of a Call.
+// Result has the answers of the handlers that a Call has called, and the common response.
 type Result struct {
 	// Hook is the hook that was called, in the form GROUP/VERSION/HOOK.
 	Hook string `json:"hook"`
@@ -54,7 +55,7 @@ type Result struct {
 type Answer struct {
 	Handler  string        `json:"handler"`
 	Duration time.Duration `json:"duration"`
-	// Response is the response of the handler. It is nil if its call has failed.
+	// Response is the response of the handler. It is nil if Error isn't empty.
 	Response json.RawMessage `json:"response,omitempty"`
 	// Error says why the call of the handler has failed. Ignored is the error that the failure policy Ignore has
 	// hidden.

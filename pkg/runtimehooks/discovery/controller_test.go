@@ -47,8 +47,8 @@ type world struct {
 	asked      map[string][]time.Duration  // the times of the requests since the start, by host
 }
 
-// newWorld runs a controller with some ExtensionConfigs. The argument "extensions" has the handlers of their
-// extensions, by the host of the URL.
+// newWorld runs a controller with some ExtensionConfigs. The argument "extensions" maps the host of an extension's URL
+// to the handler of the extension.
 func newWorld(t *testing.T, extensions map[string]http.HandlerFunc, configs ...runtime.Object) *world {
 	t.Helper()
 	lists := map[schema.GroupVersionResource]string{runtimev1.Resource(): "ExtensionConfigList"}
@@ -107,7 +107,7 @@ func (w *world) becomes(host string, extension http.HandlerFunc) {
 	w.extensions[host] = extension
 }
 
-// passes lets time pass in the bubble.
+// passes waits for the time d, which takes no real time in a synctest bubble.
 func (w *world) passes(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time in a bubble doesn't take real time
 	synctest.Wait()

@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// maxMessage bounds the message of a condition. The CustomResourceDefinition allows 32768 characters.
+// maxMessage limits the message of a condition, in bytes. The CustomResourceDefinition allows 32768 characters.
 const maxMessage = 4096
 
 // discover calls the extension's Discovery, unless the ExtensionConfig is paused. It returns the ExtensionConfig

@@ -74,8 +74,8 @@ type followed struct {
 	stop   context.CancelFunc
 }
 
-// newSecrets returns an empty value of secrets. When a watched Secret changes, appears or is deleted, the value
-// calls changed with the name of the ExtensionConfig.
+// newSecrets returns a value that watches no Secret yet. When a watched Secret changes, appears or is deleted, the
+// value calls the function "changed" with the name of the ExtensionConfig.
 func newSecrets(client kubernetes.Interface, changed func(string)) *secrets {
 	return &secrets{client: client, changed: changed, followed: map[string]followed{}}
 }

@@ -168,11 +168,9 @@ func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int
 	return code
 }
 
-// answer returns the HTTP status and, if that is 200, the response.
-//
-// If the request can't be read, the response has the status Failure, as in Cluster API. The failure policy must not
-// hide this error, because it is the caller's. If the function panics, or leaves the response without a status, the
-// HTTP status is 500, and the failure policy applies.
+// answer returns the HTTP status and, if that is 200, the response. If the request can't be read, the response has the
+// status Failure, as in Cluster API. The failure policy must not hide this error, because the caller has caused it. If
+// the function panics, or leaves the response without a status, the HTTP status is 500, and the failure policy applies.
 func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, response hooksv1.ResponseObject) {
 	request := h.descriptor.NewRequest()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxRequestBytes))

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Handler is a function that handles calls of a hook. Of makes it.
+// Handler is a function that handles calls of a hook. The function Of makes a Handler.
 type Handler struct {
 	hook          catalog.Hook
 	name          string

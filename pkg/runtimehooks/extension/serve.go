@@ -53,7 +53,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, fil
 // nextProtos are the HTTP protocols that the server offers, the preferred one first.
 var nextProtos = []string{"h2", "http/1.1"}
 
-// config reads the files for a new connection.
+// config returns a TLS configuration with the present content of the files. The server calls it for each new
+// connection.
 func (f TLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
 	if err != nil {

@@ -33,7 +33,7 @@ type Calls struct {
 	duration *metrics.HistogramVec
 }
 
-// NewCalls returns metrics of a caller.
+// NewCalls returns the metrics of a caller of hooks.
 func NewCalls() *Calls {
 	return &Calls{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
@@ -49,7 +49,7 @@ func NewCalls() *Calls {
 	}
 }
 
-// Metrics returns the metrics, for a registry.
+// Metrics returns the metrics, for registration in a Prometheus registry.
 func (c *Calls) Metrics() []metrics.Registerable { return []metrics.Registerable{c.total, c.duration} }
 
 // Observe records a call. Use it as client.Options.Observe.
@@ -74,7 +74,7 @@ type Requests struct {
 	latency *metrics.HistogramVec
 }
 
-// NewRequests returns metrics for an extension.
+// NewRequests returns the metrics of an extension.
 func NewRequests() *Requests {
 	return &Requests{
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
@@ -88,7 +88,7 @@ func NewRequests() *Requests {
 	}
 }
 
-// Metrics returns the metrics, for a registry.
+// Metrics returns the metrics, for registration in a Prometheus registry.
 func (r *Requests) Metrics() []metrics.Registerable {
 	return []metrics.Registerable{r.total, r.latency}
 }

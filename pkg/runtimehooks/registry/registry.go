@@ -28,7 +28,7 @@ import (
 // ErrNotReady is the error of a registry before WarmUp has filled it.
 var ErrNotReady = errors.New("extensions have not been discovered yet")
 
-// Registration is a handler that can be called. It never changes.
+// Registration describes a handler that can be called. A Registration is immutable.
 type Registration struct {
 	// Name is HANDLER.CONFIG. Config is the name of the ExtensionConfig. Handler is the name of the handler in the
 	// extension.

@@ -99,7 +99,7 @@ func (a *Aggregator) Start() {
 	a.begin(func() { a.config.APIServices.RunWithContext(a.life) })
 }
 
-// begin runs work in a goroutine, unless life has ended.
+// begin runs work in a goroutine, unless the Aggregator is stopping.
 func (a *Aggregator) begin(work func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +108,7 @@ func (a *Aggregator) begin(work func()) {
 	}
 }
 
-// Wait returns after life has ended and all goroutines of the Aggregator have ended.
+// Wait returns after the life of the Aggregator and all its goroutines have ended.
 func (a *Aggregator) Wait() {
 	<-a.life.Done()
 	func() {

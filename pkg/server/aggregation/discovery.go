@@ -28,7 +28,8 @@ type listing struct {
 
 	mu   sync.Mutex
 	apis map[schema.GroupVersion]*listedAPI
-	// asked has the manager's requests in progress, at most one for each group version.
+	// asked has the requests in progress of kube-aggregator's discovery manager, at most one for each group
+	// version.
 	asked map[schema.GroupVersion]question
 }
 
@@ -42,7 +43,7 @@ type listedAPI struct {
 	settled condition.Variable[bool]
 }
 
-// question is a request of the manager to another server.
+// question is a request of kube-aggregator's discovery manager to another server.
 type question struct {
 	remote *remoteAPI
 	round  int
@@ -50,8 +51,8 @@ type question struct {
 	broken bool
 }
 
-// newListing returns a listing that writes to target. The listing calls the argument "begin" to start the manager in a
-// goroutine. It calls the argument "changed" when discovery changes.
+// newListing returns a listing that writes to target. The listing calls the argument "begin" to start kube-aggregator's
+// discovery manager in a goroutine. It calls the argument "changed" when discovery changes.
 func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
 	l := &listing{
 		target: target, changed: changed, checks: checks,
@@ -91,7 +92,7 @@ func (l *listing) set(gv schema.GroupVersion, r *remoteAPI) {
 	}
 }
 
-// refresh makes the manager request the discovery of a server at once.
+// refresh makes the discovery manager request the discovery documents of a server at once.
 func (l *listing) refresh(r *remoteAPI) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +116,7 @@ func (l *listing) settle(ctx context.Context) {
 	}
 }
 
-// asking returns the handler through which the manager requests the discovery documents of the server. As in
+// asking returns the handler through which the discovery manager requests the documents of the server. As in
 // kube-apiserver, the handler sends a request even if the last check of the server failed.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -132,7 +133,8 @@ func (l *listing) asking(r *remoteAPI) http.Handler {
 	})
 }
 
-// note records a request of the manager to the server.
+// note records a request of the discovery manager to the server. The argument "broken" is true if this server has
+// interrupted the request.
 func (l *listing) note(r *remoteAPI, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,12 +145,13 @@ func (l *listing) note(r *remoteAPI, broken bool) {
 	l.asked[r.gv] = q
 }
 
-// answered puts the manager's result into discovery. It drops the result of a server that no longer serves the group
-// version.
+// answered puts the discovery manager's result into discovery. It drops the result of a server that no longer serves
+// the group version.
 func (l *listing) answered(gv schema.GroupVersion, version apidiscoveryv2.APIVersionDiscovery) {
 	l.mu.Lock()
 	listed := l.apis[gv]
-	// isAnswer is false if the manager got this result from a request for another group version of the same server.
+	// isAnswer is false if the discovery manager got this result from a request for another group version of the
+	// same server.
 	q, isAnswer := l.asked[gv]
 	delete(l.asked, gv)
 	if listed == nil || isAnswer && q.remote != listed.remote {
@@ -182,8 +185,8 @@ func (l *listing) list(listed *listedAPI, version apidiscoveryv2.APIVersionDisco
 	return true
 }
 
-// managerTarget receives the manager's results for the listing. It ignores the manager's priorities and removals,
-// because the listing sets priorities and removes versions itself.
+// managerTarget receives the results of kube-aggregator's discovery manager. It ignores the manager's priorities and
+// removals, because the type listing sets priorities and removes versions itself.
 type managerTarget struct {
 	aggregated.ResourceManager
 	listing *listing

@@ -13,7 +13,7 @@ import (
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
 )
 
-// scripted is a manager that sends a request only when a test calls ask.
+// scripted is a discovery manager that sends a request only when a test calls ask.
 type scripted struct {
 	kubeaggregator.DiscoveryAggregationController
 	added, removed []string
@@ -26,13 +26,13 @@ func (s *scripted) AddAPIService(service *apiregistrationv1.APIService, asking h
 
 func (s *scripted) RemoveAPIService(name string) { s.removed = append(s.removed, name) }
 
-// ask sends the manager's request to the server of the last AddAPIService.
+// ask sends the discovery manager's request to the server that the last call of AddAPIService added.
 func (s *scripted) ask() {
 	s.asking.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/apis", http.NoBody))
 }
 
-// listingOf returns an Aggregator with one other server, the remoteAPI of that server, and a manager that has the
-// server.
+// listingOf returns an Aggregator with one other server, the remoteAPI of that server, and the Aggregator's discovery
+// manager, to which the server has been added.
 func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 	t.Helper()
 	a, r := with(t, nil)
@@ -133,7 +133,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestBrokenQuestion checks that the manager repeats a request that this server has interrupted.
+// TestBrokenQuestion checks that the discovery manager has to repeat a request that this server has interrupted.
 func TestBrokenQuestion(t *testing.T) {
 	t.Parallel()
 	a, r, manager := listingOf(t)

@@ -72,7 +72,7 @@ func (e *endpoint) host() (string, error) {
 	return location.Host, nil
 }
 
-// unreachable returns the condition of the APIService for an error of host.
+// unreachable returns the condition of the APIService for an error of the method host.
 func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition {
 	s := e.service.Spec.Service
 	if apierrors.IsNotFound(err) {

@@ -8,9 +8,8 @@ import (
 // checks stops the checks of other servers while a snapshot is restored. A check writes the status of an APIService,
 // and the restore must not mix with writes.
 type checks struct {
-	// The method hold keeps the mutex holding locked until release is called, so that a second call of hold waits. A
-	// check locks the mutex running for reading. The method hold locks running for writing, and so waits until all
-	// checks have ended.
+	// The method hold locks both mutexes until release is called. The mutex holding makes a second call of hold wait.
+	// Each check locks the mutex running for reading, so hold waits until all checks have ended.
 	holding sync.Mutex
 	running sync.RWMutex
 	// allowed is a context whose end interrupts the checks.

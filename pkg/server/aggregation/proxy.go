@@ -113,7 +113,7 @@ func isWatch(req *http.Request) bool {
 	return ok && info.Verb == "watch"
 }
 
-// watching is a transport for watches. When this server stops, a response body of watching ends without an error.
+// watching is a transport for watches. When this server stops, the body of a watch's response ends without an error.
 type watching struct {
 	http.RoundTripper
 

@@ -12,8 +12,9 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// TestTerminations checks that the metric of terminated requests counts only the requests that
-// kube-apiserver would not pass on.
+// TestTerminations checks the metric apiserver_request_terminations_total. A failed request counts
+// only if the other server isn't available, because kube-apiserver passes requests only to
+// available servers.
 func TestTerminations(t *testing.T) {
 	t.Parallel()
 	metrics.Register()

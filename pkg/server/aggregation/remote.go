@@ -26,7 +26,7 @@ const (
 	// stopTimeout limits the time for which a stop of this server waits for the other server's answers to requests in
 	// progress.
 	stopTimeout = time.Second
-	// defaultPort is the port of a Service that an APIService names without a port.
+	// defaultPort is the port for an APIService that names a Service without a port.
 	defaultPort = 443
 )
 
@@ -49,7 +49,8 @@ type remoteAPI struct {
 	checks  *checks
 	listing *listing
 
-	// available is true if the last check succeeded. A value sent to again starts a check at once.
+	// available is true if the last check succeeded. The channel "again" starts a check at once when it gets a
+	// value.
 	available atomic.Bool
 	again     chan struct{}
 
@@ -73,7 +74,7 @@ func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
 	return r.service.UID == s.UID && apiequality.Semantic.DeepEqual(r.service.Spec, s.Spec)
 }
 
-// end stops run, and removes the API's document from /openapi/v3.
+// end stops the checks of the server, and removes the API's document from /openapi/v3.
 func (r *remoteAPI) end() {
 	r.cancel()
 	r.undescribe()
@@ -125,7 +126,7 @@ func (r *remoteAPI) observe(s *apiregistrationv1.APIService) {
 	}
 }
 
-// checkSoon makes run check the server at once.
+// checkSoon makes the goroutine of the remoteAPI check the server at once.
 func (r *remoteAPI) checkSoon() {
 	select {
 	case r.again <- struct{}{}:
@@ -133,7 +134,7 @@ func (r *remoteAPI) checkSoon() {
 	}
 }
 
-// pause returns after the time d, after a receive from again, or at the end of ctx.
+// pause waits for the time d. It returns earlier if the channel "again" has a value, or if ctx ends.
 func pause(ctx context.Context, d time.Duration, again <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,6 +1,6 @@
-// Package apis selects the resources of a table that a server serves, by --runtime-config and by the version of
-// Kubernetes that the server emulates. Don't use the package for custom resources or for other servers: the table
-// doesn't have them.
+// Package apis selects which resources of a registry.Table a server serves. The selection depends on --runtime-config
+// and on the version of Kubernetes that the server emulates. Don't use the package for custom resources or for the APIs
+// of other servers: the table doesn't have them.
 package apis
 
 import (
@@ -24,7 +24,7 @@ import (
 
 const runtimeConfigForm = "it takes GROUP/VERSION[/RESOURCE]=true|false, v1 for the core group, and api/all, api/ga, api/beta, api/alpha or api/legacy"
 
-// Config has the settings that the selection depends on.
+// Config has the settings that determine which resources a server serves.
 type Config struct {
 	Table    *registry.Table
 	Versions basecompatibility.EffectiveVersion
@@ -90,9 +90,9 @@ func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	return apis, nil
 }
 
-// coreKey returns the key of the core group's version, "/v1", for the spellings "v1" and "api/v1", also before a
-// resource. It returns any other key unchanged. The help of --runtime-config names "v1", and kube-apiserver also accepts
-// "api/v1".
+// coreKey replaces "v1" or "api/v1" at the beginning of a key by "/v1", the name of the core group's version. For
+// example, v1/pods becomes /v1/pods. Any other key stays unchanged. The help of --runtime-config names "v1", and
+// kube-apiserver also accepts "api/v1".
 func coreKey(key string) string {
 	for _, spelling := range []string{"v1", "api/v1"} {
 		if rest, found := strings.CutPrefix(key, spelling); found && (rest == "" || rest[0] == '/') {

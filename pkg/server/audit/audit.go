@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// Add sends audit events to a further backend, in addition to the configured ones. A policy given as rules replaces the
-// configured policy. Without any policy, the backend gets all events with requests and responses.
+// Add sends audit events to a further backend, in addition to the configured ones. If the argument "rules" isn't nil,
+// it replaces the configured policy. Without any policy, the backend gets all events with requests and responses.
 func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditinternal.Policy) {
 	if config.AuditBackend != nil {
 		backend = audit.Union(config.AuditBackend, backend)
@@ -36,7 +36,8 @@ func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) erro
 	if err == nil {
 		return nil
 	}
-	// The library's error names a file without its flag. The flags of all files show which flag it is.
+	// The library's error names a file, but not its flag. Therefore, the returned error names the flags of all
+	// files.
 	var files []string
 	for _, file := range []struct{ flag, path string }{
 		{"--audit-policy-file", o.PolicyFile},
@@ -50,7 +51,7 @@ func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) erro
 	return fmt.Errorf("%s: %w", strings.Join(files, ", "), err)
 }
 
-// ValidateFiles checks the files that the options name.
+// ValidateFiles checks the audit policy file and the webhook's kubeconfig file.
 func ValidateFiles(o *genericoptions.AuditOptions) []error {
 	return []error{checkPolicy(o), checkWebhook(o)}
 }
@@ -65,8 +66,8 @@ func checkPolicy(o *genericoptions.AuditOptions) error {
 	return nil
 }
 
-// checkWebhook checks the webhook's kubeconfig file. Without a policy, there are no events, and the server doesn't read
-// the file. In this case, checkWebhook doesn't check the file either.
+// checkWebhook checks the webhook's kubeconfig file. Without an audit policy, the server doesn't read the file, and
+// checkWebhook returns nil.
 func checkWebhook(o *genericoptions.AuditOptions) error {
 	if o == nil || o.PolicyFile == "" {
 		return nil

@@ -148,8 +148,8 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 	return request
 }
 
-// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The authenticators in before come first,
-// then the authenticators of JWT issuers that the method with adds, and then the authenticators in after.
+// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The list "before" comes first. The
+// authenticators of JWT issuers follow, which the method "with" adds. The list "after" comes last.
 type bearerTokens struct {
 	before, after []authenticator.Token
 	successTTL    time.Duration

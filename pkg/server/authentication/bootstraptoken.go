@@ -36,8 +36,8 @@ type bootstrapTokens struct {
 	now     func() time.Time
 }
 
-// AuthenticateToken has no opinion on tokens of another form, on tokens without a Secret, and on tokens with an invalid
-// Secret. The answer must not tell the client why a Secret is invalid.
+// AuthenticateToken returns no user and no error for a token of another form, for a token without a Secret, and for a
+// token with an invalid Secret. The client must not learn why a Secret is invalid.
 func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	parts := bootstrapToken.FindStringSubmatch(token)
 	if parts == nil {

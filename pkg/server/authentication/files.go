@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 )
 
-// ValidateFiles checks the files that the options name.
+// ValidateFiles checks the files that the flags name, and the content of the authentication configuration.
 func (o *Options) ValidateFiles() []error {
 	errs := []error{
 		files.Authorities("client-ca-file", o.ClientCAFile),

@@ -67,7 +67,8 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 	return oidc.New(open, options)
 }
 
-// issuerClient returns the library's default client with connections that end with ctx.
+// issuerClient returns an HTTP client like the default client of the library for JWTs. Its connections end with the
+// context "open".
 func issuerClient(open context.Context, authority string) (*http.Client, error) {
 	var roots *x509.CertPool // nil stands for the authorities that the operating system trusts
 	if authority != "" {

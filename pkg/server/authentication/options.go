@@ -42,7 +42,7 @@ type Options struct {
 	flags *pflag.FlagSet
 }
 
-// AnonymousOptions select the requests without credentials that are allowed, as user system:anonymous.
+// AnonymousOptions say which requests are allowed without credentials. The user of such a request is system:anonymous.
 type AnonymousOptions struct {
 	// Allow is --anonymous-auth.
 	Allow bool
@@ -188,7 +188,8 @@ func (o *OIDCOptions) given() bool {
 		!sets.New(o.SigningAlgs...).Equal(sets.New(defaults.SigningAlgs...))
 }
 
-// audiences returns the audiences of the API server.
+// audiences returns the audiences of tokens for the API server: --api-audiences or, by default, the service account
+// issuers.
 func (o *Options) audiences() []string {
 	if len(o.APIAudiences) > 0 {
 		return o.APIAudiences

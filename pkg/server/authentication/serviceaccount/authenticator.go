@@ -56,8 +56,9 @@ type Authenticator struct {
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken has no opinion on tokens of other issuers. It returns an error for an invalid or expired token of
-// one of the Issuers.
+// AuthenticateToken returns no user and no error for a malformed token, and for a token of another issuer or of an
+// unknown key. Another authenticator may accept such a token. For any other invalid token, such as an expired token,
+// AuthenticateToken returns an error.
 func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	unverified := &claims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, unverified)
@@ -106,7 +107,8 @@ func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	return nil, errors.Join(errs...)
 }
 
-// audiences returns the audiences of the token that the caller accepts.
+// audiences returns the audiences that are both in the token and in ctx. If ctx has no audiences, the audiences of the
+// API server take their place.
 func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, legacy bool) (authenticator.Audiences, error) {
 	offered := authenticator.Audiences(token)
 	if len(offered) == 0 && legacy {

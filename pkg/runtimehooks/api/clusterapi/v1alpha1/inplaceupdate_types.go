@@ -34,7 +34,7 @@ func inPlaceUpdate() []catalog.Definition {
 	}
 }
 
-// Patch is a patch for an object.
+// Patch is a JSON patch or a JSON merge patch for an object.
 type Patch struct {
 	// patchType is the format of the patch.
 	// +required
@@ -45,7 +45,7 @@ type Patch struct {
 	Patch []byte `json:"patch,omitempty"`
 }
 
-// CanUpdateMachineRequest is the request of CanUpdateMachine.
+// CanUpdateMachineRequest is the request of the hook CanUpdateMachine.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type CanUpdateMachineRequest struct {
 	metav1.TypeMeta       `json:",inline"`
@@ -75,7 +75,7 @@ type CanUpdateMachineRequestObjects struct {
 	BootstrapConfig runtime.RawExtension `json:"bootstrapConfig,omitempty,omitzero"`
 }
 
-// CanUpdateMachineResponse is the response of CanUpdateMachine.
+// CanUpdateMachineResponse is the response of the hook CanUpdateMachine.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type CanUpdateMachineResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -100,7 +100,7 @@ type CanUpdateMachineResponse struct {
 // and the desired Machine the extension can remove in place.
 func CanUpdateMachine(*CanUpdateMachineRequest, *CanUpdateMachineResponse) {}
 
-// CanUpdateMachineSetRequest is the request of CanUpdateMachineSet.
+// CanUpdateMachineSetRequest is the request of the hook CanUpdateMachineSet.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type CanUpdateMachineSetRequest struct {
 	metav1.TypeMeta       `json:",inline"`
@@ -130,7 +130,7 @@ type CanUpdateMachineSetRequestObjects struct {
 	BootstrapConfigTemplate runtime.RawExtension `json:"bootstrapConfigTemplate,omitempty,omitzero"`
 }
 
-// CanUpdateMachineSetResponse is the response of CanUpdateMachineSet.
+// CanUpdateMachineSetResponse is the response of the hook CanUpdateMachineSet.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type CanUpdateMachineSetResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -155,7 +155,7 @@ type CanUpdateMachineSetResponse struct {
 // differences between the current and the desired MachineSet the extension can remove in place.
 func CanUpdateMachineSet(*CanUpdateMachineSetRequest, *CanUpdateMachineSetResponse) {}
 
-// UpdateMachineRequest is the request of UpdateMachine.
+// UpdateMachineRequest is the request of the hook UpdateMachine.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type UpdateMachineRequest struct {
 	metav1.TypeMeta       `json:",inline"`
@@ -181,7 +181,7 @@ type UpdateMachineRequestObjects struct {
 	BootstrapConfig runtime.RawExtension `json:"bootstrapConfig,omitempty,omitzero"`
 }
 
-// UpdateMachineResponse is the response of UpdateMachine.
+// UpdateMachineResponse is the response of the hook UpdateMachine.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type UpdateMachineResponse struct {
 	metav1.TypeMeta             `json:",inline"`

@@ -60,25 +60,25 @@ func lifecycle() []catalog.Definition {
 	}
 }
 
-// UpgradeStepInfo is a step of an upgrade that is still to come.
+// UpgradeStepInfo is a remaining step of an upgrade.
 type UpgradeStepInfo struct {
 	// version is the Kubernetes version to which the step leads.
 	// +required
 	Version string `json:"version,omitempty"`
 }
 
-// BeforeClusterCreateRequest is the request of BeforeClusterCreate.
+// BeforeClusterCreateRequest is the request of the hook BeforeClusterCreate.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterCreateRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 }
 
-// BeforeClusterCreateResponse is the response of BeforeClusterCreate.
+// BeforeClusterCreateResponse is the response of the hook BeforeClusterCreate.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterCreateResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -88,18 +88,18 @@ type BeforeClusterCreateResponse struct {
 // BeforeClusterCreate is called before the objects of a Cluster's topology are created.
 func BeforeClusterCreate(*BeforeClusterCreateRequest, *BeforeClusterCreateResponse) {}
 
-// AfterControlPlaneInitializedRequest is the request of AfterControlPlaneInitialized.
+// AfterControlPlaneInitializedRequest is the request of the hook AfterControlPlaneInitialized.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterControlPlaneInitializedRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 }
 
-// AfterControlPlaneInitializedResponse is the response of AfterControlPlaneInitialized.
+// AfterControlPlaneInitializedResponse is the response of the hook AfterControlPlaneInitialized.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterControlPlaneInitializedResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -110,13 +110,13 @@ type AfterControlPlaneInitializedResponse struct {
 func AfterControlPlaneInitialized(*AfterControlPlaneInitializedRequest, *AfterControlPlaneInitializedResponse) {
 }
 
-// BeforeClusterUpgradeRequest is the request of BeforeClusterUpgrade.
+// BeforeClusterUpgradeRequest is the request of the hook BeforeClusterUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -128,16 +128,16 @@ type BeforeClusterUpgradeRequest struct {
 	// +required
 	ToKubernetesVersion string `json:"toKubernetesVersion"`
 
-	// controlPlaneUpgrades are the steps of the control plane that are to come.
+	// controlPlaneUpgrades are the remaining upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStepInfo `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers that are to come.
+	// workersUpgrades are the remaining upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStepInfo `json:"workersUpgrades,omitempty"`
 }
 
-// BeforeClusterUpgradeResponse is the response of BeforeClusterUpgrade.
+// BeforeClusterUpgradeResponse is the response of the hook BeforeClusterUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -147,13 +147,13 @@ type BeforeClusterUpgradeResponse struct {
 // BeforeClusterUpgrade is called when the version of a Cluster's topology has changed, before anything is upgraded.
 func BeforeClusterUpgrade(*BeforeClusterUpgradeRequest, *BeforeClusterUpgradeResponse) {}
 
-// BeforeControlPlaneUpgradeRequest is the request of BeforeControlPlaneUpgrade.
+// BeforeControlPlaneUpgradeRequest is the request of the hook BeforeControlPlaneUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeControlPlaneUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -165,16 +165,16 @@ type BeforeControlPlaneUpgradeRequest struct {
 	// +required
 	ToKubernetesVersion string `json:"toKubernetesVersion"`
 
-	// controlPlaneUpgrades are the steps of the control plane that are to come.
+	// controlPlaneUpgrades are the remaining upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStepInfo `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers that are to come.
+	// workersUpgrades are the remaining upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStepInfo `json:"workersUpgrades,omitempty"`
 }
 
-// BeforeControlPlaneUpgradeResponse is the response of BeforeControlPlaneUpgrade.
+// BeforeControlPlaneUpgradeResponse is the response of the hook BeforeControlPlaneUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeControlPlaneUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -185,13 +185,13 @@ type BeforeControlPlaneUpgradeResponse struct {
 func BeforeControlPlaneUpgrade(*BeforeControlPlaneUpgradeRequest, *BeforeControlPlaneUpgradeResponse) {
 }
 
-// AfterControlPlaneUpgradeRequest is the request of AfterControlPlaneUpgrade.
+// AfterControlPlaneUpgradeRequest is the request of the hook AfterControlPlaneUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterControlPlaneUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -199,16 +199,16 @@ type AfterControlPlaneUpgradeRequest struct {
 	// +required
 	KubernetesVersion string `json:"kubernetesVersion"`
 
-	// controlPlaneUpgrades are the steps of the control plane that are to come.
+	// controlPlaneUpgrades are the remaining upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStepInfo `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers that are to come.
+	// workersUpgrades are the remaining upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStepInfo `json:"workersUpgrades,omitempty"`
 }
 
-// AfterControlPlaneUpgradeResponse is the response of AfterControlPlaneUpgrade.
+// AfterControlPlaneUpgradeResponse is the response of the hook AfterControlPlaneUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterControlPlaneUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -218,13 +218,13 @@ type AfterControlPlaneUpgradeResponse struct {
 // AfterControlPlaneUpgrade is called when all machines of a control plane have been upgraded by one step.
 func AfterControlPlaneUpgrade(*AfterControlPlaneUpgradeRequest, *AfterControlPlaneUpgradeResponse) {}
 
-// BeforeWorkersUpgradeRequest is the request of BeforeWorkersUpgrade.
+// BeforeWorkersUpgradeRequest is the request of the hook BeforeWorkersUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeWorkersUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -236,16 +236,16 @@ type BeforeWorkersUpgradeRequest struct {
 	// +required
 	ToKubernetesVersion string `json:"toKubernetesVersion"`
 
-	// controlPlaneUpgrades are the steps of the control plane that are to come.
+	// controlPlaneUpgrades are the remaining upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStepInfo `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers that are to come.
+	// workersUpgrades are the remaining upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStepInfo `json:"workersUpgrades,omitempty"`
 }
 
-// BeforeWorkersUpgradeResponse is the response of BeforeWorkersUpgrade.
+// BeforeWorkersUpgradeResponse is the response of the hook BeforeWorkersUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeWorkersUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -255,13 +255,13 @@ type BeforeWorkersUpgradeResponse struct {
 // BeforeWorkersUpgrade is called before the workers are upgraded by one step.
 func BeforeWorkersUpgrade(*BeforeWorkersUpgradeRequest, *BeforeWorkersUpgradeResponse) {}
 
-// AfterWorkersUpgradeRequest is the request of AfterWorkersUpgrade.
+// AfterWorkersUpgradeRequest is the request of the hook AfterWorkersUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterWorkersUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -269,16 +269,16 @@ type AfterWorkersUpgradeRequest struct {
 	// +required
 	KubernetesVersion string `json:"kubernetesVersion"`
 
-	// controlPlaneUpgrades are the steps of the control plane that are to come.
+	// controlPlaneUpgrades are the remaining upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStepInfo `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers that are to come.
+	// workersUpgrades are the remaining upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStepInfo `json:"workersUpgrades,omitempty"`
 }
 
-// AfterWorkersUpgradeResponse is the response of AfterWorkersUpgrade.
+// AfterWorkersUpgradeResponse is the response of the hook AfterWorkersUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterWorkersUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -288,13 +288,13 @@ type AfterWorkersUpgradeResponse struct {
 // AfterWorkersUpgrade is called when all workers have been upgraded by one step.
 func AfterWorkersUpgrade(*AfterWorkersUpgradeRequest, *AfterWorkersUpgradeResponse) {}
 
-// AfterClusterUpgradeRequest is the request of AfterClusterUpgrade.
+// AfterClusterUpgradeRequest is the request of the hook AfterClusterUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterClusterUpgradeRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 
@@ -303,7 +303,7 @@ type AfterClusterUpgradeRequest struct {
 	KubernetesVersion string `json:"kubernetesVersion"`
 }
 
-// AfterClusterUpgradeResponse is the response of AfterClusterUpgrade.
+// AfterClusterUpgradeResponse is the response of the hook AfterClusterUpgrade.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type AfterClusterUpgradeResponse struct {
 	metav1.TypeMeta             `json:",inline"`
@@ -313,18 +313,18 @@ type AfterClusterUpgradeResponse struct {
 // AfterClusterUpgrade is called when all machines of a Cluster have the version of the Cluster's topology.
 func AfterClusterUpgrade(*AfterClusterUpgradeRequest, *AfterClusterUpgradeResponse) {}
 
-// BeforeClusterDeleteRequest is the request of BeforeClusterDelete.
+// BeforeClusterDeleteRequest is the request of the hook BeforeClusterDelete.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterDeleteRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster"`
 }
 
-// BeforeClusterDeleteResponse is the response of BeforeClusterDelete.
+// BeforeClusterDeleteResponse is the response of the hook BeforeClusterDelete.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type BeforeClusterDeleteResponse struct {
 	metav1.TypeMeta             `json:",inline"`

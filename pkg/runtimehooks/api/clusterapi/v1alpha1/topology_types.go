@@ -77,7 +77,7 @@ type HolderReference struct {
 	FieldPath string `json:"fieldPath"`
 }
 
-// GeneratePatchesRequest is the request of GeneratePatches.
+// GeneratePatchesRequest is the request of the hook GeneratePatches.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type GeneratePatchesRequest struct {
 	metav1.TypeMeta       `json:",inline"`
@@ -111,7 +111,7 @@ type GeneratePatchesRequestItem struct {
 	Variables []Variable `json:"variables,omitempty"`
 }
 
-// GeneratePatchesResponse is the response of GeneratePatches.
+// GeneratePatchesResponse is the response of the hook GeneratePatches.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type GeneratePatchesResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -124,7 +124,7 @@ type GeneratePatchesResponse struct {
 
 // GeneratePatchesResponseItem is a patch for a template.
 type GeneratePatchesResponseItem struct {
-	// uid names the template, as in the request.
+	// uid is the uid of the template in the request.
 	// +required
 	UID types.UID `json:"uid"`
 
@@ -140,7 +140,7 @@ type GeneratePatchesResponseItem struct {
 // GeneratePatches is called while the topology of a Cluster is computed.
 func GeneratePatches(*GeneratePatchesRequest, *GeneratePatchesResponse) {}
 
-// ValidateTopologyRequest is the request of ValidateTopology.
+// ValidateTopologyRequest is the request of the hook ValidateTopology.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ValidateTopologyRequest struct {
 	metav1.TypeMeta       `json:",inline"`
@@ -170,7 +170,7 @@ type ValidateTopologyRequestItem struct {
 	Variables []Variable `json:"variables,omitempty"`
 }
 
-// ValidateTopologyResponse is the response of ValidateTopology.
+// ValidateTopologyResponse is the response of the hook ValidateTopology.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ValidateTopologyResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -180,14 +180,14 @@ type ValidateTopologyResponse struct {
 // ValidateTopology is called after all patches have been applied to the templates of a Cluster.
 func ValidateTopology(*ValidateTopologyRequest, *ValidateTopologyResponse) {}
 
-// DiscoverVariablesRequest is the request of DiscoverVariables.
+// DiscoverVariablesRequest is the request of the hook DiscoverVariables.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type DiscoverVariablesRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 }
 
-// DiscoverVariablesResponse is the response of DiscoverVariables.
+// DiscoverVariablesResponse is the response of the hook DiscoverVariables.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type DiscoverVariablesResponse struct {
 	metav1.TypeMeta        `json:",inline"`
@@ -235,5 +235,5 @@ type VariableSchema struct {
 	OpenAPIV3Schema JSON `json:"openAPIV3Schema,omitempty,omitzero"`
 }
 
-// DiscoverVariables asks an extension for the variables that it adds to a ClusterClass.
+// DiscoverVariables is called to get the variables that an extension adds to a ClusterClass.
 func DiscoverVariables(*DiscoverVariablesRequest, *DiscoverVariablesResponse) {}

@@ -18,13 +18,13 @@ func upgradePlan() []catalog.Definition {
 	})}
 }
 
-// GenerateUpgradePlanRequest is the request of GenerateUpgradePlan.
+// GenerateUpgradePlanRequest is the request of the hook GenerateUpgradePlan.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type GenerateUpgradePlanRequest struct {
 	metav1.TypeMeta       `json:",inline"`
 	hooksv1.CommonRequest `json:",inline"`
 
-	// cluster is the Cluster.
+	// cluster is the Cluster for which the hook is called.
 	// +required
 	Cluster runtime.RawExtension `json:"cluster,omitempty,omitzero"`
 
@@ -41,17 +41,17 @@ type GenerateUpgradePlanRequest struct {
 	ToKubernetesVersion string `json:"toKubernetesVersion,omitempty"`
 }
 
-// GenerateUpgradePlanResponse is the response of GenerateUpgradePlan.
+// GenerateUpgradePlanResponse is the response of the hook GenerateUpgradePlan.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type GenerateUpgradePlanResponse struct {
 	metav1.TypeMeta        `json:",inline"`
 	hooksv1.CommonResponse `json:",inline"`
 
-	// controlPlaneUpgrades are the steps of the control plane.
+	// controlPlaneUpgrades are the upgrade steps of the control plane.
 	// +optional
 	ControlPlaneUpgrades []UpgradeStep `json:"controlPlaneUpgrades,omitempty"`
 
-	// workersUpgrades are the steps of the workers.
+	// workersUpgrades are the upgrade steps of the workers.
 	// +optional
 	WorkersUpgrades []UpgradeStep `json:"workersUpgrades,omitempty"`
 }
@@ -63,5 +63,5 @@ type UpgradeStep struct {
 	Version string `json:"version,omitempty"`
 }
 
-// GenerateUpgradePlan asks for the intermediate versions of an upgrade.
+// GenerateUpgradePlan is called to get the intermediate versions of an upgrade.
 func GenerateUpgradePlan(*GenerateUpgradePlanRequest, *GenerateUpgradePlanResponse) {}

@@ -73,7 +73,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterClusterUpgradeRequest is the request of AfterClusterUpgrade.",
+				Description: "AfterClusterUpgradeRequest is the request of the hook AfterClusterUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -107,7 +107,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeRequest(ref 
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -132,7 +132,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterClusterUpgradeResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterClusterUpgradeResponse is the response of AfterClusterUpgrade.",
+				Description: "AfterClusterUpgradeResponse is the response of the hook AfterClusterUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -183,7 +183,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneInitializedReq
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterControlPlaneInitializedRequest is the request of AfterControlPlaneInitialized.",
+				Description: "AfterControlPlaneInitializedRequest is the request of the hook AfterControlPlaneInitialized.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -217,7 +217,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneInitializedReq
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -234,7 +234,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneInitializedRes
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterControlPlaneInitializedResponse is the response of AfterControlPlaneInitialized.",
+				Description: "AfterControlPlaneInitializedResponse is the response of the hook AfterControlPlaneInitialized.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -277,7 +277,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterControlPlaneUpgradeRequest is the request of AfterControlPlaneUpgrade.",
+				Description: "AfterControlPlaneUpgradeRequest is the request of the hook AfterControlPlaneUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -311,7 +311,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -325,7 +325,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane that are to come.",
+							Description: "controlPlaneUpgrades are the remaining upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -338,7 +338,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRequest
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers that are to come.",
+							Description: "workersUpgrades are the remaining upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -362,7 +362,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterControlPlaneUpgradeRespons
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterControlPlaneUpgradeResponse is the response of AfterControlPlaneUpgrade.",
+				Description: "AfterControlPlaneUpgradeResponse is the response of the hook AfterControlPlaneUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -413,7 +413,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterWorkersUpgradeRequest is the request of AfterWorkersUpgrade.",
+				Description: "AfterWorkersUpgradeRequest is the request of the hook AfterWorkersUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -447,7 +447,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -461,7 +461,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane that are to come.",
+							Description: "controlPlaneUpgrades are the remaining upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -474,7 +474,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeRequest(ref 
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers that are to come.",
+							Description: "workersUpgrades are the remaining upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -498,7 +498,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_AfterWorkersUpgradeResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AfterWorkersUpgradeResponse is the response of AfterWorkersUpgrade.",
+				Description: "AfterWorkersUpgradeResponse is the response of the hook AfterWorkersUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -549,7 +549,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterCreateRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterCreateRequest is the request of BeforeClusterCreate.",
+				Description: "BeforeClusterCreateRequest is the request of the hook BeforeClusterCreate.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -583,7 +583,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterCreateRequest(ref 
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -600,7 +600,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterCreateResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterCreateResponse is the response of BeforeClusterCreate.",
+				Description: "BeforeClusterCreateResponse is the response of the hook BeforeClusterCreate.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -651,7 +651,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterDeleteRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterDeleteRequest is the request of BeforeClusterDelete.",
+				Description: "BeforeClusterDeleteRequest is the request of the hook BeforeClusterDelete.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -685,7 +685,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterDeleteRequest(ref 
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -702,7 +702,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterDeleteResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterDeleteResponse is the response of BeforeClusterDelete.",
+				Description: "BeforeClusterDeleteResponse is the response of the hook BeforeClusterDelete.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -753,7 +753,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeRequest(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterUpgradeRequest is the request of BeforeClusterUpgrade.",
+				Description: "BeforeClusterUpgradeRequest is the request of the hook BeforeClusterUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -787,7 +787,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeRequest(ref
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -809,7 +809,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeRequest(ref
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane that are to come.",
+							Description: "controlPlaneUpgrades are the remaining upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -822,7 +822,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeRequest(ref
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers that are to come.",
+							Description: "workersUpgrades are the remaining upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -846,7 +846,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeClusterUpgradeResponse(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeClusterUpgradeResponse is the response of BeforeClusterUpgrade.",
+				Description: "BeforeClusterUpgradeResponse is the response of the hook BeforeClusterUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -897,7 +897,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeReques
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeControlPlaneUpgradeRequest is the request of BeforeControlPlaneUpgrade.",
+				Description: "BeforeControlPlaneUpgradeRequest is the request of the hook BeforeControlPlaneUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -931,7 +931,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeReques
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -953,7 +953,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeReques
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane that are to come.",
+							Description: "controlPlaneUpgrades are the remaining upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -966,7 +966,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeReques
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers that are to come.",
+							Description: "workersUpgrades are the remaining upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -990,7 +990,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeControlPlaneUpgradeRespon
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeControlPlaneUpgradeResponse is the response of BeforeControlPlaneUpgrade.",
+				Description: "BeforeControlPlaneUpgradeResponse is the response of the hook BeforeControlPlaneUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1041,7 +1041,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeRequest(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeWorkersUpgradeRequest is the request of BeforeWorkersUpgrade.",
+				Description: "BeforeWorkersUpgradeRequest is the request of the hook BeforeWorkersUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1075,7 +1075,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeRequest(ref
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1097,7 +1097,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeRequest(ref
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane that are to come.",
+							Description: "controlPlaneUpgrades are the remaining upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1110,7 +1110,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeRequest(ref
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers that are to come.",
+							Description: "workersUpgrades are the remaining upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1134,7 +1134,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_BeforeWorkersUpgradeResponse(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BeforeWorkersUpgradeResponse is the response of BeforeWorkersUpgrade.",
+				Description: "BeforeWorkersUpgradeResponse is the response of the hook BeforeWorkersUpgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1185,7 +1185,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineRequest(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CanUpdateMachineRequest is the request of CanUpdateMachine.",
+				Description: "CanUpdateMachineRequest is the request of the hook CanUpdateMachine.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1278,7 +1278,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineResponse(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CanUpdateMachineResponse is the response of CanUpdateMachine.",
+				Description: "CanUpdateMachineResponse is the response of the hook CanUpdateMachine.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1344,7 +1344,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CanUpdateMachineSetRequest is the request of CanUpdateMachineSet.",
+				Description: "CanUpdateMachineSetRequest is the request of the hook CanUpdateMachineSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1437,7 +1437,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CanUpdateMachineSetResponse is the response of CanUpdateMachineSet.",
+				Description: "CanUpdateMachineSetResponse is the response of the hook CanUpdateMachineSet.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1590,7 +1590,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesRequest(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoverVariablesRequest is the request of DiscoverVariables.",
+				Description: "DiscoverVariablesRequest is the request of the hook DiscoverVariables.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1632,7 +1632,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_DiscoverVariablesResponse(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoverVariablesResponse is the response of DiscoverVariables.",
+				Description: "DiscoverVariablesResponse is the response of the hook DiscoverVariables.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1690,7 +1690,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequest(ref comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GeneratePatchesRequest is the request of GeneratePatches.",
+				Description: "GeneratePatchesRequest is the request of the hook GeneratePatches.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1811,7 +1811,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesResponse(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GeneratePatchesResponse is the response of GeneratePatches.",
+				Description: "GeneratePatchesResponse is the response of the hook GeneratePatches.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1874,7 +1874,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesResponseItem(ref
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid names the template, as in the request.",
+							Description: "uid is the uid of the template in the request.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1907,7 +1907,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanRequest(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GenerateUpgradePlanRequest is the request of GenerateUpgradePlan.",
+				Description: "GenerateUpgradePlanRequest is the request of the hook GenerateUpgradePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1941,7 +1941,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanRequest(ref 
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cluster is the Cluster.",
+							Description: "cluster is the Cluster for which the hook is called.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1979,7 +1979,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanResponse(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GenerateUpgradePlanResponse is the response of GenerateUpgradePlan.",
+				Description: "GenerateUpgradePlanResponse is the response of the hook GenerateUpgradePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2013,7 +2013,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanResponse(ref
 					},
 					"controlPlaneUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "controlPlaneUpgrades are the steps of the control plane.",
+							Description: "controlPlaneUpgrades are the upgrade steps of the control plane.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2026,7 +2026,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GenerateUpgradePlanResponse(ref
 					},
 					"workersUpgrades": {
 						SchemaProps: spec.SchemaProps{
-							Description: "workersUpgrades are the steps of the workers.",
+							Description: "workersUpgrades are the upgrade steps of the workers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2116,7 +2116,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_Patch(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Patch is a patch for an object.",
+				Description: "Patch is a JSON patch or a JSON merge patch for an object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"patchType": {
@@ -2145,7 +2145,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpdateMachineRequest(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpdateMachineRequest is the request of UpdateMachine.",
+				Description: "UpdateMachineRequest is the request of the hook UpdateMachine.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2231,7 +2231,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpdateMachineResponse(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpdateMachineResponse is the response of UpdateMachine.",
+				Description: "UpdateMachineResponse is the response of the hook UpdateMachine.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2303,7 +2303,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpgradeStepInfo(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeStepInfo is a step of an upgrade that is still to come.",
+				Description: "UpgradeStepInfo is a remaining step of an upgrade.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
@@ -2324,7 +2324,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequest(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ValidateTopologyRequest is the request of ValidateTopology.",
+				Description: "ValidateTopologyRequest is the request of the hook ValidateTopology.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2437,7 +2437,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyResponse(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ValidateTopologyResponse is the response of ValidateTopology.",
+				Description: "ValidateTopologyResponse is the response of the hook ValidateTopology.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {

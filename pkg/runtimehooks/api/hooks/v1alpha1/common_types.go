@@ -36,10 +36,10 @@ type CommonRequest struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// GetSettings returns the settings.
+// GetSettings returns the settings of the ExtensionConfig and of the caller.
 func (r *CommonRequest) GetSettings() map[string]string { return r.Settings }
 
-// SetSettings replaces the settings.
+// SetSettings replaces all settings.
 func (r *CommonRequest) SetSettings(settings map[string]string) { r.Settings = settings }
 
 // ResponseStatus says whether a handler has succeeded.
@@ -69,10 +69,10 @@ func (r *CommonResponse) GetStatus() ResponseStatus { return r.Status }
 // SetStatus replaces the status.
 func (r *CommonResponse) SetStatus(status ResponseStatus) { r.Status = status }
 
-// GetMessage returns the message.
+// GetMessage returns the text that explains the status to users.
 func (r *CommonResponse) GetMessage() string { return r.Message }
 
-// SetMessage replaces the message.
+// SetMessage replaces the text that explains the status to users.
 func (r *CommonResponse) SetMessage(message string) { r.Message = message }
 
 // CommonRetryResponse has the fields of all responses of blocking hooks.

@@ -14,13 +14,13 @@ const (
 	MaxTimeoutSeconds     int32 = 30
 )
 
-// DiscoveryRequest is the request of Discovery.
+// DiscoveryRequest is the request of the hook Discovery.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type DiscoveryRequest struct {
 	metav1.TypeMeta `json:",inline"`
 }
 
-// DiscoveryResponse is the response of Discovery.
+// DiscoveryResponse is the response of the hook Discovery.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type DiscoveryResponse struct {
 	metav1.TypeMeta `json:",inline"`
@@ -58,7 +58,7 @@ type GroupVersionHook struct {
 	// +required
 	APIVersion string `json:"apiVersion"`
 
-	// hook is the name of the hook.
+	// hook is the name of the hook, such as BeforeClusterCreate.
 	// +required
 	Hook string `json:"hook"`
 }
@@ -89,5 +89,5 @@ const (
 	FailurePolicyIgnore FailurePolicy = "Ignore"
 )
 
-// Discovery is the hook that asks an extension for its handlers.
+// Discovery is the hook by which an extension lists its handlers.
 func Discovery(*DiscoveryRequest, *DiscoveryResponse) {}

@@ -125,7 +125,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_DiscoveryRequest(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoveryRequest is the request of Discovery.",
+				Description: "DiscoveryRequest is the request of the hook Discovery.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -152,7 +152,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_DiscoveryResponse(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoveryResponse is the response of Discovery.",
+				Description: "DiscoveryResponse is the response of the hook Discovery.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -278,7 +278,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_GroupVersionHook(ref common.Referenc
 					},
 					"hook": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hook is the name of the hook.",
+							Description: "hook is the name of the hook, such as BeforeClusterCreate.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -11,7 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 )
 
-// TestRoundTrip converts an ExtensionConfig from v1beta2 to v1alpha1 and back.
+// TestRoundTrip checks that an ExtensionConfig stays the same if it is converted from v1beta2 to
+// v1alpha1 and back.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Name: "quota", Labels: map[string]string{"a": "b"}}

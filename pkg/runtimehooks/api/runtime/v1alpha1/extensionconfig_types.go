@@ -52,12 +52,12 @@ type ExtensionConfigStatus struct {
 	V1Beta2    *ExtensionConfigV1Beta2Status `json:"v1beta2,omitempty"`
 }
 
-// ExtensionConfigV1Beta2Status has the conditions of v1beta2.
+// ExtensionConfigV1Beta2Status has the conditions in the form of v1beta2.
 type ExtensionConfigV1Beta2Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ExtensionHandler is a handler that the extension listed in its answer to Discovery.
+// ExtensionHandler is a handler from the answer of an extension to Discovery.
 type ExtensionHandler struct {
 	Name           string                   `json:"name"`
 	RequestHook    v1beta2.GroupVersionHook `json:"requestHook"`

@@ -124,7 +124,7 @@ type LegacyCondition struct {
 	Message            string                 `json:"message,omitempty"`
 }
 
-// ExtensionHandler is a handler that the extension listed in its answer to Discovery.
+// ExtensionHandler is a handler from the answer of an extension to Discovery.
 type ExtensionHandler struct {
 	// Name is HANDLER.CONFIG: the name of the handler in the extension, and the name of the ExtensionConfig. It is
 	// unique on the server.
