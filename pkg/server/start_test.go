@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// The context of graceful ends a given time after its parent.
+// The function graceful returns a context that ends a given time after its parent.
 func TestGraceful(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

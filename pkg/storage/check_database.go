@@ -70,7 +70,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 	return content, err
 }
 
-// add records one key of a bucket of the database.
+// add updates the content for a key of the database.
 func (c *databaseContent) add(bucket, key, value []byte) {
 	switch {
 	case bytes.Equal(bucket, schema.Key.Name()):

@@ -22,9 +22,9 @@ const recordBytes = 2 * maxRequestBytes
 
 // logContent is the result of checkLog: the indices of raft entries in the write-ahead log.
 type logContent struct {
-	// snapshot is the entry after which the log begins. last is the last entry in the log.
+	// snapshot is the index of the raft entry after which the log begins. last is the index of the log's last entry.
 	snapshot, last uint64
-	// commit is the last entry that the log shows as committed, or 0 if there is none.
+	// commit is the index of the last entry that is committed according to the log, or 0 if there is none.
 	commit uint64
 }
 
@@ -139,9 +139,9 @@ func readRecords(f *os.File) (end int64, err error) {
 	}
 }
 
-// isCutOff reports whether the incomplete record at the offset shows damage, which an interrupted write of etcd
-// can't cause. Either the segment is short and the record extends beyond its end, or the record is longer than any
-// record of etcd.
+// isCutOff reports whether the log was damaged at the incomplete record at the offset. It returns false if an
+// interrupted write of etcd can have left the record. The log is damaged if the segment is short and the record extends
+// beyond its end, or if the record is longer than any record of etcd.
 func isCutOff(f *os.File, offset, size int64) bool {
 	var frame [8]byte // the length of the record; the highest byte is the length of the padding
 	if _, err := f.ReadAt(frame[:], offset); err != nil {

@@ -191,7 +191,8 @@ func (c *leaseClient) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest,
 	}, r)
 }
 
-// watchServer enters the gate for each stream of watches, because events with previous values read the database.
+// watchServer counts each stream of watches as a running call of the gate, because the server reads the database for
+// events with previous values.
 type watchServer struct {
 	pb.WatchServer
 	gate *gate

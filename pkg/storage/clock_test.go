@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hurry and stop end a sleep on After early. Since then returns a long time: the woken goroutine calls it to check
-// whether it has waited long enough.
+// The methods hurry and stop end a goroutine's sleep on After early. The goroutine then calls the method Since to check
+// whether it has waited long enough. Since returns a long time, so that it has.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond

@@ -55,7 +55,7 @@ func (t *trap) failure() error {
 	}
 }
 
-// failureOf is like failure, but its error names the folder.
+// failureOf returns the first fatal error of etcd, with the name of the member's folder, or nil if there was none.
 func (t *trap) failureOf(folder string) error {
 	if err := t.failure(); err != nil {
 		return fmt.Errorf("etcd in %q has failed: %w", folder, err)

@@ -85,8 +85,8 @@ func (f *Feed) List(ctx context.Context) ([]runtime.Object, int64, error) {
 	return objects, revision, err
 }
 
-// listDecoding lists with the decoder that the caller gave to Decoding. If the caller already has all objects, it
-// doesn't read the values.
+// listDecoding lists with the decoder that the caller gave to Decoding. If the decoder's function Known returns all
+// objects, listDecoding doesn't read the values from etcd.
 func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error) {
 	listed, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {

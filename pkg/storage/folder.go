@@ -46,7 +46,7 @@ type holder struct {
 	Unused bool `json:"unused,omitempty"`
 }
 
-// String describes the holder. Another process shows it in its error, if the process can't lock the folder.
+// String describes the holder, for the error of another process that can't lock the folder.
 func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"

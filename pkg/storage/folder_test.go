@@ -153,8 +153,8 @@ func TestTemporaryFolders(t *testing.T) {
 // names the folder.
 const childFolder = "MINIAPI_STORAGE_TEST_FOLDER"
 
-// TestKill kills a process that writes, several times. It checks that each answered write is there after the next
-// start.
+// A member keeps every answered write when its process is killed. The test starts a process that writes, and kills it,
+// four times.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(t, dir)

@@ -89,7 +89,7 @@ func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 }
 
 // Apply makes the changes. Each change has a revision of its own, like a write of an API server, so watches report
-// it as usual. After Apply, reads see all changes. If another client has written a key since the call of Changes,
+// it as usual. After Apply, reads have all changes. If another client has written a key since the call of Changes,
 // Apply leaves the key as it is.
 func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup

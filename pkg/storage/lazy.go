@@ -118,7 +118,7 @@ func (s *lazyCache) catchUp(ctx context.Context, c *cacher.Cacher) {
 	_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
 }
 
-// await waits until the cache has seen the revision, or is destroyed. It returns at once if there is no cache.
+// await waits until the cache has reached the revision, or is destroyed. It returns at once if there is no cache.
 func (s *lazyCache) await(ctx context.Context, revision int64) {
 	s.mu.Lock()
 	c := s.cached.Load()
@@ -128,7 +128,7 @@ func (s *lazyCache) await(ctx context.Context, revision int64) {
 	}
 	s.run(func() {
 		defer c.progress.Update(func(p *cacheProgress) { p.seen = max(p.seen, revision) })
-		// Get waits until the cache has seen the revision. It goes on waiting after ctx has ended, so it runs on a
+		// Get waits until the cache has reached the revision. It goes on waiting after ctx has ended, so it runs on a
 		// goroutine of its own. The object isn't used.
 		nothing := storage.GetOptions{ResourceVersion: strconv.FormatInt(revision, 10), IgnoreNotFound: true}
 		_ = c.Get(ctx, s.prefix+"/", nothing, s.newFunc())
@@ -342,7 +342,7 @@ func (c *caches) remove(s *lazyCache) {
 	delete(c.stores, s)
 }
 
-// await waits until the watch caches have seen the changes. The changes were written to etcd directly, without the
+// await waits until the watch caches have the changes. The changes were written to etcd directly, without the
 // stores.
 func (c *caches) await(ctx context.Context, changes []Change) {
 	behind := map[*lazyCache]int64{}

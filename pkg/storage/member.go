@@ -122,9 +122,9 @@ func (f *Folder) start(ctx context.Context) (*Member, error) {
 // Client returns the client of etcd that all stores of the member share. Only Stop may close it.
 func (m *Member) Client() *kubernetes.Client { return m.client }
 
-// Failed returns a channel that is closed when etcd has met an error from which it can't recover, such as a full
-// disk. The folder has every write that was answered. The member doesn't serve requests after that: call Stop,
-// which returns the error.
+// Failed returns a channel that is closed when etcd fails with an error from which it can't recover, such as a full
+// disk. A member that has failed doesn't serve requests: call Stop, which returns the error. The folder has every
+// write that was answered.
 func (m *Member) Failed() <-chan struct{} { return m.trap.sprung }
 
 // Healthy returns nil if etcd answers a read that needs consensus. kube-apiserver makes the same read for
@@ -143,8 +143,8 @@ func (m *Member) Healthy(ctx context.Context) error {
 // before the stop reaches the watch caches within a few milliseconds.
 const hurried = 100 * time.Millisecond
 
-// Hurry is called when the server begins to stop. From then on, reads wait at most the time hurried for their
-// resource version: the write that they wait for may never come.
+// Hurry must be called when the server begins to stop. From then on, a read waits at most 100 ms for its resource
+// version, because the write with that version may never come.
 func (m *Member) Hurry() { m.clock.hurry(hurried) }
 
 // Stop destroys the remaining stores of the member, stops etcd, and closes the folder. A temporary folder is

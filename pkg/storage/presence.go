@@ -66,8 +66,8 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 }
 
 // Alone reports whether this is the only server on the etcd. A server that announced itself before the call counts.
-// A server that starts after the call doesn't matter to the caller, because it finds everything that is stored by
-// then. If etcd doesn't answer, Alone returns false.
+// A server that starts after the call doesn't matter to the caller, because that server reads everything that is
+// stored by then. If etcd doesn't answer, Alone returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/storage/feature"
 )
 
-// progressTimeout bounds the wait of supportProgress. k8s.io/apiserver keeps one answer to the question whether the
-// etcds of a process support progress requests. If the process has used an external etcd that doesn't support them,
-// the answer stays no, and the wait would never end.
+// progressTimeout bounds the wait of supportProgress. k8s.io/apiserver keeps a single result for all etcds of a
+// process: whether they support progress requests. If the process has used an external etcd that doesn't support
+// them, the result stays false, and the wait would never end.
 const progressTimeout = 100 * time.Millisecond
 
 // supportProgress makes k8s.io/apiserver check that a Member answers progress requests. Without this check, a watch
@@ -27,7 +27,7 @@ func supportProgress() {
 		func(context.Context) (bool, error) { return checker.Supports(storage.RequestWatchProgress), nil })
 }
 
-// embedded stands for a client with one endpoint, which represents every Member.
+// embedded is a client with a single endpoint. This endpoint represents every Member.
 type embedded struct{}
 
 func (embedded) Endpoints() []string { return []string{"embedded"} }

@@ -58,7 +58,7 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 	}}
 }
 
-// beginning returns the revision with which a new watch cache begins. A watch from an earlier list must find all
+// beginning returns the revision with which a new watch cache begins. A watch from an earlier list must get all
 // events since the list, so the revision is as early as possible. If from isn't 0, a watch from that revision is
 // about to begin. The cache doesn't begin before its store was made: the store's codec may not know older versions
 // of a custom resource.
@@ -86,8 +86,8 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 		decorate = g.backend.store
 	}
 	options.Decorator = g.backend.counts.decorator(decorate, options.CountMetricPollPeriod, options.StorageObjectCountTracker)
-	// With this period, k8s.io/apiserver would use a goroutine for each resource. The type counts uses one
-	// goroutine for all resources.
+	// If the period weren't 0, k8s.io/apiserver would count objects on a goroutine for each resource. The type
+	// counts uses one goroutine for all resources.
 	options.CountMetricPollPeriod = 0
 	return options, nil
 }
@@ -216,8 +216,8 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// ownDestroy is the value of the field own in a backend without a Member. It returns a function that destroys the
-// store, and only k8s.io/apiserver calls this function.
+// ownDestroy is the function own of a backend without a Member. It returns a function that destroys the store. Only
+// k8s.io/apiserver calls the returned function.
 func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
 	return (&destroyer{destroy: destroy}).do, nil
 }

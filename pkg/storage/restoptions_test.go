@@ -178,8 +178,8 @@ type progressless struct{ clientv3.Watcher }
 
 func (progressless) RequestProgress(context.Context) error { return nil }
 
-// A watch cache gets etcd's revision as soon as a consistent read has asked etcd for the revision. The test makes
-// the two steps of such a read itself, because a whole read would also send progress requests.
+// When a consistent read gets etcd's revision, the watch cache gets the same revision without a progress request.
+// The test makes the two steps of such a read itself, because k8s.io/apiserver's own reads send progress requests.
 func TestConsistentReadsNeedNoRequestForProgress(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

@@ -82,8 +82,8 @@ type StreamWatch struct {
 	watch  *hubWatch
 }
 
-// Take returns the changes since the last call, and the revision up to which the watch has seen all changes. After
-// an error, the watch has no more changes: list the stream again.
+// Take returns the changes since the last call, and the revision up to which the watch has received all changes.
+// After an error, the watch has no more changes: list the stream again.
 func (w *StreamWatch) Take() (changes []Stored, revision int64, err error) {
 	select {
 	case <-w.watch.ended:

@@ -219,8 +219,8 @@ func (h *hub) tell() {
 	h.watches.tell(h.log.last, func(*hubWatch) bool { return true })
 }
 
-// need makes the hub send its last received revision to the watches whose key range begins with the key. The hub
-// sends it as soon as it has received all events up to the given revision.
+// need makes the hub send a progress notification to the watches with the key as the first key of their range. The
+// hub sends it as soon as it has received all events up to the given revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,7 +264,6 @@ func (h *hub) Close() error {
 	return h.Watcher.Close()
 }
 
-// hubWatches is the set of watches that a hub serves.
 type hubWatches map[*hubWatch]struct{}
 
 // tell sends a revision to the watches that want progress notifications and for which the predicate is true.
@@ -276,7 +275,7 @@ func (all hubWatches) tell(revision int64, of func(*hubWatch) bool) {
 	}
 }
 
-// beginsWith returns a predicate that is true for watches whose key range begins with the key.
+// beginsWith returns a predicate that is true for a watch if the key is the first key of the watch's range.
 func beginsWith(key string) func(*hubWatch) bool {
 	return func(w *hubWatch) bool { return w.key == key }
 }

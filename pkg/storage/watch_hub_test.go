@@ -77,8 +77,8 @@ func TestHubWatches(t *testing.T) {
 	}
 }
 
-// If the log has dropped the first events of a watch, the watch gets them from etcd. A client that doesn't
-// read its watch delays no other watch.
+// If the hub's log of recent events has dropped the first events of a watch, the watch gets them from etcd. A
+// client that doesn't read its watch delays no other watch.
 func TestHubForgets(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

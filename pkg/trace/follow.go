@@ -30,7 +30,7 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 		var err error
 		switch {
 		case request != nil:
-			// The conversion (whole) takes time, so it runs without the lock, which requests need when they end. Only one
+			// The method whole takes time, so it runs without the lock, which requests need when they end. Only one
 			// request is converted at a time, so that a slow caller doesn't use much memory.
 			err, told = each(request.whole(), missed), false
 		case missed > 0:
@@ -50,8 +50,9 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 	return context.Cause(ctx)
 }
 
-// next returns the first kept request after the id seen that the filter selects, or nil. last is the id of the last
-// request that next has looked at. missed is the number of requests after seen that were dropped.
+// next looks for a request that the filter selects, among the kept requests with ids after seen. It returns the first
+// such request, or nil. last is the id of the last request that next has compared with the filter. missed is the number
+// of requests after seen that were dropped.
 func (r *Recorder) next(seen int64, filter Filter) (request *Request, last, missed int64) {
 	if len(r.requests) == 0 {
 		return nil, seen, 0

@@ -46,8 +46,8 @@ func TestFollowersMissNothing(t *testing.T) {
 	following.Wait()
 }
 
-// A follower that is slower than the requests is told how many requests it has missed. The requests don't wait for the
-// follower.
+// If a caller of Follow is slower than the requests, it gets the number of requests that it has missed. The requests
+// don't wait for the caller.
 func TestSlowFollowersMissTheOldest(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -57,12 +57,12 @@ type Evaluation struct {
 	// if the mutations changed nothing.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Lost names the fields that the mutations set, and that the server didn't store; nil if there are none. It is set
-	// when the request is read.
+	// Lost names the fields that the mutations set, and that the server didn't store; nil if there are none. It is nil
+	// until a caller reads the request from the recorder.
 	Lost *Lost `json:"lost,omitempty"`
 }
 
-// Param is a parameter object of a policy: the object that the expressions see as params.
+// Param is a parameter object of a policy. The expressions of the policy read it as the variable params.
 type Param struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`

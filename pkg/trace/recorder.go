@@ -76,7 +76,7 @@ func (r *Recorder) Evaluate(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, evaluating: true}
 }
 
-// Observe starts to record a request that the recorder doesn't keep.
+// Observe starts to record a request for an OpenTelemetry trace. The recorder doesn't keep the request.
 func (r *Recorder) Observe(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
 }
@@ -133,13 +133,13 @@ type Filter struct {
 	// Resource is the name of a resource, such as pods, deployments.apps or pods/status. The group and the
 	// subresource may be left out.
 	Resource string
-	// Namespace and Name are the namespace and the name of the object.
+	// Namespace and Name are the namespace and the name of the object. If one is empty, every value is selected.
 	Namespace, Name string
-	// User is the name of the user that made the request.
+	// User is the name of the user that made the request. If it is empty, the requests of all users are selected.
 	User string
 	// Writes leaves out requests that only read; see Request.Reads.
 	Writes bool
-	// Last is the number of requests to select. The filter selects the last requests. 0 selects all.
+	// Last limits the selection to this number of the most recent requests. 0 is no limit.
 	Last int
 }
 

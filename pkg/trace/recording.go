@@ -120,8 +120,8 @@ func (r *Recording) hides() bool {
 	return r.redaction.met && !r.recorder.limits.Secrets
 }
 
-// Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if a
-// fault was injected into it.
+// Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if
+// a fault was injected into it.
 func (r *Recording) Finish() {
 	if r == nil {
 		return
@@ -152,8 +152,8 @@ func (r *Recording) Finished() *Request {
 	return r.request.whole()
 }
 
-// Scope is a place in a recording. The context of a request carries the scope, so that webhooks and policies find
-// the pass and the step that they belong to.
+// Scope is a recording with its current pass (Admission) and its current call of a plugin (Step). The context of a
+// request carries the scope to the code that calls webhooks and evaluates policies.
 type Scope struct {
 	*Recording
 	// Admission is nil outside of the admission chain. Step is nil outside of a call of a plugin.
@@ -161,7 +161,8 @@ type Scope struct {
 	Step      *Step
 }
 
-// Objects returns the versions of the object that the pass of the scope has had so far (see Admission.Objects).
+// Objects returns the versions that the object has had so far in the scope's pass through the admission chain (see
+// Admission.Objects).
 func (s *Scope) Objects() []Object {
 	var objects []Object
 	s.Update(func(*Request) { objects = s.Admission.Objects() })

@@ -42,7 +42,8 @@ func hasSecrets(kind Kind) bool { return fieldsOf(kind) != nil }
 type redaction struct {
 	// values are the texts of the secret values: each value itself, its base64 form, and its decoded form if it is base64.
 	values map[string]bool
-	// met is true from the first object whose kind has secrets. Until then no secret value is known.
+	// met is true if the request has had an object of a kind with secrets. Without such an object, no secret value is
+	// known.
 	met bool
 }
 
@@ -94,7 +95,7 @@ func (r *redaction) learn(content any) {
 	}
 }
 
-// scrub replaces every text in content that contains a known secret value, including keys of maps. See text.
+// scrub replaces every text in content that contains a known secret value, including keys of maps, by Redacted.
 func (r *redaction) scrub(content any) any {
 	switch content := content.(type) {
 	case string:
@@ -125,7 +126,7 @@ func (r *redaction) text(text string) string {
 	return text
 }
 
-// path replaces the value at a path.
+// path replaces the value at a path by Redacted, and adds it to the known secret values.
 func (r *redaction) path(content any, path []string) any {
 	if len(path) == 0 {
 		r.learn(content)

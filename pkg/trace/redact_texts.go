@@ -3,7 +3,7 @@ package trace
 // A message about an object with secrets may quote a part of a secret, or a secret in another form. So all messages of
 // a request with such an object are replaced. Codes, reasons, fields and names stay.
 
-// texts replaces the messages of a request.
+// texts replaces each message of a request by Redacted.
 func (r *redaction) texts(request *Request) {
 	r.err(request.Error)
 	for _, a := range request.Admissions {
@@ -19,7 +19,7 @@ func (r *redaction) texts(request *Request) {
 	}
 }
 
-// step replaces the messages of a step.
+// step replaces each message of a step by Redacted.
 func (r *redaction) step(s *Step) {
 	r.err(s.Error)
 	for _, w := range s.Webhooks {

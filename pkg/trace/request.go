@@ -19,7 +19,7 @@ type Request struct {
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent,omitempty"`
 	// Verb is the verb of the API request, such as create or deletecollection. A connection has the verb of its HTTP
-	// method, such as get for pods/exec. A request that only reads is recorded only if it met a fault.
+	// method, such as get for pods/exec. A request that only reads is recorded only if a fault was injected into it.
 	Verb string `json:"verb"`
 	Resource
 	// Path is the URL path of a request that isn't for a resource. Such a request is recorded only if a fault was
@@ -120,9 +120,9 @@ type Admission struct {
 	// begun.
 	mutated    Duration
 	validating bool
-	// brief are the steps that aren't in Steps yet. object, oldObject, admitted and stored are the exported fields of
-	// the same name, before they are converted to JSON. Request.whole fills Steps and the exported fields when the
-	// request is read.
+	// brief are the steps that aren't in Steps yet. object, oldObject, admitted and stored are the values of the exported
+	// fields in the form in which they were recorded. Request.whole fills Steps and the exported fields when the request
+	// is read.
 	brief                               []brief
 	object, oldObject, admitted, stored Encoding
 }
@@ -157,8 +157,8 @@ type Step struct {
 	// Error is the error with which the plugin refused the request.
 	Error *Error `json:"error,omitempty"`
 
-	// before and after are Before and After, before they are converted to JSON. Step.Change converts them when the
-	// request is read.
+	// before and after are the values of the fields Before and After in the form in which they were recorded.
+	// Step.Change converts them to JSON when the request is read.
 	before, after Encoding
 }
 

@@ -27,7 +27,7 @@ type brief struct {
 // once has about 28 short steps.
 const stepsAtOnce = 28
 
-// Steps begins to record a phase of the scope's pass: Mutating or Validating.
+// Steps begins to record a phase (Mutating or Validating) of the scope's pass through the admission chain.
 func (s *Scope) Steps(phase string) *Steps {
 	steps := &Steps{scope: s, phase: phase, now: s.Since(time.Now())}
 	s.Update(func(*Request) { steps.brief = s.Admission.brief })
@@ -62,7 +62,8 @@ func (s *Steps) End(step *Step, err *Error) {
 	})
 }
 
-// Pass records the step of a plugin that has just ended, and that changed and refused nothing. A brief keeps the step.
+// Pass records the step of a plugin that has just ended, and that changed and refused nothing. It keeps the step in the
+// short form brief.
 func (s *Steps) Pass(plugin string, round int) {
 	start := s.now
 	// Only the goroutine of the admission chain adds steps, and it also calls Pass. So Pass may read the number of steps
@@ -85,7 +86,7 @@ func (s *Steps) Close() {
 	s.scope.Update(func(*Request) { s.scope.Admission.brief = s.brief })
 }
 
-// whole converts the short form to a Step.
+// whole converts a brief, the short form of a step, to a Step.
 func (b *brief) whole() *Step {
 	phase := Mutating
 	if b.validating {

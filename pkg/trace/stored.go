@@ -74,7 +74,8 @@ func (a *Admission) lose() {
 	}
 }
 
-// lose returns a copy of the policy, with the field Lost of its evaluations.
+// lose returns a copy of the policy, and sets Evaluation.Lost in the copy. pruned are the fields of the pass that the
+// storage removed.
 func (p *Policy) lose(a *Admission, pruned []Change) *Policy {
 	policy := *p
 	policy.Bindings = make([]*Binding, len(p.Bindings))
@@ -166,7 +167,7 @@ func (c Change) set() bool {
 	return !slices.Contains([]string{`""`, "0", "false", "{}", "[]"}, c.Before)
 }
 
-// related reports whether one of two paths leads to the same field as the other, or to a part of that field.
+// related reports whether two paths lead to the same field, or one of them leads to a part of the other's field.
 func related(a, b string) bool {
 	shorter, longer := a, b
 	if len(shorter) > len(longer) {

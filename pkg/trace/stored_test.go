@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// storing records the creation of a widget, by a webhook and a policy that change it, and returns the request as a reader
-// gets it. The object of the request is {"spec":{}}.
+// storing records the creation of a widget, by a webhook and a policy that change it, and returns the request as a
+// reader gets it. The object of the request is {"spec":{}}.
 func storing(t *testing.T, patch, after, stored, version string) *Request {
 	t.Helper()
 	const object = `{"apiVersion":"example.com/v1","kind":"Widget","spec":{}}`
@@ -42,7 +42,7 @@ func TestLost(t *testing.T) {
 	tests := []struct {
 		name, reason                  string
 		patch, after, stored, version string
-		// call and policy are the texts of the field Lost of the webhook's call and of the policy's evaluation.
+		// call is the text of Call.Lost of the webhook. policy is the text of Evaluation.Lost of the policy.
 		call, policy string
 	}{
 		{
@@ -98,7 +98,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// An update of scale has a pass for an object of another kind than the stored one, and a deletion has no object to store.
+// A pass gets no stored object if the stored object has another kind than the object of the pass, as in an update of a
+// scale, or if the operation is a deletion.
 func TestStoresOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, operation, kind string }{

@@ -15,9 +15,10 @@ type Verdict struct {
 	// that was compared with Want.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
-	// By names the cause of the verdict, if another plugin, webhook or policy is the cause.
+	// By names the cause of the verdict if the cause is outside of the webhook or policy: a plugin, another webhook or
+	// policy, a fault, or the server.
 	By string `json:"by,omitempty"`
-	// Detail is the message of an error.
+	// Detail is a text with more about the reason, such as the message of an error.
 	Detail string `json:"detail,omitempty"`
 	// Also lists the other fields that would have ruled the webhook out. Each of them would have been enough.
 	Also []string `json:"also,omitempty"`
@@ -74,7 +75,7 @@ const (
 	PolicyFailed Reason = "PolicyFailed"
 )
 
-// Reasons of policies that were evaluated.
+// Reasons that come from the evaluation of a policy.
 const (
 	// ValidationFalse: a validation is false, and a binding with the action Deny refuses the request.
 	ValidationFalse Reason = "ValidationFalse"
@@ -116,7 +117,7 @@ const (
 	Forbidden Reason = "Forbidden"
 )
 
-// Reasons why a request has no record of a webhook.
+// Reasons why a request has no record of a webhook or policy.
 const (
 	PluginOff       Reason = "PluginOff"
 	ConfiguredLater Reason = "ConfiguredLater"

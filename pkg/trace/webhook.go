@@ -53,8 +53,8 @@ type Call struct {
 	Before   json.RawMessage `json:"before,omitempty"`
 	After    json.RawMessage `json:"after,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
-	// Lost names the fields that the patch set, and that the server didn't store; nil if there are none. It is set when
-	// the request is read.
+	// Lost names the fields that the patch set, and that the server didn't store; nil if there are none. It is nil until
+	// a caller reads the request from the recorder.
 	Lost *Lost `json:"lost,omitempty"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// deletionMutations are servers that delete objects wrongly, or that treat objects wrongly whose deletion waits.
+// deletionMutations make a good server delete objects wrongly, or handle objects wrongly while their deletion waits.
 var deletionMutations = []mutation{
 	{name: "keeps what is deleted", caughtBy: "delete.gone", request: query(http.MethodDelete, func(v url.Values) { v.Set("dryRun", "All") })},
 	{name: "doesn't review removed finalizers", caughtBy: "finalizer.review", review: swallow(func(r object) bool { return r["operation"] == "UPDATE" })},
@@ -37,8 +37,8 @@ var deletionMutations = []mutation{
 	{name: "orphans always", caughtBy: "delete.propagation.background", request: onBodies("DELETE", "-owner", func(o object) { o["propagationPolicy"] = "Orphan" })},
 }
 
-// finishes replaces each write of a namespace whose name ends with "-held" by a request that removes its finalizers. The
-// first deletion stays.
+// finishes replaces a write of a namespace whose name ends with "-held" by a request that removes the finalizers of the
+// namespace. It doesn't replace the first deletion, which has no grace period.
 func finishes(r *http.Request) {
 	path, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/")
 	if !strings.HasSuffix(path, "-held") || strings.Contains(r.URL.Path, "/configmaps") || r.Method == http.MethodGet {

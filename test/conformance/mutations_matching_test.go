@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// matchingMutations are changes by which a proxy makes a good server look wrong: as if it called the wrong
-// webhooks, in the wrong order or with the wrong reviews, or read webhook configurations wrongly.
+// matchingMutations are changes by which a proxy makes a good server appear to call the wrong webhooks, to call
+// webhooks in the wrong order or with wrong reviews, or to read webhook configurations wrongly.
 var matchingMutations = []mutation{
 	// These mutations are about the rules, selectors and match conditions of webhooks.
 	{name: "ignores versions", caughtBy: "match.rule.version.other", request: ruled("apiVersions", []any{"*"})},
@@ -160,7 +160,7 @@ var matchingMutations = []mutation{
 		setBody(r, []byte(strings.ReplaceAll(string(readAll(r.Body)), "apiserver_admission_webhook_rejection_count", "rejections")))
 	})},
 
-	// These mutations are about the versions of reviews, and about responses.
+	// These mutations change the versions of reviews, and the handling of webhooks' responses.
 	{name: "accepts an answer in another version", caughtBy: "version.answeredInAnother", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := httptest.NewRecorder()

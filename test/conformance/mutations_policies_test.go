@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// policyMutations are changes by which a proxy makes a good server look as if it enforced policies wrongly.
+// policyMutations are changes by which a proxy makes a good server appear to enforce policies wrongly.
 var policyMutations = []mutation{
 	{name: "accepts Deny and Warn together", caughtBy: "policy.action.denyAndWarn", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
 	{name: "takes every expression for true", caughtBy: "policy.variable.* policy.variables policy.delete policy.message.default policy.message.fallback", request: eachValidation(func(v object) {
@@ -78,7 +78,7 @@ var policyMutations = []mutation{
 	})},
 }
 
-// conversionMutations are servers that convert custom resources wrongly.
+// conversionMutations make a good server convert custom resources wrongly.
 var conversionMutations = []mutation{
 	{name: "guesses conversions while the webhook is down", caughtBy: "conversion.down.* conversion.beforeAdmission.fails", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -84,7 +84,7 @@ func allMutations() []mutation {
 }
 
 var mutations = []mutation{
-	// Mutations of the reviews that webhooks get.
+	// These mutations change the reviews that webhooks get.
 	{name: "sends another content type", caughtBy: "review.envelope", review: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Set("Content-Type", "text/plain")
@@ -139,7 +139,7 @@ var mutations = []mutation{
 	{name: "calls dry runs of patches persistent", caughtBy: "every.core.v1.secrets", request: query(http.MethodPatch, dropped("dryRun"))},
 	{name: "calls evictions pods", caughtBy: "every.core.v1.pods.eviction", review: onReviews(func(r object) { at(r, "kind")["kind"] = "Pod" })},
 
-	// Mutations of the versions of reviews.
+	// These mutations change the versions of reviews.
 	{name: "sends v1beta1", caughtBy: "version.v1", review: onBodiesOfReviews(func(review object) { review["apiVersion"] = "admission.k8s.io/v1beta1" })},
 	{name: "sends v1 always", caughtBy: "version.v1beta1", request: field("admissionReviewVersions", []any{"v1"})},
 	{name: "prefers the last version", caughtBy: "version.firstWins version.firstWins.older", request: onWebhooks(func(w object) {
@@ -153,7 +153,7 @@ var mutations = []mutation{
 	})},
 	{name: "accepts versions that it doesn't know", caughtBy: "version.noneSupported", request: field("admissionReviewVersions", []any{"v1"})},
 
-	// Mutations of the responses of webhooks.
+	// These mutations change the responses of webhooks, and the effects of the responses.
 	{name: "calls twice", caughtBy: "response.allowed reinvocation.notByOwnChange reinvocation.notWithoutChange reinvocation.samePatch reinvocation.onlyCalled reinvocation.delete", review: func(next http.Handler) http.Handler {
 		return onResponses(func(object, object) {})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body := readAll(r.Body)
@@ -229,7 +229,7 @@ var mutations = []mutation{
 	{name: "sends force", caughtBy: "review.apply.options", review: onReviews(func(r object) { at(r, "options")["force"] = true })},
 	{name: "makes dry runs of connections", caughtBy: "connect.dryRun", request: query(http.MethodPost, dropped("dryRun"))},
 
-	// Mutations of failures and timeouts.
+	// These mutations change the handling of failed calls and timeouts.
 	{name: "accepts requests after their timeout", caughtBy: "timeout.request", response: func(r *http.Response) {
 		if r.StatusCode == http.StatusGatewayTimeout {
 			r.StatusCode = http.StatusCreated
@@ -254,7 +254,7 @@ var mutations = []mutation{
 	}},
 	{name: "gives up early", caughtBy: "timeout.slowIsFine", request: field("timeoutSeconds", 1)},
 
-	// Mutations of webhook configurations.
+	// These mutations change webhook configurations that clients write or read.
 	{name: "defaults failurePolicy to Ignore", caughtBy: "configuration.default.failurePolicy", request: defaulted("failurePolicy", "Ignore")},
 	{name: "defaults matchPolicy to Exact", caughtBy: "configuration.default.matchPolicy", request: defaulted("matchPolicy", "Exact")},
 	{name: "defaults timeoutSeconds to 30", caughtBy: "configuration.default.timeoutSeconds", request: defaulted("timeoutSeconds", 30)},
@@ -295,7 +295,7 @@ var mutations = []mutation{
 	{name: "ignores missing services", caughtBy: "service.fail.* service.certificate", request: field("failurePolicy", "Ignore")},
 	{name: "refuses for missing services", caughtBy: "service.ignore.*", request: field("failurePolicy", "Fail")},
 
-	// Mutations of the matching of requests.
+	// These mutations change which requests go to webhooks.
 	{name: "calls webhooks for reads", caughtBy: "match.rule.none", request: func(r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/configmaps/a") {
 			r.Method, r.URL.RawQuery = http.MethodPatch, "dryRun=All"
@@ -343,7 +343,7 @@ var mutations = []mutation{
 	{name: "reviews one object of a collection", caughtBy: "deletecollection.each", review: swallow(func(r object) bool { return at(r, "oldObject", "metadata")["name"] == "b" })},
 	{name: "deletes collections without their selectors", caughtBy: "deletecollection.selected", request: query(http.MethodDelete, func(v url.Values) { v.Del("labelSelector") })},
 
-	// Mutations of policies.
+	// These mutations change policies, their bindings, and their effects.
 	{name: "warns instead of denying", caughtBy: "policy.denies", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Warn"} })},
 	{name: "denies instead of warning", caughtBy: "policy.action.warn policy.action.audit policy.bindings", request: onSpecs("validatingadmissionpolicybindings", func(s object) { s["validationActions"] = []any{"Deny"} })},
 	{name: "ignores match conditions of policies", caughtBy: "policy.matchConditions policy.matchConditions.error", request: onSpecs("validatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
@@ -356,13 +356,13 @@ var mutations = []mutation{
 	{name: "doesn't reinvoke mutating policies", caughtBy: "mutatingPolicy.reinvocation.IfNeeded mutatingPolicy.reinvocation.policies", request: onSpecs("mutatingadmissionpolicies", func(s object) { s["reinvocationPolicy"] = "Never" })},
 	{name: "ignores match conditions of mutating policies", caughtBy: "mutatingPolicy.matchConditions", request: onSpecs("mutatingadmissionpolicies", func(s object) { delete(s, "matchConditions") })},
 
-	// Mutations of conversions.
+	// These mutations change the responses of conversion webhooks.
 	{name: "accepts conversions with another uid", caughtBy: "conversion.uid", review: onResponses(func(request, response object) { response["uid"] = request["uid"] })},
 	{name: "swallows failed conversions", caughtBy: "conversion.fails", review: onResponses(func(request, response object) {
 		response["result"], response["convertedObjects"] = object{"status": "Success"}, request["objects"]
 	})},
 
-	// Mutations of the API besides admission.
+	// These mutations break promises of the API outside of admission.
 	{name: "persists dry runs of creates", caughtBy: "dryRun.persistsNothing.create", request: query(http.MethodPost, dropped("dryRun"))},
 	{name: "persists dry runs of deletes", caughtBy: "dryRun.persistsNothing.delete dryRun.persistsNothing.deletecollection deletecollection.dryRun", request: query(http.MethodDelete, dropped("dryRun"))},
 	{name: "persists dry runs of patches", caughtBy: "dryRun.persistsNothing.patch dryRun.persistsNothing.apply", request: query(http.MethodPatch, dropped("dryRun"))},

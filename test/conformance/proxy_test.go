@@ -37,7 +37,7 @@ type mutation struct {
 	also func(*http.Request) *http.Request
 	// review wraps the handler of the suite's webhooks, which the server calls.
 	review func(http.Handler) http.Handler
-	// unaudited says that the server writes no audit log.
+	// unaudited makes the suite read an empty file in place of the good server's audit log.
 	unaudited bool
 }
 
@@ -61,8 +61,8 @@ func goodServer(t *testing.T) *backend {
 	return &backend{srv.Config(), log}
 }
 
-// target returns the options with which the suite runs against a proxy in front of the good server. The proxy has the
-// mutation.
+// target returns the options with which the suite runs against a proxy in front of the good server. The proxy applies
+// the mutation.
 func (m *mutation) target(t *testing.T, good *backend) trial.Options {
 	t.Helper()
 	transport, err := rest.TransportFor(good.config)
@@ -201,8 +201,8 @@ func onRules(change func(rule object)) func(*http.Request) {
 	})
 }
 
-// alsoPosts returns a mutation that sends another request with each POST to a resource: it posts the object that the
-// function create returns to a path. The function gets the object of the client's request.
+// alsoPosts returns a mutation that adds a POST to the path for each POST of a client to the resource. The function
+// create gets the client's object, and returns the object of the added request, or nil for no request.
 func alsoPosts(resource, path string, create func(object) object) func(*http.Request) *http.Request {
 	return func(r *http.Request) *http.Request {
 		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/"+resource) || r.URL.Query().Has("dryRun") {

@@ -201,7 +201,7 @@ func TestDiscoveryOfServerThatFails(t *testing.T) {
 	register(t, srv, "tools", "v1")
 	expectVersions(t, srv, "the server has answered", hammersIn("v1"))
 	server.broken.Store(true)
-	// If the status lacks the condition, this server checks the other server at once.
+	// If the APIService has no condition Available, this server checks the other server at once.
 	forgotten := []byte(`{"status": {"conditions": null}}`)
 	must(clusterResources(srv, apiRegistration, "apiservices").Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 	becomes(t, srv, "Available False FailedDiscoveryCheck")

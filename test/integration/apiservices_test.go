@@ -397,7 +397,7 @@ func TestFrontProxyFiles(t *testing.T) {
 		want    string
 	}{{cert, second.cert, "first"}, {key, second.key, "second"}} {
 		ok(t, os.WriteFile(step.path, step.content, 0o600))
-		// If the status lacks the condition, this server checks the other server at once.
+		// If the APIService has no condition Available, this server checks the other server at once.
 		forgotten := []byte(`{"status": {"conditions": null}}`)
 		must(services.Patch(t.Context(), "v1.tools.example.com", types.MergePatchType, forgotten, metav1.PatchOptions{}, "status"))(t)
 		becomes(t, srv, "Available True")

@@ -165,7 +165,7 @@ func (b *browser) show(width, height int, scheme string) {
 // screenshots is the environment variable with the folder for screenshots.
 const screenshots = "MINIAPI_SCREENSHOTS"
 
-// shoot saves a screenshot, if the environment variable is set.
+// shoot saves a screenshot in the folder that the environment variable MINIAPI_SCREENSHOTS names, if it is set.
 func (b *browser) shoot(name string) {
 	b.t.Helper()
 	dir := os.Getenv(screenshots)

@@ -163,8 +163,8 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 	}
 }
 
-// This test has the in-tree plugins that can refuse an object and that TestPluginsRefuseInOrder doesn't have. All of
-// them run between the mutating and the validating webhooks.
+// TestPluginsRefuseInOrder doesn't have all in-tree plugins that can refuse an object. This test has the others. All of
+// these run between the mutating and the validating webhooks.
 func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	t.Parallel()
 	const signer = "example.com/signer"
@@ -262,8 +262,8 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 	}
 }
 
-// This test has the in-tree plugins that change objects and that TestPluginsRefuseInOrder doesn't have. All of them run
-// before the first webhook.
+// TestPluginsRefuseInOrder doesn't have all in-tree plugins that change objects. This test has the others. All of these
+// run before the first webhook.
 func TestPluginsChangeObjectsBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	isDefault := map[string]string{"storageclass.kubernetes.io/is-default-class": "true", networkingv1.AnnotationIsDefaultIngressClass: "true"}

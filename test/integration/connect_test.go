@@ -170,7 +170,7 @@ func TestConnectGoesThroughTheChain(t *testing.T) {
 	}
 }
 
-// upgrade is the header of a request for a session.
+// upgrade is the header of a request that upgrades its connection to SPDY, as for pods/exec.
 var upgrade = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"SPDY/3.1"}}
 
 // Mutating webhooks and policies can change the options of every kind of connection.

@@ -148,7 +148,7 @@ func TestConnectionsFollowTheService(t *testing.T) {
 	}
 }
 
-// The calls of a service go to all its ready endpoints. An endpoint that isn't ready gets none.
+// The server's calls to a service go to all ready endpoints of the service. An endpoint that isn't ready gets no call.
 func TestConnectionsToSeveralEndpoints(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

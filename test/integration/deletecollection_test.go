@@ -23,7 +23,7 @@ import (
 // collection is the label selector of the deletions in these tests.
 const collection = "app=collection"
 
-// fill creates ConfigMaps with the label of collection.
+// fill creates ConfigMaps with the label app=collection.
 func fill(ctx context.Context, t testing.TB, client kubernetes.Interface, names ...string) {
 	t.Helper()
 	for _, name := range names {

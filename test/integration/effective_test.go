@@ -39,7 +39,8 @@ type setting struct {
 	effect  func(ctx context.Context, name string) (bool, error)
 }
 
-// takeEffect turns each setting on and off. After each answer, the next request must already see the change.
+// takeEffect turns each setting on and off. After the server answers such a change, the next request must already be
+// subject to it.
 func takeEffect(t *testing.T, srv *miniapitest.Server, tests []setting) {
 	t.Helper()
 	for _, test := range tests {

@@ -112,7 +112,7 @@ func TestGarbageCollectionElsewhere(t *testing.T) {
 	first := must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}, metav1.CreateOptions{}))(t)
 	must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "second", OwnerReferences: []metav1.OwnerReference{ownerOf(first, false)}}}, metav1.CreateOptions{}))(t)
 	ok(t, maps.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	// When the collector has deleted the ConfigMap second, it has also handled the ConfigMap kept.
+	// When the collector has deleted the ConfigMap "second", it has also handled the ConfigMap "kept".
 	gone(t, "the ConfigMap second, whose owner was deleted,", func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return maps.Get(ctx, "second", metav1.GetOptions{})
 	})

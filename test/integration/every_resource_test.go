@@ -73,7 +73,7 @@ type walk struct {
 
 const walker = "walker"
 
-// newWalk returns a walk, and installs webhooks that review the walk's requests.
+// newWalk returns a walk through all resources of a server, and installs webhooks that review the walk's requests.
 func newWalk(t *testing.T, srv *miniapitest.Server) *walk {
 	t.Helper()
 	w := unreviewed(t, srv)
@@ -305,7 +305,7 @@ func (w *walk) check(t *testing.T, gvr schema.GroupVersionResource, verb string)
 	}
 }
 
-// want returns the expected review of a request. The review has the version of the argument as.
+// want returns the expected review of a request. The argument as is the resource in the version of the review.
 func (w *walk) want(request, as schema.GroupVersionResource, verb string) asked {
 	kind := func(gvr schema.GroupVersionResource) string {
 		r := w.served[gvr]

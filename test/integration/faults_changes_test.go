@@ -36,8 +36,8 @@ func code(t testing.TB, srv *miniapitest.Server) int32 {
 	return status.Status().Code
 }
 
-// A client can add and remove injected faults while the server runs. After the answer to a change, the next request
-// meets the new faults.
+// A client can add and remove injected faults while the server runs. The change applies to every request after the
+// response to it.
 func TestFaultsChange(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -89,7 +89,7 @@ func TestWrongChangesOfFaults(t *testing.T) {
 	}
 }
 
-// A user needs permission for the path by which clients inject faults.
+// A user can read and inject faults only with permission for the URL path of faults.
 func TestFaultsNeedPermission(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithUser("ann"), miniapitest.WithUser("bob"))

@@ -77,8 +77,8 @@ func TestFaultOfAnExactRequest(t *testing.T) {
 	}
 }
 
-// An injected fault with a status gives the response of a server with that failure. A header of the response names the
-// fault.
+// If an injected fault has a status, the client gets the response that a server with this failure sends. A header of
+// the response names the fault.
 func TestFaultWithAStatus(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -151,8 +151,8 @@ faults:
 	}
 }
 
-// An injected fault can replace the response of a write that takes effect. A client that repeats the write finds its
-// own object.
+// An injected fault can replace the response of a write that takes effect. A client that repeats a create then gets the
+// error AlreadyExists.
 func TestFaultAfterTheWrite(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

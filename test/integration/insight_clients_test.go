@@ -31,7 +31,7 @@ func follow(t testing.TB, srv *miniapitest.Server, resource string) *follower {
 	return &follower{stream: bufio.NewReader(stream)}
 }
 
-// next returns the next event. The ids of its requests must rise.
+// next returns the next event. It fails the test if the event's request doesn't have a higher id than the last one.
 func (f *follower) next(t testing.TB) decisions.Event {
 	t.Helper()
 	var event decisions.Event
@@ -110,8 +110,8 @@ func callsOf(request *trace.Request) (calls int) {
 	return calls
 }
 
-// A client that follows requests and reads slowly is told how many requests it has missed. Requests don't wait for this
-// client, and other clients miss none.
+// A client that follows requests and reads slowly gets the number of requests that it has missed. Requests don't wait
+// for this client, and other clients miss none.
 func TestSlowFollowers(t *testing.T) {
 	t.Parallel()
 	// The requests have more bytes than the buffers between the server and a client, which have some megabytes.

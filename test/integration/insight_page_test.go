@@ -100,8 +100,8 @@ func TestPageSignsIn(t *testing.T) {
 	}
 }
 
-// The matrix shows, for each resource and each webhook or policy, the operations that match the rules of the
-// webhook or policy.
+// The server's page has a matrix. For each resource and each webhook or policy, the matrix shows the operations that
+// match the rules of the webhook or policy.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -190,8 +190,8 @@ func TestMatrix(t *testing.T) {
 // hostile is a text that would run code, or load an image, if the page inserted it as markup.
 const hostile = `"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 
-// The page shows requests as they end, with a waterfall, differences and reviews. It can be used by keys, and at a
-// width of 400 pixels. Values of objects are shown as text.
+// The page shows requests as they end, with a waterfall, differences and reviews. A user can control it with the
+// keyboard, and use it at a width of 400 pixels. It shows values of objects as text.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))

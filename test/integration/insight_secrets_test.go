@@ -20,14 +20,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// password is the secret value of the tests. half is a part of password. The tests put half without the rest of
-// password only into messages.
+// password is the secret value of the tests. half is a part of password. In messages, half also occurs alone.
 const (
 	password = "hunter2-and-more"
 	half     = "r2-and"
 )
 
-// leaking returns a webhook's handler whose answer has the secret in each part that can have text.
+// leaking returns a webhook's handler. Its response has the constant password, or a part of it, in each field that can
+// have text.
 func leaking(allowed bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)

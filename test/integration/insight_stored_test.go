@@ -26,8 +26,8 @@ func TestTraceOfFieldsThatAreNotStored(t *testing.T) {
 		resource     string
 		path         string
 		value        any
-		// lost is the field that the call of the webhook names, and because is the reason. stored is true if the trace
-		// has the stored object.
+		// lost is the field that the webhook sets and that the server doesn't store, according to the trace. because is
+		// the reason in the trace. stored is true if the trace has the stored object.
 		lost, because string
 		stored        bool
 	}{
@@ -87,8 +87,8 @@ func TestTraceOfFieldsThatAreNotStored(t *testing.T) {
 	}
 }
 
-// The trace of a dry run has no stored object. The trace of a write of a subresource has none either if the object of the
-// subresource is of another kind, such as Scale.
+// The trace of a dry run has no stored object. The trace of a write of a subresource has none either if the object of
+// the subresource is of another kind, such as Scale.
 func TestTraceWithoutStoredObject(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithCRDs("testdata/gadgets.yaml"), miniapitest.WithFlags(recording))

@@ -66,8 +66,8 @@ type question struct {
 	// before prepares the request. request makes it; by default, it creates a ConfigMap with the label app=db.
 	before  func(*testing.T, *miniapitest.Server)
 	request func(context.Context, *miniapitest.Server) error
-	// resource, namespace and object name the object of the request. By default, it is the ConfigMap in the namespace
-	// default.
+	// These fields are the resource, namespace and name of the request's object. By default, the object is the ConfigMap
+	// in the namespace default.
 	resource, namespace, object string
 
 	// want and field are the reason and the field in the server's answer. called tells whether the webhook is called.
@@ -78,7 +78,7 @@ type question struct {
 	again trace.Reason
 }
 
-// These functions change the hook of a question.
+// Each of these functions changes a selector or the failurePolicy of a webhook.
 var (
 	failsOpen     = failurePolicy(admissionregistrationv1.Ignore)
 	labelledWeb   = objectSelector(map[string]string{"app": "web"})
@@ -253,8 +253,8 @@ func dryRunAsked(ctx context.Context, srv *miniapitest.Server) error {
 	return err
 }
 
-// sideEffectsSome returns a function that gives the hook the side effects Some, and a failure policy. Only v1beta1 allows
-// these side effects.
+// sideEffectsSome returns a function that sets sideEffects to Some and the failurePolicy in the configuration of the
+// webhook that the question is about. Only v1beta1 allows sideEffects Some.
 func sideEffectsSome(policy string) func(*testing.T, *miniapitest.Server) {
 	return func(t *testing.T, srv *miniapitest.Server) {
 		t.Helper()

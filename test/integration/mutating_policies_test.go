@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// applies returns a mutation by an apply configuration.
+// applies returns a mutation of a MutatingAdmissionPolicy. The CEL expression returns the apply configuration.
 func applies(expression string) admissionregistrationv1.Mutation {
 	return admissionregistrationv1.Mutation{
 		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,

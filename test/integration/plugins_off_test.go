@@ -29,7 +29,8 @@ import (
 // attempt makes a request, and returns its result as text.
 type attempt func(*testing.T, *miniapitest.Server) string
 
-// podShows returns an attempt that creates a pod. Its result is the part of the pod that the function shows returns.
+// podShows returns an attempt that creates a pod in a dry run. The result of the attempt is the result of calling shows
+// with the created pod, or the error.
 func podShows(namespace string, shows func(*corev1.Pod) any, changes ...func(*corev1.Pod)) attempt {
 	return func(t *testing.T, srv *miniapitest.Server) string {
 		t.Helper()

@@ -329,7 +329,7 @@ func TestQuotasOfClaims(t *testing.T) {
 }
 
 // A new node has the taint "not ready", so that no pod is placed on it too early. A pod that is bound to a node gets
-// the node's topology labels. It can be resized up to the capacity of the node.
+// the node's topology labels. The pod can be resized up to the capacity of the node.
 func TestPluginsOfNodes(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()

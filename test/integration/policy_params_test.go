@@ -96,7 +96,7 @@ func TestPolicyParams(t *testing.T) {
 				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: matchResources("CREATE", "v1", "secrets"),
 				Validations: []admissionregistrationv1.Validation{{
-					// The selector finds all ConfigMaps, but only some have the key of the parameter.
+					// The binding may select any ConfigMap as a parameter, but only some ConfigMaps have the key prefix.
 					Expression:        "!has(params.data.prefix) || object.metadata.name.startsWith(params.data.prefix)",
 					MessageExpression: "'must begin with ' + params.data.prefix",
 				}},
@@ -234,8 +234,8 @@ func TestPolicyParamsDefinedAnew(t *testing.T) {
 	}
 }
 
-// When the server answers a request that changes a CustomResourceDefinition, expressions of policies see parameters
-// with the fields of the new schema.
+// When the server answers a request that changes a CustomResourceDefinition, expressions of policies already get
+// parameters with the fields of the new schema.
 func TestPolicyParamsOfAnotherSchema(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

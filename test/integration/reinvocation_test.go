@@ -24,8 +24,8 @@ func reinvocationPolicy(policy admissionregistrationv1.ReinvocationPolicyType) c
 	return func(h *hook) { h.ReinvocationPolicy = &policy }
 }
 
-// inTurn returns a function for the helper answering. The function returns the given responses one after the other, and
-// refuses further calls.
+// inTurn returns an argument for answering: a function that returns the given responses one after the other, and then
+// refuses every request.
 func inTurn(responses ...*admissionv1.AdmissionResponse) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	calls := &atomic.Int32{}
 	return func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
@@ -46,7 +46,7 @@ func withSidecar() *admissionv1.AdmissionResponse {
 	return miniapitest.Patched(miniapitest.Add("/spec/containers/-", map[string]string{"name": "sidecar", "image": "sidecar:1"}))
 }
 
-// shown returns the parts of a pod that these tests change as text: "main=Always sidecar=IfNotPresent a=1".
+// shown returns a text with the parts of a pod that these tests change, such as "main=Always sidecar=IfNotPresent a=1".
 func shown(pod *corev1.Pod) string {
 	var parts []string
 	for _, c := range pod.Spec.Containers {

@@ -291,7 +291,7 @@ func TestAuthenticationConfigThatChanges(t *testing.T) {
 		})
 	}
 
-	// This issuer never answers. It must not delay later changes.
+	// The issuer silent never answers. It must not delay later changes of the file.
 	own, err := newAuthority()
 	ok(t, err)
 	asked := make(chan struct{}, 100)

@@ -34,7 +34,7 @@ func patchThing(patchType types.PatchType, patch string) func(context.Context, k
 	}
 }
 
-// prepare creates the ConfigMap "thing" again, or deletes it.
+// prepare deletes the ConfigMap "thing", and creates it again if exists is true.
 func prepare(t *testing.T, client kubernetes.Interface, exists bool) {
 	t.Helper()
 	things := client.CoreV1().ConfigMaps("default")

@@ -27,8 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// If an ExtensionConfig names a service, the server finds its address as for a webhook: by --webhook-service, or by the
-// service's endpoints.
+// If an ExtensionConfig names a service, the server gets the address of the service in the same way as for a webhook:
+// from --webhook-service, or from the service's endpoints.
 func TestExtensionOfService(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()
@@ -41,7 +41,7 @@ func TestExtensionOfService(t *testing.T) {
 	if port, _, _ := unstructured.NestedInt64(created.Object, "spec", "clientConfig", "service", "port"); port != 443 {
 		t.Errorf("the default port is %d", port)
 	}
-	// The extension has no handler for paths with this prefix.
+	// The extension has no handler for paths below /prefix.
 	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "HTTP status 404")
 	want := "SNI quota.default.svc, host quota.default.svc:443, path /prefix/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery"
 	if got := arrived.list(); len(got) == 0 || got[0] != want {
@@ -139,7 +139,7 @@ func TestExtensionsAreReachedAsWebhooksAre(t *testing.T) {
 	}
 }
 
-// The service kubernetes stands for the server itself, for extensions as for webhooks.
+// If an ExtensionConfig names the service "kubernetes", the server calls itself. It does the same for webhooks.
 func TestExtensionOfTheServerItself(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withHooks())
@@ -148,8 +148,8 @@ func TestExtensionOfTheServerItself(t *testing.T) {
 	awaitDiscovered(t, srv, "itself", metav1.ConditionFalse, "calling https://kubernetes.default.svc:443/aggregated")
 }
 
-// The server authenticates itself to extensions by the client certificate of the flags. If the files change, it uses
-// the new certificate for the next call.
+// The server authenticates itself to extensions with the client certificate in the files that its flags name. If the
+// files change, the server uses the new certificate for the next call.
 func TestClientCertificateOfExtensions(t *testing.T) {
 	t.Parallel()
 	own, err := newAuthority()

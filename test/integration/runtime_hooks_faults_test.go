@@ -66,7 +66,7 @@ func body(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
 
-// hang doesn't answer. It reads the request, because otherwise net/http doesn't notice the end of the connection.
+// hang doesn't answer. It reads the request, because otherwise net/http doesn't detect the end of the connection.
 func hang(_ http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	<-req.Context().Done()

@@ -29,7 +29,7 @@ const (
 	validatingPolicies = "ValidatingAdmissionPolicy"
 )
 
-// statics has the folder of manifests of each plugin.
+// statics maps the name of each plugin to the plugin's folder of manifests.
 type statics map[string]string
 
 func newStatics(t testing.TB) statics {
@@ -96,7 +96,7 @@ spec: {policyName: no-%[1]s.static.k8s.io, validationActions: [Deny]}
 `, name, rules)
 }
 
-// refusedBy returns the error of a refusal by a policy that the function refusing returns.
+// refusedBy returns the error with which a policy refuses an object. The function refusing makes the policy.
 func refusedBy(resource, name string) refused {
 	return refused{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(
 		`%s "%s" is forbidden: ValidatingAdmissionPolicy 'no-%[2]s.static.k8s.io' with binding 'no-%[2]s.static.k8s.io' denied request: nothing is called %[2]s`, resource, name)}

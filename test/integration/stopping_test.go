@@ -40,7 +40,7 @@ func TestStoppingAnswers(t *testing.T) {
 			quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}}
 			must(srv.Client().CoreV1().ResourceQuotas("default").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}))(t)
 			asked, answer := make(chan struct{}), make(chan struct{})
-			// The test serves the webhook itself: the fixture gives handlers only a second after the beginning of a stop.
+			// The test serves the webhook itself, because the fixture ends its handlers a second after a stop begins.
 			own := must(newAuthority())(t)
 			port := own.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}

@@ -53,8 +53,8 @@ spec:
               any: {type: object, x-kubernetes-preserve-unknown-fields: true, externalDocs: {url: https://example.com}}
 `
 
-// CustomResourceDefinitions are stored in JSON whatever --storage-media-type is, and are read as they were
-// written.
+// The server stores CustomResourceDefinitions in JSON, also with another --storage-media-type. Clients read a
+// definition as it was written.
 func TestStoredDefinitions(t *testing.T) {
 	t.Parallel()
 	given := &unstructured.Unstructured{}

@@ -20,7 +20,7 @@ import (
 // trace header of the client.
 func TestTracing(t *testing.T) {
 	t.Parallel()
-	// The collector accepts connections but no spans: the test looks only at headers.
+	// The collector accepts connections but no spans, because the test checks only headers.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	collector := grpc.NewServer()

@@ -109,8 +109,8 @@ func (e endpoint) custom() bool { return e.through.Group == "example.com" }
 
 func (e endpoint) scale() bool { return strings.HasSuffix(e.through.Resource, "/scale") }
 
-// settles returns the number of writes that still change the object. For a scale, it is two: the library first removes
-// the time from the managed fields of the replicas, and then the fields.
+// settles returns the number of writes that still change the object. It is two for a scale: the first write removes the
+// time from the managed fields of spec.replicas, and the second write removes these managed fields.
 func (e endpoint) settles() int {
 	if e.scale() {
 		return 2
@@ -124,8 +124,8 @@ type rewriting struct {
 	client rest.Interface
 }
 
-// rounds returns the endpoints in groups. The endpoints of a group have different objects. If an object must have a
-// fixed name, its endpoints are in different groups. Otherwise their field managers would write by turns, and would
+// rounds returns groups of endpoints that write different objects. If two endpoints must write the same object, because
+// its name is fixed, they are in different groups. In one group, their field managers would write by turns. That would
 // change the order of managed fields, which are sorted by time.
 func (w rewriting) rounds(t *testing.T) [][]endpoint {
 	t.Helper()

@@ -99,8 +99,8 @@ func (l lister) Get(string) (runtime.Object, error) {
 	return nil, fmt.Errorf("the usage of %s is measured by lists: an object can't be read alone", l.resource.GroupResource())
 }
 
-// List implements cache.GenericLister. Objects that a rule looks into have their Go type. Objects that are only counted
-// have only their metadata.
+// List implements cache.GenericLister. Objects whose fields decide how much of a quota they use, such as pods, have
+// their Go type. Objects that are only counted have only their metadata.
 func (l lister) List(labels.Selector) ([]runtime.Object, error) {
 	clients := map[schema.GroupVersionResource]rest.Interface{
 		corev1.SchemeGroupVersion.WithResource("pods"):                   l.meter.Core.RESTClient(),

@@ -74,7 +74,7 @@ func (i *Informer) Start(ctx context.Context, ended func()) {
 	i.notify()
 }
 
-// notify starts a goroutine that handles new events. If such a goroutine is running, notify makes the goroutine look
+// notify starts a goroutine that handles new events. If such a goroutine is running, notify makes the goroutine check
 // for events once more.
 func (i *Informer) notify() {
 	i.mu.Lock()

@@ -40,7 +40,7 @@ func (d *done) Name() string { return d.name }
 // Done implements cache.DoneChecker.
 func (d *done) Done() <-chan struct{} { return d.over }
 
-// HasSynced reports whether the state is reached.
+// HasSynced reports whether d has been closed.
 func (d *done) HasSynced() bool {
 	select {
 	case <-d.over:

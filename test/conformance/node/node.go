@@ -40,7 +40,7 @@ const Name = "loopback"
 // probeInterval is the time between two probes of a container.
 const probeInterval = 20 * time.Millisecond
 
-// Options are the options of a node.
+// Options configure a Node. Client and Command are required.
 type Options struct {
 	Client kubernetes.Interface
 	// Selector is a label. The node runs only Deployments with this label.
