@@ -39,7 +39,7 @@ type clients struct {
 	dynamic   dynamic.Interface
 	informers *admission.Informers
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
-	// controllers has no value before buildControllers, or if no controller is selected.
+	// controllers has the selected controllers. It is empty before buildControllers, and if no controller is selected.
 	controllers atomic.Pointer[controllers.Set]
 }
 

@@ -106,8 +106,8 @@ func validate(o *Options) []error {
 	)
 }
 
-// wordings maps parts of the library's errors that don't name the flag, or that are wrong for this server, to better
-// words.
+// wordings replaces words in the library's errors. The library's words don't name the flag, or are wrong for this
+// server.
 var wordings = strings.NewReplacer(
 	"emulation version", "--emulated-version",
 	"minCompatibilityVersion version", "--min-compatibility-version",

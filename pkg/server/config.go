@@ -56,8 +56,8 @@ type Config struct {
 	bootstrapped health.Bootstrapped
 	flowSchemas  *flowcontrol.Conditions // nil if the server has no FlowSchemas
 	runtimeHooks *runtimehooks.Hooks     // nil without --runtime-hooks
-	// stored reports all stored objects to the controllers. It is nil with an external etcd: then the controllers have
-	// informers.
+	// stored reports all stored objects to the controllers. It is nil if the controllers use informers: with an
+	// external etcd, with encryption, or with --etcd-servers-overrides.
 	stored *stored.Source
 }
 

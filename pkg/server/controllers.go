@@ -130,9 +130,9 @@ func (c *Config) count(ctx context.Context, resource controlled.Resource, namesp
 	return n, err == nil
 }
 
-// startControllers lets the controllers work. With an embedded etcd, it returns when the controllers have made the
-// objects that every namespace has. With an external etcd, it doesn't wait, because the controllers of another server
-// may make these objects.
+// startControllers starts the controllers. With an embedded etcd, it returns when they have done the work for all
+// stored objects, such as the objects that every namespace has, or after settleTimeout. With an external etcd, it
+// doesn't wait, because the controllers of another server may do this work.
 func startControllers(ctx context.Context, c *Config) error {
 	set := c.clients.controllers.Load()
 	if set == nil {

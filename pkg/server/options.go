@@ -28,7 +28,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
-// Options are the settings of a server that flags can change. A flag that kube-apiserver also has is named as in
+// Options are the settings of a server. Most of them have flags. A flag that kube-apiserver also has is named as in
 // kube-apiserver.
 type Options struct {
 	ServerRun      *genericoptions.ServerRunOptions
@@ -89,10 +89,10 @@ type Options struct {
 	LogRequest func(Request)
 	// Definitions are CustomResourceDefinitions that the server has from its start.
 	Definitions Definitions
-	// Kept is the name of objects that were kept on an earlier server of the process, with seed.Keeper.Keep. If there are
-	// such objects, the server has copies of them from its start. The name must stand for all that the objects depend on:
-	// the other options, and what clients apply. The server has no Keeper if the name is "", or if each object needs a
-	// request, for example because of an audit log.
+	// Kept is the name of objects that were kept on an earlier server of the process, with seed.Keeper.Keep. If there
+	// are such objects, the server has copies of them from its start. The name must stand for all that the objects
+	// depend on: the other options, and what clients apply. The server has no Keeper if the name is "", or if it can't
+	// store objects without requests, for example with an audit log, with controllers or with an external etcd.
 	Kept string
 	// Flagz reads the flags that /flagz shows. It is nil for a program without flags.
 	Flagz flagz.Reader
@@ -163,8 +163,8 @@ func NewOptions() *Options {
 	return o
 }
 
-// NewKubeAPIServerOptions returns the defaults of kube-apiserver itself, for command
-// lines that were written for it.
+// NewKubeAPIServerOptions returns the defaults for command lines that were written for kube-apiserver. The
+// authorization mode, the bind address and the certificate folder, for example, have kube-apiserver's defaults.
 func NewKubeAPIServerOptions() *Options {
 	o := NewOptions()
 	o.Authorization.Modes = []string{authorization.ModeAlwaysAllow}

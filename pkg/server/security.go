@@ -34,7 +34,7 @@ type security struct {
 	signingKey     crypto.Signer // the signer of service account tokens, or nil if a flag names the key
 	authentication *authentication.Applied
 	escalation     func(ctx context.Context, obj, old runtime.Object) error
-	// services finds webhooks, and webhookAuth authenticates the server to them.
+	// services resolves the Services of webhooks to addresses. webhookAuth authenticates the server to webhooks.
 	services    webhook.ServiceResolver
 	webhookAuth webhook.AuthenticationInfoResolverWrapper
 	// tokens are the bearer tokens of the controllers, by user name.
@@ -45,8 +45,8 @@ type security struct {
 func (c *Config) CA() []byte { return c.security.authority.CA() }
 
 // ServingCertificate issues a serving certificate for a webhook by the server's own authority. It returns the
-// certificate and its key in PEM. The server trusts the certificate if Options.Admission.Services finds the webhook, or
-// if the webhook's caBundle is CA.
+// certificate and its key in PEM. The server trusts the certificate if Options.Admission.Services has the address of
+// the webhook, or if the webhook's caBundle is CA.
 func (c *Config) ServingCertificate(hosts []string, ips []net.IP) (cert, key []byte, err error) {
 	pair, err := c.security.authority.Serving(pki.Names{DNS: hosts, IPs: ips})
 	return pair.Cert, pair.Key, err

@@ -26,7 +26,8 @@ import (
 // Version returns the version that /version and "miniapi version" show: see version.Get.
 func Version() apimachineryversion.Info { return version.Get() }
 
-// Server is a server that is built. It can run once. It has many methods, because each step of a start is a method.
+// Server is the server that Config.New has built. Run can be called once. Server has many methods, because each step of
+// a start is a method.
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer

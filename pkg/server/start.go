@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// startTimeout limits the time of a start, including the start of etcd.
+	// startTimeout limits the time of each of two steps of a start. In the first step, the informers list the stored
+	// objects. In the second step, the server becomes ready.
 	startTimeout = time.Minute
 
 	// ensureTimeout limits the time for which a start waits until the objects that every cluster has, such as RBAC roles,
@@ -34,7 +35,8 @@ const (
 	startGrace = 10 * time.Second
 )
 
-// graceful returns a context for work that must not be interrupted. The context ends the time grace after ctx.
+// graceful returns a context for work that must not be interrupted. After ctx has ended, the new context continues for
+// the time grace.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })

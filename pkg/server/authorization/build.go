@@ -44,7 +44,7 @@ type ruledAuthorizer interface {
 	authorizer.RuleResolver
 }
 
-// Build makes the authorizer. It takes the informers that the modes need from shared: roles and bindings for RBAC;
+// Build makes the authorizer. The argument shared makes the informers that the modes need: roles and bindings for RBAC;
 // pods, volumes and further resources for Node. The caller starts the informers after Build, and serves requests only
 // after they have synced. Connections to webhooks end with ctx, which must last as long as the server. The metrics name
 // the server by apiServerID.

@@ -4,5 +4,5 @@
 //
 // [Options] are the flags; [Options.Build] makes the authorizer, which also lists the rules of a user for
 // SelfSubjectRulesReviews. Package authentication has determined the user of a request before authorization.
-// Authorizers don't see the content of objects: admission makes the decisions that depend on the content.
+// Authorizers don't get the content of objects: admission makes the decisions that depend on the content.
 package authorization

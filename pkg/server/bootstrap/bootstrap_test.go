@@ -368,8 +368,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// TestAggregatedRoles checks Config.Aggregated. It makes Objects give each role with an aggregationRule the rules
-// that a controller would write. It doesn't change the other roles.
+// TestAggregatedRoles checks the roles that Objects returns. With Config.Aggregated, each role with an aggregationRule
+// has the rules that a controller would write. The other roles are the same as without it.
 func TestAggregatedRoles(t *testing.T) {
 	t.Parallel()
 	rules := func(aggregated bool) map[string][]rbacv1.PolicyRule {

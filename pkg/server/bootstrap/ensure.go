@@ -24,10 +24,10 @@ import (
 const workers = 8
 
 // Ensure creates missing objects, and reconciles stored objects that differ from the defaults. A server should call
-// Ensure at each start, before the server reports that it is ready. If all objects are up to date, Ensure makes one
-// list request for each resource. The client should have no rate limit, and its user should have all permissions. After
-// an error, such as a refusal by a webhook, Ensure continues with the other objects; the returned error is an aggregate
-// of all errors.
+// Ensure at each start, before the server reports that it is ready. If all objects are up to date, Ensure only reads:
+// it makes a few list and get requests. The client should have no rate limit, and its user should have all permissions.
+// After an error, such as a refusal by a webhook, Ensure continues with the other objects; the returned error is an
+// aggregate of all errors.
 func Ensure(ctx context.Context, client kubernetes.Interface, config Config) error {
 	// Namespaces must exist before the objects in them.
 	errs := []error{ensureNamespaces(ctx, client)}

@@ -94,7 +94,7 @@ func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 }
 
 // isServers tells whether the server maintains the spec of a suggested object. The object's annotation decides. Without
-// the annotation, the generation decides: the first generation is the server's.
+// the annotation, the server maintains an object of generation 1, because no user has changed its spec.
 func isServers(have metav1.Object) bool {
 	if name := have.GetName(); name == flowcontrolv1.PriorityLevelConfigurationNameExempt || name == flowcontrolv1.PriorityLevelConfigurationNameCatchAll {
 		return false // the object is mandatory; a mandatory schema has the name of its level

@@ -64,7 +64,7 @@ func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: inheritMeta(name, of), Rules: of.Rules}
 }
 
-// inheritSubjects returns a binding with the subjects of another binding.
+// inheritSubjects returns the default binding of a name, with the subjects of another binding.
 func inheritSubjects(name string, of *rbacv1.ClusterRoleBinding) *rbacv1.ClusterRoleBinding {
 	for _, binding := range ClusterRoleBindings() {
 		if binding.Name == name {

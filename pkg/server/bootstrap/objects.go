@@ -37,7 +37,7 @@ const (
 	apiService = "kubernetes"
 )
 
-// Config has the settings of a server that the objects depend on.
+// Config has the server settings that determine the content of the bootstrap objects.
 type Config struct {
 	// ServiceCIDRs are one or two ranges of service addresses. Two ranges are of different IP families, and the primary
 	// range comes first.
@@ -96,7 +96,7 @@ var rbacObjects = sync.OnceValue(func() []runtime.Object {
 	return appendAll(objects, RoleBindings())
 })
 
-// aggregatedObjects returns rbacObjects with the rules of the roles that have an aggregationRule.
+// aggregatedObjects returns the objects of rbacObjects. Each role with an aggregationRule has its rules filled in.
 var aggregatedObjects = sync.OnceValues(func() ([]runtime.Object, error) {
 	objects := slices.Clone(rbacObjects())
 	var roles []*rbacv1.ClusterRole

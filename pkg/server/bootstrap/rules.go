@@ -30,12 +30,11 @@ func allow(verbs, groups, resources string, names ...string) rbacv1.PolicyRule {
 	return rule
 }
 
-// paths returns a rule for URLs that aren't resources.
+// paths returns a rule that allows GET requests for URL paths, separated by blanks.
 func paths(urls string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: words(urls)}
 }
 
-// recordEvents returns the rule for recording events.
 func recordEvents() rbacv1.PolicyRule {
 	return allow("create patch update", "core events.k8s.io", "events")
 }

@@ -33,7 +33,8 @@ type barrier struct {
 	cleanup cleanup
 }
 
-// knownDefinitions is the state that the answer to a write of a definition waits for.
+// knownDefinitions has the definitions that the informer has delivered. The answer to a write of a definition waits for
+// a certain state of them.
 type knownDefinitions struct {
 	// served are the definitions by which the server serves requests. The library's handler of custom resources has
 	// received these definitions from the informer.
@@ -98,7 +99,8 @@ func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted
 	})
 }
 
-// await waits until a predicate holds for a definition.
+// await waits until the function holds returns true, but no longer than barrierTimeout. After that time it logs an
+// error with the name of the definition.
 func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
 	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
 	defer cancel()
@@ -135,14 +137,14 @@ func (b *barrier) definition(kind schema.GroupVersionKind) (found *apiextensions
 	return found
 }
 
-// updated waits until requests are served by the definition with the resource version, or with a later resource
-// version.
+// updated waits until the server handles requests by the definition with the resource version or by a later version, or
+// until the definition is deleted.
 func (b *barrier) updated(name, resourceVersion string) {
 	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
-// changed waits until the definition that was seen last is in effect, is deleted, or can't be brought into effect by
-// the controllers.
+// changed waits until the present definition of the name is in effect or deleted, or until the controllers can't bring
+// it into effect.
 func (b *barrier) changed(name string) {
 	b.await(name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
@@ -182,8 +184,8 @@ func (b *barrier) settle() {
 	}
 }
 
-// isPast reports whether the informer has seen the definition at the resource version or later, or the deletion of the
-// definition.
+// isPast reports whether the informer has delivered the definition with this resource version or a later version. It
+// also returns true if the informer has no definition of the name, because the definition is deleted.
 func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	crd := k.seen[name]
 	if crd == nil {

@@ -42,8 +42,8 @@ type Config struct {
 	WebhookAuth webhook.AuthenticationInfoResolverWrapper
 	// StatusManager is the field manager of the status of definitions.
 	StatusManager string
-	// Seen tells whether any part of the server except admission, such as an audit log, needs the requests that the
-	// server sends to itself.
+	// Seen tells whether any part of the server other than admission needs the requests that the server sends to
+	// itself. An audit log, for example, needs them.
 	Seen func() bool
 	// Handlers has the handlers that servers of the process share.
 	Handlers *serving.Handlers

@@ -40,8 +40,8 @@ func (c *cleanup) begin(name, resourceVersion string) {
 	}
 }
 
-// write makes a change of a custom resource, unless a controller makes the change and keep forbids it. A context
-// without a user shows that a controller makes the change.
+// write calls change, which changes a custom resource. It returns an error instead if a controller makes the change and
+// keep has forbidden it. If the context has no user, a controller makes the change.
 func (c *cleanup) write(ctx context.Context, resource schema.GroupResource, change func() error) error {
 	if _, asked := request.UserFrom(ctx); asked {
 		return change()

@@ -80,7 +80,7 @@ func allowBySchema(v *apiextensions.CustomResourceValidation) {
 		return
 	}
 	var found []*apiextensions.JSONSchemaPropsOrBool
-	// SchemaHas must not see a change of a schema, so the changes come after the traversal.
+	// The predicate of SchemaHas must not change the schema, so the changes come after the traversal.
 	validation.SchemaHas(v.OpenAPIV3Schema, func(s *apiextensions.JSONSchemaProps) bool {
 		for _, further := range []*apiextensions.JSONSchemaPropsOrBool{s.AdditionalProperties, s.AdditionalItems} {
 			if further != nil && further.Schema != nil {

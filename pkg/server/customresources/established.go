@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// otherServersDelay is the time for which the library delays each create of a custom resource after its definition is
-// established. Within this time, the library expects other servers of the cluster to see the definition.
+// otherServersDelay is the time after the establishment of a definition in which the library delays each create request
+// for its custom resources. The delay lets the other servers of a cluster receive the definition first.
 const otherServersDelay = 2 * time.Second
 
 // serveAtOnce removes the delay otherServersDelay if no other server uses the same etcd. The server's informer then

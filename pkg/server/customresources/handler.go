@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// masters is the number of API servers that the library gets. If the number were more than one, the library would
-	// always serve a definition some seconds late. Instead, serveAtOnce decides whether other servers need that time.
+	// masters is the library's parameter for the number of API servers. With a number above one, the library would
+	// serve each new definition five seconds late, even if no other server needs that time. serveAtOnce handles the
+	// other delay for several servers.
 	masters = 1
 	// workers is the number of goroutines of each controller that has several, as in the library
 	// apiextensions-apiserver.
@@ -88,8 +89,8 @@ func (r *Resources) handler(c Config, config *genericapiserver.RecommendedConfig
 	}), nil
 }
 
-// follow adds the event handler that comes directly after the event handler of the library. The shared handlers and the
-// stores follow the definitions in it.
+// follow adds an event handler to the informer of definitions, directly after the event handler of the library. The new
+// handler passes each event to the shared handlers, to the stores and to the barrier.
 func (r *Resources) follow(definitions cache.SharedIndexInformer, resources *serving.Server) error {
 	told := func(obj any, deleted bool) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-// isInEffect reports whether the controllers have nothing left to do for a definition: they have established its
-// present spec, or have refused it.
+// isInEffect reports whether the controllers have established the present spec of a definition or have refused it. It
+// also returns true for a definition that is being deleted.
 func (k knownDefinitions) isInEffect(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isServed(crd) && (crd.DeletionTimestamp != nil || hasItsNames(crd) || k.isRefusedNames(crd))
 }

@@ -42,8 +42,8 @@ func newInformers(served bool, client crdclient.Interface, member *storage.Membe
 	return factory
 }
 
-// asServed returns a function that changes the definitions of the informer: they get version v1, and serveAtOnce
-// applies.
+// asServed returns the transform function of the informer. The function converts each definition to v1, and calls
+// serveAtOnce for it.
 func asServed(alone func() bool) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		// The feed of an embedded etcd gives the internal type.

@@ -109,8 +109,8 @@ func TestWithoutConflicts(t *testing.T) {
 	}
 }
 
-// TestInstalledIsTaken checks that the informer takes an installed definition only once, and only if the stored
-// definition has the revision of the installed definition. It then needn't decode the stored definition.
+// TestInstalledIsTaken checks that take returns an installed definition only once, and only for the revision at which
+// the definition was stored. The informer doesn't decode a definition that it gets from take.
 func TestInstalledIsTaken(t *testing.T) {
 	t.Parallel()
 	crd, _ := preparedGears(t).copy(metav1.Now())

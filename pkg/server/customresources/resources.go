@@ -18,7 +18,8 @@ type Hooks struct {
 	// Written is called after each write of a custom resource. Admission uses custom resources as parameters of
 	// policies.
 	Written func(schema.GroupResource, runtime.Object)
-	// DefinitionChanged is called when requests are served by a changed definition.
+	// DefinitionChanged is called after a change of a definition, as soon as the server handles requests by the new
+	// definition.
 	DefinitionChanged func()
 }
 
@@ -31,8 +32,8 @@ type Resources struct {
 	informers crdinformers.SharedInformerFactory
 	// member is the embedded etcd, or nil.
 	member *storage.Member
-	// preparer returns the preparer of Install. It is nil with an external etcd, or if --runtime-config turns the API
-	// of definitions off.
+	// preparer makes the preparer that Install uses. It is nil with an external etcd, or if --runtime-config turns the
+	// API of definitions off.
 	preparer func() (*preparer, error)
 	// statusManager is the field manager of the status of definitions.
 	statusManager string
@@ -48,8 +49,8 @@ func New(following context.Context, hooks Hooks) *Resources {
 	return &Resources{barrier: b, stores: stores{written: hooks.Written, cleanup: &b.cleanup}}
 }
 
-// Wait returns when the stores of deleted definitions are destroyed. The library destroys them about a second after the
-// last request.
+// Wait returns when all stores of custom resources are destroyed. After five seconds it returns an error. The library
+// destroys the stores of a deleted definition about a second after the last request.
 func (r *Resources) Wait() error { return r.stores.wait() }
 
 // Server returns the server of definitions and custom resources. It is nil before Build.
@@ -63,9 +64,10 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 	return r.barrier.definition(kind)
 }
 
-// Settled returns a handler that calls next when the informer has seen all deletions of definitions that have begun.
-// The server's own requests don't wait: a handler of the informer may make such a request, as policies with parameters
-// do, and the informer has seen a deletion only after its handlers have returned.
+// Settled returns a handler that first waits until the informer has handled all deletions of definitions that have
+// begun, and then calls next. The server's own requests don't wait. An event handler of the informer may make such a
+// request, as policies with parameters do, and the informer has handled a deletion only after all event handlers have
+// returned.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !byServer(req.Context()) {

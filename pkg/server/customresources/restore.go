@@ -15,8 +15,8 @@ const deletionTimeout = 500 * time.Millisecond
 
 // EndDeletions waits until definitions that are being deleted are gone. A restore of a snapshot calls it first.
 // Otherwise the controllers would go on with the deletion after the restore. The type cleanup would stop the
-// controllers, but they would log errors. EndDeletions doesn't wait if finalizers keep custom resources, because the
-// controllers check such a definition only every five seconds.
+// controllers, but they would log errors. EndDeletions waits no longer than deletionTimeout: finalizers may keep custom
+// resources, and then the controllers check the definition only every five seconds.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
 	b.settle()
@@ -51,7 +51,8 @@ func (r *Resources) Restored(name string, revision int64, deleted bool) {
 		resourceVersion := strconv.FormatInt(revision, 10)
 		b.await(name, func(k knownDefinitions) bool {
 			crd := k.seen[name]
-			// The snapshot may have been taken before the controllers had accepted the names.
+			// The snapshot may be from a time before the controllers accepted the names. They accept the names after
+			// the restore.
 			return crd != nil && k.isPast(name, resourceVersion) && isServed(crd)
 		})
 		if kept := b.last(name); kept != nil && kept.DeletionTimestamp == nil {

@@ -49,8 +49,8 @@ func (s *specs) remember(data []byte) {
 	}
 }
 
-// of returns a stored definition without its spec, and the remembered spec. If the spec isn't remembered, both results
-// are nil.
+// of returns a stored definition without its spec, and the remembered spec. If the spec isn't remembered, stored is
+// nil.
 func (s *specs) of(data []byte) (rest []byte, stored *storedSpec) {
 	s.mu.Lock()
 	none := len(s.last) == 0
@@ -96,8 +96,9 @@ func (s *specs) make(data []byte) *storedSpec {
 	return made
 }
 
-// decodeServed decodes a definition to v1. The result shares its spec with earlier definitions. If the spec isn't
-// remembered, the result is nil. The function decode decodes the part without the spec.
+// decodeServed decodes a definition to v1. The result shares its spec with earlier definitions. The result is nil if
+// the spec isn't remembered, or if status.storedVersions is empty. The function decode decodes the part without the
+// spec.
 func (s *specs) decodeServed(data []byte, decode func([]byte) (runtime.Object, error)) (*apiextensionsv1.CustomResourceDefinition, error) {
 	rest, stored := s.of(data)
 	if stored == nil {

@@ -27,14 +27,15 @@ import (
 type statusClient struct {
 	crdclient.CustomResourceDefinitionsGetter
 	storage rest.Updater
-	// fields manage the fields that the controllers set. Their field manager is manager.
+	// The function fields returns the field manager of the status. "manager" is the manager's name in the managed
+	// fields.
 	fields  func() (*managedfields.FieldManager, error)
 	manager string
 	// admission admits the writes. "interfaces" has the object interfaces that admission gets.
 	admission  admission.Interface
 	interfaces admission.ObjectInterfaces
-	// seen tells whether any part of the server except admission, such as an audit log, needs the requests of the
-	// controllers. If seen returns true, statusClient makes requests.
+	// seen tells whether any part of the server other than admission needs the requests of the controllers. An audit
+	// log, for example, needs them. If seen returns true, statusClient makes requests.
 	seen func() bool
 	// timeout limits the time of a write, including calls of webhooks.
 	timeout time.Duration
@@ -131,14 +132,13 @@ func (c *statusClient) managing(fields *managedfields.FieldManager) rest.Transfo
 	}
 }
 
-// specless returns a definition without its spec.
 func specless(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
 	without := *crd
 	without.Spec = apiextensions.CustomResourceDefinitionSpec{}
 	return &without
 }
 
-// mutating calls the admission plugins that change objects.
+// mutating returns a function that calls the admission plugins that change objects.
 func (c *statusClient) mutating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
 	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		plugins, ok := admitting.(admission.MutationInterface)
@@ -149,9 +149,9 @@ func (c *statusClient) mutating(admitting admission.Interface, options *metav1.U
 	}
 }
 
-// validating calls the admission plugins that validate objects. The storage could call these plugins too. But the
-// storage would first validate the definition, although the writes of controllers need no validation, and would copy
-// both definitions.
+// validating returns a function that calls the admission plugins that validate objects. The storage could call these
+// plugins too. But the storage would first validate the definition, although the writes of controllers need no
+// validation, and would copy both definitions.
 func (c *statusClient) validating(admitting admission.Interface, options *metav1.UpdateOptions) rest.TransformFunc {
 	return func(ctx context.Context, updated, live runtime.Object) (runtime.Object, error) {
 		if was, ok := live.(*apiextensions.CustomResourceDefinition); ok {

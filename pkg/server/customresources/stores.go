@@ -50,7 +50,7 @@ func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 	return &decoratedOptions{inner, s.decorate}
 }
 
-// wait waits until all stores are destroyed.
+// wait waits until all stores are destroyed, but no longer than teardownTimeout.
 func (s *stores) wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
 	defer cancel()
@@ -67,7 +67,8 @@ func (s *stores) wait() error {
 	}
 }
 
-// decorate counts a store until it is destroyed, and calls written after its writes.
+// decorate returns a store that counts as open until it is destroyed, and that calls the function written after each
+// write.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 	made := &resourceStore{Interface: store, resource: resource, written: s.written, cleanup: s.cleanup}
 	s.open.Add(1)

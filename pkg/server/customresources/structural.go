@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// loose is the informer of definitions for the library's controller that reports schemas that aren't structural.
-// It passes only events of definitions that may have such a schema: the controller converts and compares all schemas of
-// a definition, after each write.
+// loose is an informer of definitions for one controller of the library. The controller reports schemas that aren't
+// structural. For each event, it would convert and compare all schemas of a definition. So loose passes only events of
+// definitions that may have such a schema.
 type loose struct {
 	crdinformers.CustomResourceDefinitionInformer
 }

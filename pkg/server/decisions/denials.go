@@ -40,7 +40,7 @@ func where(request *trace.Request, refused *trace.Refusal) string {
 	return strings.Join(parts, ", ")
 }
 
-// rule names the field of the webhook's configuration by which the webhook was called.
+// rule returns the field of the webhook's configuration that made the server call the webhook, or "".
 func rule(request *trace.Request, webhook trace.Reference) string {
 	last := request.Admissions[len(request.Admissions)-1]
 	for _, step := range last.Steps {

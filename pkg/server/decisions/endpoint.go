@@ -193,8 +193,8 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	return d.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-// refusedCreation returns the last creation that authorization refused, of the resource and in the namespace of the
-// filter, or nil. Its record has no name, so the filter's name doesn't select it.
+// refusedCreation returns the record of the last create request that authorization refused, or nil. The request was for
+// the filter's resource and namespace. Its record has no object name, so refusedCreation doesn't compare names.
 func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
 	for _, request := range slices.Backward(d.Recorder.Requests(filter)) {

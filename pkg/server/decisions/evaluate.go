@@ -36,7 +36,7 @@ const maxEvaluation = 4 << 20
 // Evaluation describes a request that no client makes. Admission handles it like a real request, but calls no webhook,
 // and the server stores nothing.
 type Evaluation struct {
-	// Webhook names the webhook in question, as KIND/NAME[/WEBHOOK].
+	// Webhook names the webhook or the policy in question, as KIND/NAME[/WEBHOOK] or KIND/NAME[/BINDING].
 	Webhook string `json:"webhook"`
 	// Operation is CREATE, UPDATE, DELETE or CONNECT. The default is CREATE.
 	Operation string `json:"operation,omitempty"`
@@ -168,7 +168,7 @@ func groupsOf(e Evaluation) []string {
 	return append(slices.Clone(e.Groups), user.AllAuthenticated)
 }
 
-// resource is a resource, and a namespace if the resource has namespaces.
+// resource is the resource of a request. The namespace is "" if the resource isn't namespaced.
 type resource struct {
 	schema.GroupVersionResource
 	namespace string
@@ -288,8 +288,8 @@ func (e *evaluator) get(ctx context.Context, path string) (*unstructured.Unstruc
 	return object, object.UnmarshalJSON(response.body.Bytes())
 }
 
-// parametersOf returns the query parameters that prevent a change of stored objects. A connection needs none, because
-// the server ends it after admission.
+// parametersOf returns the query parameters that prevent a change of stored objects. The operation CONNECT needs no
+// parameters, because the server ends the request after admission.
 func parametersOf(operation string) url.Values {
 	if operation == connect {
 		return nil

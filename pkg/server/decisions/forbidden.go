@@ -29,8 +29,8 @@ type forbidding struct {
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := f.Authorizer.Authorize(ctx, a)
-	// The filter answers with an error of the server, and not with Forbidden, if err isn't nil. The verb of a request for
-	// an impersonation isn't in writes.
+	// If err isn't nil, the filter's response is an internal error, not Forbidden. Impersonation has a verb of its own,
+	// which isn't in writes.
 	if decision == authorizer.DecisionAllow || err != nil || !a.IsResourceRequest() || !slices.Contains(writes, a.GetVerb()) {
 		return decision, reason, err
 	}

@@ -59,7 +59,8 @@ func (o *Options) Explain() admission.Explain {
 	return ExplainDenial
 }
 
-// Recorder returns the recorder of the options.
+// Recorder returns a recorder with the options' limits. If ExplainDenials is set and Limits.Requests is 0, the recorder
+// keeps 100 requests.
 func (o *Options) Recorder() *trace.Recorder {
 	limits := o.Limits
 	if limits.Requests == 0 && o.ExplainDenials {

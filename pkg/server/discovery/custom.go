@@ -27,7 +27,7 @@ const (
 type custom struct {
 	crds    crdlisters.CustomResourceDefinitionLister
 	manager aggregated.ResourceManager
-	// known are the resources that custom has given to the manager.
+	// known are the resources that the last update has written to the manager, by group version.
 	known map[schema.GroupVersion]knownVersion
 }
 

@@ -44,7 +44,7 @@ type Groups struct {
 type Hooks struct {
 	// ResourcesChanged is called when the discovered custom resources have changed.
 	ResourcesChanged func()
-	// Observe is called last, with each event.
+	// Observe is called for each event of a definition, after ResourcesChanged.
 	Observe func(crd *apiextensionsv1.CustomResourceDefinition, deleted bool)
 }
 
@@ -77,7 +77,8 @@ func (d *Groups) Aggregate(aggregator Aggregator) {
 	aggregator.SetBuiltIn(d.builtIn)
 }
 
-// Start lists the groups in the order of their priorities, in aggregated discovery too.
+// Start sets the priorities of the built-in groups in aggregated discovery, makes the list of groups, and adds the
+// event handler that keeps both up to date.
 func (d *Groups) Start(manager aggregated.ResourceManager) error {
 	for _, s := range d.builtIn {
 		gv := metav1.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}

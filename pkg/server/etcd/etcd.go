@@ -37,7 +37,8 @@ type Config struct {
 	// Holder is the address of this server. It is written to the data folder. A second server that finds the folder in
 	// use names the address in its error.
 	Holder string
-	// Following ends when a stop begins and the informers end. Life ends after the last request.
+	// Following and Life are contexts. Following ends when a stop begins, and the informers end with it. Life ends
+	// after the last request.
 	Following, Life context.Context
 }
 
@@ -48,8 +49,8 @@ type Etcd struct {
 	// ApplyTo calls start and sets member.
 	start  func() (*storage.Member, error)
 	member *storage.Member
-	// presence is a key in the external etcd by which servers count one another. It is nil if the key could not be
-	// written.
+	// presence is a key in the external etcd by which servers count one another. It is nil with an embedded etcd, and
+	// if the key could not be written.
 	presence *storage.Presence
 }
 

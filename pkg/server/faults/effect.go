@@ -32,7 +32,6 @@ type trait struct {
 	executes bool
 }
 
-// traits returns the table of the effects.
 func traits() []trait {
 	watches, writes := []string{"watch"}, []string{"update", "patch", "delete"}
 	return []trait{

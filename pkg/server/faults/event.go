@@ -24,7 +24,7 @@ const (
 
 // Event records that a request, or a call of a webhook, met a fault.
 type Event struct {
-	// Fault is the name of the fault. Effect is the key of the fault's effect, such as conflict or status, or "" for a
+	// Fault is the name of the fault. Effect is the fault's effect, such as "conflict" or "status 503", or "" for a
 	// fault that has only a latency.
 	Fault, Effect string
 	// Number is the number of the request among the requests that the fault selects.
@@ -68,7 +68,7 @@ func (e Event) traced() trace.Fault {
 	return trace.Fault{Name: e.Fault, Effect: e.Effect, Latency: trace.Duration(e.Delay), Number: e.Number}
 }
 
-// events collects the events of a request, for its audit event and its response.
+// events collects the texts of the faults that a request has met, for its audit event and its response.
 type events struct {
 	mu    sync.Mutex
 	texts []string

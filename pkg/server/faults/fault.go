@@ -49,13 +49,14 @@ type Fault struct {
 	// a range with equally likely durations (100ms..300ms), a mean and a standard deviation (200ms+-50ms), or the mean
 	// of an exponential distribution (~200ms).
 	Latency string `json:"latency,omitempty"`
-	// Status is the HTTP status code of the response, 400 to 599. Reason, Message and RetryAfter (in whole seconds) are
-	// further fields of the response; by default, Reason and Message follow from the code.
+	// Status is the HTTP status code of the response, 400 to 599. Reason, Message and RetryAfter (a duration such as
+	// 2s, in whole seconds) are further fields of the response; by default, Reason and Message follow from the code.
 	Status     int    `json:"status,omitempty"`
 	Reason     string `json:"reason,omitempty"`
 	Message    string `json:"message,omitempty"`
 	RetryAfter string `json:"retryAfter,omitempty"`
-	// Conflict refuses an update, a patch or a deletion by the error for an object that another client has modified.
+	// Conflict refuses an update, a patch or a deletion with the error Conflict (409), as if another client had
+	// modified the object.
 	Conflict bool `json:"conflict,omitempty"`
 	// Timeout answers that the request has taken too long. A webhook with Timeout doesn't answer until its timeout
 	// ends.
@@ -85,7 +86,7 @@ type Fault struct {
 	Executed bool `json:"executed,omitempty"`
 }
 
-// Numbers are numbers of requests, in the form of Fault.Requests. In a file, they may be a JSON number.
+// Numbers are numbers of requests, such as 3, 2-5, 4- or 1,3,5. In a file, a single number may be a JSON number.
 type Numbers string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -14,7 +14,7 @@ func (p patterns) match(text string) bool {
 	return len(p) == 0
 }
 
-// glob tells whether a text matches a pattern.
+// glob tells whether a text matches a pattern. In the pattern, each * stands for any text.
 func glob(pattern, text string) bool {
 	begin, rest, wild := strings.Cut(pattern, "*")
 	if !wild {

@@ -25,8 +25,8 @@ func (v *visit) truncate(w http.ResponseWriter, req *http.Request, bytes int) {
 	ctx, end := context.WithCancel(req.Context())
 	defer end()
 	cut := &cutting{ResponseWriter: w, left: bytes, end: end}
-	// The handler must get no error for the cut: the library would log an error of a write, and would write an
-	// answer after a panic of the handler.
+	// The cut must cause neither an error nor a panic in the handler. The library would log an error of Write, and
+	// would write an answer after a panic.
 	v.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(cut), req.WithContext(ctx))
 	if cut.cut {
 		abort()

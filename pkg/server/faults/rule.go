@@ -76,7 +76,7 @@ func (r *rule) selects(s *subject) bool {
 		(len(r.names) == 0 || r.names.match(s.objectName()))
 }
 
-// injection is a fault that a request meets.
+// injection is a fault that a rule injects into one request, or into one call of a webhook.
 type injection struct {
 	*rule
 	subject *subject

@@ -47,7 +47,8 @@ func subjectOf(req *http.Request) (*subject, bool) {
 	return s, true
 }
 
-// called returns the subject of a call of a webhook. The call is made for the request with the subject s.
+// called returns the subject of a call of the webhook t. The server makes the call while it handles the request with
+// the subject s. If s is nil, the result has no verb and no user.
 func (s *subject) called(t webhook.Target) *subject {
 	resource := t.Attributes.GetResource()
 	called := &subject{

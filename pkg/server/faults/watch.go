@@ -76,8 +76,8 @@ func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
 	}
 }
 
-// endWatches ends the open watches that new rules select, in the order in which the watches began. A later watch is
-// compared with the rules when it begins.
+// endWatches ends open watches when rules are added, in the order in which the watches began. It uses only the new
+// rules with Close or Expire whose After is 0. A later watch is compared with the rules when it begins.
 func (i *Injector) endWatches(fresh rules) {
 	ending := slices.DeleteFunc(slices.Clone(fresh), func(r *rule) bool {
 		return r.effect != closing && r.effect != expire || r.fault.After > 0

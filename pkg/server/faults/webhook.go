@@ -119,7 +119,8 @@ const (
 	impossiblePatch = `[{"op":"remove","path":"/miniapi-injected-fault"}]`
 )
 
-// changed returns a body with an AdmissionReview, with a wrong uid or an impossible patch.
+// changed puts a wrong uid or an impossible patch into an AdmissionReview. It returns false if the body has no response
+// of an AdmissionReview.
 func (t *transport) changed(body []byte) ([]byte, bool) {
 	var review, answer map[string]json.RawMessage
 	if json.Unmarshal(body, &review) != nil || json.Unmarshal(review["response"], &answer) != nil || answer == nil {

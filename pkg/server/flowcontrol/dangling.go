@@ -30,8 +30,8 @@ import (
 // schemas. Without such a write, no goroutine runs.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
-	// No pass runs after the end of ctx. No pass begins before the channel bootstrapped is closed, because the default
-	// schemas don't exist yet. They are created with their conditions.
+	// No check of the schemas begins after the end of ctx. No check begins before the channel bootstrapped is closed,
+	// because the default schemas don't exist yet. They are created with their conditions.
 	ctx          context.Context
 	bootstrapped <-chan struct{}
 
@@ -41,8 +41,7 @@ type Conditions struct {
 	running        sync.WaitGroup
 }
 
-// Resources are the resources on which the conditions depend. A server that doesn't serve one of these resources needs
-// no Conditions.
+// Resources are FlowSchemas and PriorityLevelConfigurations. A server that lacks one of the two needs no Conditions.
 var Resources = []schema.GroupVersionResource{
 	flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"),
 	flowcontrolv1.SchemeGroupVersion.WithResource("prioritylevelconfigurations"),

@@ -43,8 +43,8 @@ type connection struct {
 	listener *Listener
 	once     sync.Once
 	ended    chan struct{}
-	// requests are the requests in progress. answering is true if the connection has had a request that needs a
-	// complete response since the beginning of the stop.
+	// requests are the requests in progress. answering is true if, since the stop began, the connection has had a
+	// request other than a long-running one.
 	requests  map[*http.Request]struct{}
 	answering bool
 }
@@ -66,7 +66,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Serving returns a handler that records the requests of each connection.
+// Serving returns a handler that calls next, and records for each connection which requests are in progress.
 func (l *Listener) Serving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if c := l.begin(req); c != nil {

@@ -213,8 +213,8 @@ func (p *Peers) DiscoveryChanged() {
 	if p.discovery == nil {
 		return
 	}
-	// Discovery compares the counter after the cache is filled. If it doesn't see this change, InvalidateCache drops
-	// the filled cache.
+	// A request may fill the cache at the same time. Discovery compares the counter after it has filled the cache, and
+	// drops the cache if the counter has changed. Otherwise the cache was filled earlier, and InvalidateCache drops it.
 	p.changes.Add(1)
 	p.discovery.InvalidateCache()
 }

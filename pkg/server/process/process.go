@@ -38,11 +38,11 @@ type Process struct {
 	// now has the settings of the running servers. before has the settings of the libraries before the first server
 	// started.
 	now, before settings
-	// changed are the gates that differ between before and now.
+	// changed has the gates that the method change has set, with their new values.
 	changed map[string]bool
 }
 
-// New returns the guard of the libraries' variables. A process must have only one guard.
+// New returns the Process that guards the feature gates and versions of the libraries. A process must have only one.
 func New() *Process {
 	return &Process{
 		gates:    utilfeature.DefaultMutableFeatureGate,
@@ -140,8 +140,7 @@ func (p *Process) leave() error {
 	return p.restore()
 }
 
-// change gives the libraries the versions and gates of a server. Gates that the libraries don't have stay with the
-// server.
+// change gives the libraries the versions and gates of a server. It leaves out gates that the libraries don't have.
 func (p *Process) change(wanted settings) error {
 	p.before = settingsOf(p.gates, p.versions())
 	p.now = settings{emulated: wanted.emulated, compatible: wanted.compatible, on: map[featuregate.Feature]bool{}}

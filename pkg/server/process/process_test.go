@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// newProcess returns the guard of made-up gates for Kubernetes 1.37: one is new in 1.36, one has another default in
-// servers, and one is locked.
+// newProcess returns a Process with three made-up gates for Kubernetes 1.37: Colours is new in 1.36, Shapes is on by
+// default since 1.36, and Settled is locked in 1.37.
 func newProcess(t *testing.T) *Process {
 	t.Helper()
 	gates := featuregate.NewVersionedFeatureGate(version.MustParse("1.37"))
@@ -131,7 +131,8 @@ func TestSharedProcess(t *testing.T) {
 	}
 }
 
-// Some libraries get the gates from a call, and must get the gates of the first server, not those of the libraries.
+// Some libraries don't read the gates themselves: Process passes the gates to them by the function apply. It passes the
+// gates of the first server, and doesn't call apply again for a second server.
 func TestGatesAreApplied(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

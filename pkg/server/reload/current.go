@@ -34,7 +34,8 @@ func (c *Current[T]) Use() (value T, done func()) {
 	return c.now.value, c.now.done
 }
 
-// Replace sets the value that [Current.Use] returns from now on.
+// Replace sets the value that [Current.Use] returns from now on. The function end is called when this value has been
+// replaced and no caller uses it any more.
 func (c *Current[T]) Replace(value T, end func()) {
 	next := &generation[T]{value: value, end: end}
 	next.users.Store(1)

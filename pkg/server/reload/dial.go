@@ -10,7 +10,8 @@ import (
 // including idle connections and connections that aren't complete.
 func Dial(open context.Context) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		// On loopback, a connection may be complete before AfterFunc runs, so look at open first.
+		// On loopback, a connection may be complete before AfterFunc runs, so check first whether the context open has
+		// ended.
 		if err := open.Err(); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ type File struct {
 	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must return
 	// when ctx ends. ctx also ends when the file changes again.
 	Apply func(ctx context.Context, data []byte) error
-	// Succeeded and Failed are called after each reload, for metrics.
+	// Succeeded is called after a successful reload, and Failed after a failed reload, for metrics.
 	Succeeded func(data string)
 	Failed    func()
 

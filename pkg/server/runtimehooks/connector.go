@@ -55,7 +55,8 @@ func (c *connector) newManager() error {
 	return nil
 }
 
-// authenticating adds the client certificate for extensions, if there is one.
+// authenticating wraps a resolver of webhook credentials, so that connections to extensions use the client certificate
+// for extensions. Without such a certificate, they use the credentials for webhooks.
 func (c *connector) authenticating(delegate utilwebhook.AuthenticationInfoResolver) utilwebhook.AuthenticationInfoResolver {
 	if c.certificate == nil {
 		return c.config.WebhookAuth(delegate)

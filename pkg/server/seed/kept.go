@@ -35,7 +35,7 @@ type Sets struct {
 	size   int
 }
 
-// set is a set of stored objects.
+// set has the objects of one name in Sets, with the note and the total stored size of the objects.
 type set struct {
 	objects []keptObject
 	note    any
@@ -96,9 +96,9 @@ type Keeper struct {
 	since int64
 }
 
-// Store stores copies of the objects of the set with the name, if an earlier server has kept such a set. Each copy has
-// a UID and times of its own. Store must be called before informers list the stored objects. It leaves the
-// configurations of webhooks to Begin, because the start of a server makes requests that the webhooks would see.
+// Store stores copies of the objects of the set Name, if an earlier server has kept such a set. Each copy has a UID and
+// times of its own. Store must be called before informers list the stored objects. It leaves the configurations of
+// webhooks to Begin, because the webhooks would otherwise be called for the server's own requests during its start.
 func (k *Keeper) Store(ctx context.Context) error {
 	k.found = k.Sets.get(k.Name)
 	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })

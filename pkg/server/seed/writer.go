@@ -68,7 +68,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	if err != nil {
 		return nil, err
 	}
-	// A create request drops the status, so the status needs an update.
+	// A create request drops the status. Create returns the object as it is after an update of the status.
 	updated := created.DeepCopyObject()
 	if !copyStatus(given, updated) {
 		return created, nil
@@ -123,8 +123,8 @@ func asServer(ctx context.Context, verb string, where place) context.Context {
 	})
 }
 
-// managed adds managed fields to the object. Their manager, FieldManager, manages the fields that differ from the
-// live object.
+// managed returns the object with managed fields. In them, FieldManager owns the fields that differ from the live
+// object.
 func (c *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
 	fields, err := c.fieldManager(kind, store)
 	if err != nil {

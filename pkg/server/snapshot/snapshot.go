@@ -28,7 +28,7 @@ type CustomResources interface {
 	Restored(name string, revision int64, deleted bool)
 }
 
-// Barrier waits until informers have seen a write: see admission.Barrier.
+// Barrier waits until informers have received a write: see admission.Barrier.
 type Barrier interface {
 	Wait(ctx context.Context, resource schema.GroupResource, obj runtime.Object)
 }

@@ -33,7 +33,7 @@ func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *cor
 	})
 }
 
-// validateLegacy checks a token without expiry that a token controller keeps in a Secret.
+// validateLegacy checks a legacy token. Such a token has no expiry, and a token controller keeps it in a Secret.
 func (a *Authenticator) validateLegacy(ctx context.Context, token string, verified *claims) (*serviceaccount.ServiceAccountInfo, error) {
 	for _, claim := range []struct{ name, value string }{
 		{"sub", verified.Subject},

@@ -102,7 +102,8 @@ func (p policy) forEveryone() policy {
 	return p
 }
 
-// fromV0 fills in the fields that v0, the format of lines without an apiVersion, doesn't have.
+// fromV0 converts a line in the format v0 (a line without an apiVersion). In that format, an empty field doesn't
+// restrict the policy.
 func (p policy) fromV0() policy {
 	if p.User == "" && p.Group == "" {
 		p.Group = user.AllAuthenticated

@@ -42,7 +42,7 @@ func identity(who user.Info) (node string, ok bool) {
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
 // byResource has a decision for each resource whose objects a node may request only if the node needs them. For all
-// other resources, the rules in Authorizer apply to every node.
+// other resources, every node has the permissions of the role system:node.
 var byResource = map[schema.GroupResource]decide{
 	{Resource: "secrets"}:                                              readOf(secret),
 	{Resource: "configmaps"}:                                           readOf(configMap),
@@ -264,7 +264,7 @@ func selects(request authorizer.Attributes, field, value string) bool {
 	return false
 }
 
-// needed refuses an object that the node doesn't need.
+// needed returns the reason why the node may not request the object, or "" if the node needs the object.
 func (a *Authorizer) needed(node string, kind objectKind, request authorizer.Attributes) string {
 	if request.GetName() == "" {
 		return "No Object name found"

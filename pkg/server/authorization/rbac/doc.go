@@ -6,7 +6,7 @@
 // controller that fills in the rules of such a role. If a controller has filled in rules, these rules apply as well.
 //
 // Roles and bindings are read from a [Source]. The [Authorizer] reads from shared informers, because it decides on
-// every request. The [EscalationChecker] reads by a client, because it must see the latest writes.
+// every request. The [EscalationChecker] reads by a client, because it needs the latest writes.
 //
 // Roles can only allow. To forbid a request that roles allow, configure an authorization webhook before RBAC, or use
 // admission.

@@ -64,14 +64,14 @@ func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Objec
 	return apierrors.NewInternalError(fmt.Errorf("a %T is neither a role nor a binding", object))
 }
 
-// role has the parts of a Role or ClusterRole that are checked.
+// role has the parts of a Role or ClusterRole that the check of privilege escalation uses.
 type role struct {
 	resource, name string
 	rules          []rbacv1.PolicyRule
 	aggregates     bool
 }
 
-// binding has the parts of a RoleBinding or ClusterRoleBinding that are checked.
+// binding has the parts of a RoleBinding or ClusterRoleBinding that the check of privilege escalation uses.
 type binding struct {
 	resource, name, namespace string
 	role                      rbacv1.RoleRef
@@ -117,7 +117,7 @@ func (c *EscalationChecker) allowed(ctx context.Context, who user.Info, request 
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// holds returns an error that names the rules that the user doesn't have.
+// holds returns an error if the user lacks one of the rules. The error names the missing rules.
 func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace string, rules []rbacv1.PolicyRule) error {
 	held, resolutionErr := c.resolver.RulesFor(ctx, who, namespace)
 	covered, missing := validation.Covers(held, rules)

@@ -46,7 +46,8 @@ func resourceMatches(rule, resource, subresource string) bool {
 	return rule == rbacv1.ResourceAll || rule == resource+"/"+subresource || rule == "*/"+subresource
 }
 
-// urlMatches supports "*" at the end of a rule.
+// urlMatches tells whether a path matches the URL of a rule. A URL with "*" at its end matches all paths that begin
+// with the rest.
 func urlMatches(rule, path string) bool {
 	if prefix, ok := strings.CutSuffix(rule, "*"); ok {
 		return strings.HasPrefix(path, strings.TrimRight(prefix, "*"))

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
 
-// next passes a request to the handler that follows custom resources in the server of the context.
+// next is the handler that follows a shared handler. It passes a request to the field Next of the server in the
+// request's context.
 type next struct{}
 
 // ServeHTTP implements http.Handler.
@@ -30,7 +31,8 @@ var _ interface {
 	admission.ValidationInterface
 } = admitting{}
 
-// Handles implements admission.Interface. It has no context, so Admit and Validate ask the server's chain.
+// Handles implements admission.Interface. It returns true for all operations, because it has no context: Admit and
+// Validate call Handles of the server's chain.
 func (admitting) Handles(admission.Operation) bool { return true }
 
 // Admit implements admission.MutationInterface.

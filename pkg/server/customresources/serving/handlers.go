@@ -39,7 +39,8 @@ type Limits struct {
 	MaxRequestBodyBytes int64
 }
 
-// settings are all options of a server that its handlers contain.
+// settings are the options of a server that are part of a shared handler. Only servers with equal settings share a
+// handler.
 type settings struct {
 	limits                  Limits
 	garbageCollection       bool
@@ -54,7 +55,7 @@ type Handlers struct {
 	last []*shared // the handler that a server began to use last comes last
 }
 
-// shared is a handler of one definition. It belongs to no server.
+// shared is a handler of one definition that several servers can use, one after the other or at the same time.
 type shared struct {
 	Handler
 	definition *apiextensionsv1.CustomResourceDefinition
@@ -65,7 +66,7 @@ type shared struct {
 	stores []*store
 }
 
-// of returns the handler of a definition for a server.
+// of returns the shared handler for a definition and for the settings of a server. If there is none yet, of makes it.
 func (h *Handlers) of(crd *apiextensionsv1.CustomResourceDefinition, server *Config) (*shared, error) {
 	options, err := server.Stores.GetRESTOptions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Status.AcceptedNames.Plural}, nil)
 	if err != nil {
@@ -138,7 +139,8 @@ func sameSpec(a, b *apiextensionsv1.CustomResourceDefinitionSpec) bool {
 	return equality.Semantic.DeepEqual(restA, restB)
 }
 
-// Superseded reports whether an event of the informer of definitions ends a handler that was made for a definition.
+// Superseded reports whether an event of the informer ends a handler. The argument made is the definition of the
+// handler, and event is the definition of the event. If deleted is true, the event is a deletion.
 func Superseded(made, event *apiextensionsv1.CustomResourceDefinition, deleted bool, definitions crdlisters.CustomResourceDefinitionLister) bool {
 	if deleted {
 		now, err := definitions.Get(made.Name)

@@ -94,8 +94,8 @@ func TestServersWithTheSameContentShareAHandler(t *testing.T) {
 	}
 }
 
-// Definitions of later starts share the versions of their specs. The comparison of two such definitions must still see
-// other differences.
+// At later starts, two definitions share the slice of versions in their specs. sameHandler then doesn't compare the
+// versions, but must still find the other differences.
 func TestDefinitionsWithTheSameVersions(t *testing.T) {
 	t.Parallel()
 	one := gears("1", nil)

@@ -86,8 +86,9 @@ func isSettled(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		crd.DeletionTimestamp.IsZero() && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating)
 }
 
-// use returns the use of a definition's shared handler. It returns nil if the server's own handler must serve requests
-// for the definition. If the use isn't nil, the caller must call done at the end of the request.
+// use returns this server's use of the shared handler for a definition. It returns nil if the server's own handler must
+// serve the request, for example because the function suits returns false for the definition. If the use isn't nil, the
+// caller must call done at the end of the request.
 func (s *Server) use(name string, suits func(*apiextensionsv1.CustomResourceDefinition) bool) (u *use, done func()) {
 	crd, err := s.Definitions.Get(name)
 	if err != nil || !suits(crd) {
@@ -132,8 +133,8 @@ func (s *Server) begun(crd *apiextensionsv1.CustomResourceDefinition) *use {
 	return u
 }
 
-// Changed ends the use of a shared handler if the definition has changed or is deleted. It must be called for each
-// event of the informer of definitions, after the event handler of Config.Own.
+// Changed handles an event of the informer of definitions. It ends the use of a shared handler if the definition has
+// changed or is deleted. The caller must call it for each event, after the event handler of Config.Own.
 func (s *Server) Changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // store is the store of one version in a shared handler. It passes each call to the store of the server in the context.
 type store struct {
 	resource schema.GroupResource
-	// open opens the corresponding store of a server.
+	// open opens the corresponding store in the etcd of a server, with the shared codec.
 	open func(server generic.RESTOptionsGetter) (storage.Interface, factory.DestroyFunc, error)
 }
 

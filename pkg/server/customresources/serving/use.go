@@ -17,8 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 )
 
-// last is the time after the end of a definition in which watches get the last events. The library's handlers have the
-// same time.
+// last is the least time for which a watch continues after the end of its definition, so that the watch gets the last
+// events. The library's handlers wait for the same time.
 const last = time.Second
 
 // use is the use of a shared handler by one server. It begins with the first request for a definition, and ends when
@@ -66,7 +66,8 @@ func (u *use) of(wanted *store) (storage.Interface, error) {
 	return u.opened[wanted].Interface, nil
 }
 
-// end waits for the requests in progress, and ends the stores and the watches.
+// end ends the stores and their watches. It first waits for the requests in progress, but no longer than twice the
+// RequestTimeout.
 func (u *use) end() {
 	drained := make(chan struct{})
 	go func() {
@@ -92,12 +93,12 @@ func (u *use) end() {
 
 type useKey struct{}
 
-// in returns a context in which the shared handler uses the server of u.
+// in returns a context with this use. The shared handler finds its server by the context.
 func (u *use) in(ctx context.Context) context.Context { return context.WithValue(ctx, useKey{}, u) }
 
 var errNoServer = errors.New("a handler of custom resources is called without a server")
 
-// useOf returns the use for which a shared handler is called.
+// useOf returns the use that the method in has stored in the context.
 func useOf(ctx context.Context) (*use, error) {
 	if u, ok := ctx.Value(useKey{}).(*use); ok {
 		return u, nil
