@@ -89,7 +89,7 @@ func ownBinary() (string, error) {
 	return self, nil
 }
 
-// findKubectl returns the first kubectl in the folders of PATH, without dir.
+// findKubectl returns the path of the first kubectl in the folders of PATH. It ignores a kubectl in the folder dir.
 func findKubectl(dir string) string {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		found, err := exec.LookPath(filepath.Join(folder, "kubectl"))

@@ -38,7 +38,7 @@ func newConformanceCommand() *cobra.Command {
 	return cmd
 }
 
-// conformanceOptions are the flags that all subcommands of "miniapi conformance" share.
+// conformanceOptions are the flags that "miniapi conformance apiserver" and "miniapi conformance webhook" share.
 type conformanceOptions struct {
 	run     conformance.Options
 	list    bool

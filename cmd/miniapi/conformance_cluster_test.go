@@ -33,8 +33,8 @@ func clusterOfOneNode(t *testing.T, o node.Options) (kubeconfig string, c kubern
 	return server.kubeconfig(t), o.Client, node.Start(t, o)
 }
 
-// inCluster are patterns of the cases that depend on the way from the server to a webhook: reviews, faults of
-// connections, timeouts and conversions.
+// inCluster are patterns of the cases that depend on the network path from the server to a webhook: reviews, faults of
+// connections, timeouts, conversions and services.
 const inCluster = "review.create.*,failure.*,timeout.*,conversion.request,service.*"
 
 // With --webhook-image, the suite runs a relay in the cluster, which forwards calls of webhooks to the suite. Some
@@ -49,8 +49,8 @@ func TestConformanceInCluster(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// An interrupted run removes the Deployment of its relay. A killed run leaves the Deployment, and --cleanup removes
-// it.
+// With --webhook-image, a run creates a Deployment in the cluster. An interrupted run removes the Deployment. A killed
+// run leaves it, and --cleanup removes it.
 func TestConformanceInClusterInterrupted(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -84,7 +84,8 @@ func TestConformanceInClusterInterrupted(t *testing.T) {
 	nothingLeft(t, c, n)
 }
 
-// If the Deployment of the relay doesn't become ready, the error has the pod's message, and no object is left.
+// With --webhook-image, "miniapi conformance apiserver" starts a pod in the cluster. If the pod doesn't start, the
+// error has the pod's message, and the command removes all objects that it has created.
 func TestConformanceInClusterNotReady(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{PullError: "manifest unknown"})

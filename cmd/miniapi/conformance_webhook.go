@@ -298,7 +298,7 @@ func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.C
 	return err
 }
 
-// title returns the names of the judged webhooks, for the reports.
+// title returns the name of the first judged webhook and the number of the others, for the reports.
 func (g *given) title() string {
 	if len(g.hooks) == 1 {
 		return g.hooks[0].Name

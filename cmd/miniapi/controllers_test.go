@@ -182,7 +182,6 @@ func TestKilledWhileNamespaceIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed := make(chan struct{})
-		// A random moment, for which a weak random number is enough.
 		after := 1 + rand.Int32N(int32(len(before)*3/4)) //nolint:gosec // a random moment needs no cryptography
 		goes.onDeletions(t, after, func() {
 			_ = p.cmd.Process.Signal(syscall.SIGKILL)

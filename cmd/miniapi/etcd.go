@@ -22,9 +22,11 @@ func newEtcdCommand() *cobra.Command {
 	}
 }
 
-// ownPace are flags of etcd. If one of them is given, electAtOnce changes nothing. With config-file, etcd reads no
-// other flag. Two flags set the pace: the interval of heartbeats and the timeout of elections. The other flags add
-// peers, and with peers a member needs etcd's default pace.
+// ownPace are flags of etcd. If one of them is set, electAtOnce leaves etcd's pace unchanged:
+//
+//   - With config-file, etcd reads no other flag.
+//   - The flags heartbeat-interval and election-timeout set the pace.
+//   - The other flags add peers, and a member with peers needs etcd's default pace.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",

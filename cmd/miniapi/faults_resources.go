@@ -18,10 +18,11 @@ import (
 // discoveryTimeout bounds the time of the requests for the names of resources.
 const discoveryTimeout = 5 * time.Second
 
-// warnOfUnknown prints a warning for each resource that a fault names and the server doesn't serve. Such a fault meets no
-// request until a definition adds the resource. A short name, such as po, is no name of a resource in a fault.
+// warnOfUnknown prints a warning for each resource that a fault names and the server doesn't serve. Such a fault
+// affects no request for the resource until a definition adds the resource. warnOfUnknown also warns of a short name,
+// such as po, because a fault compares full names only.
 func warnOfUnknown(ctx context.Context, client rest.Interface, added []faults.State, errOut io.Writer) {
-	// The faults in force may delay discovery, too.
+	// Limit the time, because a fault that is in force may delay discovery.
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
 	_, lists, err := discovery.NewDiscoveryClient(client).ServerGroupsAndResourcesWithContext(ctx)

@@ -72,7 +72,8 @@ func start(t *testing.T, name string, args ...string) *process {
 	return startCommand(t, cmd)
 }
 
-// startCommand starts a command in a new working folder. It keeps standard error, unless the command has a writer for it.
+// startCommand starts a command in a new working folder. The process keeps the command's standard error, unless
+// cmd.Stderr is set.
 func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, lines: make(chan string, 1000), done: make(chan struct{})}

@@ -205,7 +205,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// A deletion with preconditions has the uid and the resource version of the object.
+// With --preconditions, the DeleteOptions in the review have the object's uid and resource version as preconditions.
 func TestReviewPreconditions(t *testing.T) {
 	t.Parallel()
 	var review struct {
@@ -372,7 +372,7 @@ func TestReviewJudgesFields(t *testing.T) {
 		name, reason string
 		args         []string
 		patch        string
-		// unknown is a part of the verdict, or "" if all fields are known.
+		// unknown is the part of the verdict that names an unknown field. It is "" if the object has all fields.
 		unknown string
 	}{
 		{"update", "the object is the new one", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},

@@ -162,8 +162,8 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 	})
 }
 
-// followed requests a stream of recorded requests. It calls begun when the server has begun to send, and calls each
-// for every event. It returns when the context ends or the server stops.
+// followed opens a stream of events, which have the requests that the server records. It calls begun when the server
+// has answered, and each for every event. It returns when the context ends or the server stops.
 func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ func openWith(t *testing.T, path, kubeconfig string) (code int, stdout, stderr s
 	return startCommand(t, cmd).exit(t)
 }
 
-// visitor returns a browser without credentials, which follows no redirections and accepts the server's certificate.
+// visitor returns an HTTP client without credentials. It accepts the server's certificate and follows no redirects.
 func visitor() *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // a user accepts the certificate in the browser
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -204,7 +204,7 @@ func TestTraceFailures(t *testing.T) {
 	}
 }
 
-// A server that isn't miniapi, or doesn't run, is named in one line.
+// If the server isn't miniapi, or doesn't run, each command prints one line with the server's address.
 func TestTraceOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))

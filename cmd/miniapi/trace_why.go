@@ -60,7 +60,8 @@ With --dry-run -f, the answer is about a request that wasn't made. Neither calls
 	return cmd
 }
 
-// whyArgs checks the number of arguments of "miniapi trace why". The method check decides about the second argument.
+// whyArgs requires one or two arguments of "miniapi trace why". The method check requires the second argument unless
+// --dry-run is set.
 func whyArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:

@@ -43,7 +43,8 @@ func (o *trustOptions) client() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}, Timeout: callTimeout}, nil
 }
 
-// explain adds the right flag or URL to the error of a call.
+// explain adds the cause, and the flag or URL that helps, to the error of a call of a webhook. Other errors stay as
+// they are.
 func (o *trustOptions) explain(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

@@ -10,7 +10,7 @@ import (
 // earlierVersion is the older of the two API versions of websites.
 var earlierVersion = schema.GroupVersion{Group: GroupVersion.Group, Version: "v1alpha1"}
 
-// EarlierWebsite is a website in version v1alpha1. Its field copies became replicas in v1.
+// EarlierWebsite is a website in version v1alpha1. Its field spec.copies has the name spec.replicas in v1.
 type EarlierWebsite struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

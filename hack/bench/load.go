@@ -60,7 +60,7 @@ type load struct {
 	column     column
 }
 
-// newLoad returns load on a running server.
+// newLoad creates a namespace on a running server, and returns a load for this namespace.
 func newLoad(ctx context.Context, c column, config *rest.Config) (*load, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no limit on the rate of the client's requests
@@ -108,7 +108,7 @@ func measureLoad(ctx context.Context, t *table, binary string) (err error) {
 	return measureSteps(ctx, miniapi, reference)
 }
 
-// measureSteps measures all steps on the servers, by turns.
+// measureSteps measures the servers under each kind of load (loadSteps), by turns.
 func measureSteps(ctx context.Context, servers ...*load) error {
 	hooks := serveHooks()
 	defer hooks.close()

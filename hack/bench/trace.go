@@ -70,8 +70,8 @@ func startTraced(ctx context.Context, t *table, binary string, flags ...string) 
 	return &traced{process: p, load: l}, nil
 }
 
-// byTurns sends creates to two servers by turns. It sets a row to the processor time of the server on, divided by the
-// processor time of the server off.
+// byTurns sends creates to the servers off and on by turns. It sets the row r to a ratio: the processor time that on
+// has used, divided by the processor time that off has used.
 func byTurns(ctx context.Context, t *table, r *row, off, on *traced, creates int) error {
 	off.spent, on.spent = 0, 0
 	for turn := range traceTurns + 1 {

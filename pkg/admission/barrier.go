@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// barrierTimeout bounds the time for which a write waits for the informers. An informer sees a write within a
+	// barrierTimeout bounds the time for which a write waits for the informers. An informer gets a write within a
 	// millisecond, unless its watch is broken or a handler is blocked.
 	barrierTimeout = 10 * time.Second
-	// barrierGrace is the time after which a write also stops waiting for an informer whose store has seen the write.
+	// barrierGrace is the time after which a write also stops waiting for an informer whose store has the write.
 	// If an object is created and deleted between two lists of an informer, no handler is ever called with the object,
 	// and the write would wait for barrierTimeout.
 	barrierGrace = 250 * time.Millisecond
 )
 
-// Barrier makes a write wait until the informers of the same server have seen it. So a webhook, a policy or a namespace
-// is in force when the server answers the request that writes it.
+// Barrier makes a write wait until the informers of the same server have received it. So a webhook, a policy or a
+// namespace is in force when the server answers the request that writes it.
 //
 // A write waits for two groups of informers of the written resource: those from an [Informers] factory, and those that
 // were passed to Observe. If the resource has no such informer, the write doesn't wait.
@@ -160,9 +160,9 @@ func (i *observedInformer) hasObserved(w write) (observed bool) {
 	return observed
 }
 
-// await returns when every handler has been called with the write. After barrierGrace, it is enough that the
-// informer's store has seen the write. The store doesn't announce its progress, so await looks at the store once
-// every barrierGrace.
+// await returns when every handler has been called with the write. After barrierGrace, it also returns if the
+// informer's store has the write and no handler is being called. The store doesn't report its progress, so await checks
+// the store once every barrierGrace.
 func (i *observedInformer) await(ctx context.Context, w write) error {
 	if !i.started.Load() {
 		return nil
@@ -179,7 +179,7 @@ func (i *observedInformer) await(ctx context.Context, w write) error {
 	}
 }
 
-// stored reports whether the informer's store has seen the write and no handler is being called.
+// stored reports whether the informer's store has the write and no handler is being called.
 func (i *observedInformer) stored(w write, all observedHandlers) bool {
 	version, err := strconv.ParseUint(i.GetStore().LastStoreSyncResourceVersion(), 10, 64)
 	return err == nil && version >= w.version && all.idle()
@@ -284,8 +284,8 @@ func (i *observedInformer) RemoveEventHandler(registration cache.ResourceEventHa
 	return i.SharedIndexInformer.RemoveEventHandler(registration)
 }
 
-// observedHandler calls a handler, and then records the write with which it was called. Its fields belong to the
-// state of the observedInformer.
+// observedHandler calls a handler, and then records the write with which it was called. Its fields version and lost
+// change only in an update of observedInformer.handlers.
 type observedHandler struct {
 	cache.ResourceEventHandler
 	informer     *observedInformer

@@ -135,7 +135,7 @@ func TestObservedHandler(t *testing.T) {
 	steps := []struct {
 		name, reason string
 		call         func()
-		// After the call, the handler must have seen the writes in seen, and must not have seen the writes in unseen.
+		// After the call, the handler must count as called with the writes in seen, and not with the writes in unseen.
 		seen, unseen []write
 	}{{
 		name:   "add",

@@ -32,7 +32,7 @@ func TestBarrierWait(t *testing.T) {
 		act func(*source)
 		// later is called a second after the wait began.
 		later func(source *source, cancel, stop func())
-		// resource and written are the arguments of the wait.
+		// resource and written are the arguments of Barrier.Wait.
 		resource schema.GroupResource
 		written  *corev1.ConfigMap
 		// unstarted, if true, means that the test doesn't start the informer.

@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 		args         []string
 		// on are plugins that must run. off are plugins that must not run.
 		on, off []string
-		// warning and err are parts of the only warning and the only error.
+		// warning is a part of the only warning. err is a part of the only error. If one is empty, there must be none.
 		warning, err string
 	}{{
 		name:   "defaults",
@@ -368,7 +368,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// wantOne checks that there is exactly one text and that it contains want. If want is empty, there must be no text.
+// wantOne checks that got has one text, which contains want. If want is empty, got must be empty.
 func wantOne(t *testing.T, what string, got []string, want string) {
 	t.Helper()
 	if want == "" && len(got) == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// recordedChain is an admission chain. If a request is recorded, it adds to the record what the plugins of the chain
-// do.
+// recordedChain is an admission chain. If the server records a request, recordedChain adds what each plugin does with
+// the request.
 type recordedChain struct {
 	admission.Interface
 	explain Explain
@@ -26,7 +26,7 @@ type recordedChain struct {
 type Explain func(request *trace.Request, refused *trace.Refusal, err error) error
 
 // recordedAttributes are the attributes of a recorded request. Plugins recognize a recorded request by this type,
-// because a look into the context would cost each plugin more.
+// because reading a value of the context would take more time in each plugin.
 type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
@@ -93,8 +93,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	return c.explained(scope, err)
 }
 
-// errConnectionEvaluated ends a CONNECT request, such as a request for pods/exec, that a client only evaluates: the
-// client requests what admission would decide. A write is evaluated by a dry run, but a connection has no dry run.
+// errConnectionEvaluated ends a CONNECT request, such as one for pods/exec, if the client requests only the decisions
+// of admission. For a write, the client makes a dry run, but a connection has no dry run.
 var errConnectionEvaluated = errors.New("the connection is evaluated, and not made")
 
 func (c *recordedChain) explained(scope *trace.Scope, err error) error {
@@ -125,7 +125,8 @@ type recordedPlugin struct {
 	name               string
 	mutates, validates bool
 	changes            changes
-	// considers is true for a plugin with webhooks or policies, which adds them to its step.
+	// considers is true for a plugin with webhooks or policies. Such a plugin adds its webhooks or policies to the
+	// step.
 	considers bool
 }
 

@@ -25,7 +25,7 @@ const slowStep = 10 * time.Second
 type spans struct {
 	number int // the number of the round whose span is open
 	round  *tracing.Span
-	// around is the same span as round, in the type that ContextWithSpan takes.
+	// around is the span of the field round, in the type that oteltrace.ContextWithSpan takes.
 	around oteltrace.Span
 	plugin *tracing.Span
 }

@@ -18,8 +18,8 @@ const (
 	averageStack = 20 << 10
 )
 
-// memory holds memory that the program never touches, so that the memory isn't resident. Its size influences Go's
-// garbage collector.
+// memory allocates memory that the program never uses. The size of this memory influences Go's garbage collector. The
+// memory isn't resident, because the program never writes to it.
 type memory struct {
 	// reserve makes the heap larger: see reserveSize.
 	reserve  strings.Builder

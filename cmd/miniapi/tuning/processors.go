@@ -14,16 +14,16 @@ const (
 	// patience is the duration after which a request counts as two requests. The process then uses all processors,
 	// because a long request, such as the deletion of a collection, may do its work in parallel.
 	patience = 20 * time.Millisecond
-	// lull is a time without simultaneous requests. After it, the process uses one processor.
+	// lull is the time without simultaneous requests after which the process uses one processor.
 	lull = 50 * time.Millisecond
 	// fewWatches is the largest number of open watches with which the process uses one processor. With more
 	// watches, the process uses all processors, because each event makes more work.
 	fewWatches = 8
 )
 
-// processors limits the process to one processor (by GOMAXPROCS) while there is at most one request at a time. A
-// request passes through some thirty goroutines, one after the other. For each of them, Go would wake an idle processor
-// that finds nothing to do, and waking takes a fifth of the time of a small request.
+// processors limits the process to one processor (by GOMAXPROCS) while there is at most one request at a time and there
+// are few watches. A request passes through some thirty goroutines, one after the other. For each of them, Go would
+// wake an idle processor that finds nothing to do, and waking takes a fifth of the time of a small request.
 type processors struct {
 	one, all func() // set GOMAXPROCS to one, or to the number of processors
 
@@ -32,8 +32,8 @@ type processors struct {
 	alone             atomic.Bool  // whether the process uses one processor
 }
 
-// newProcessors returns nil if the machine has one processor, or if the environment sets GOMAXPROCS. All methods accept
-// a nil receiver and do nothing.
+// newProcessors returns nil if the process may use only one processor, or if the environment sets GOMAXPROCS. The
+// methods regulate and handler accept a nil receiver, and then change nothing.
 func newProcessors(environ func(string) string) *processors {
 	if environ("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) == 1 {
 		return nil
@@ -41,15 +41,15 @@ func newProcessors(environ func(string) string) *processors {
 	return &processors{one: func() { runtime.GOMAXPROCS(1) }, all: runtime.SetDefaultGOMAXPROCS}
 }
 
-// regulate must be called when the server is ready. Before the call, the process uses all processors.
+// regulate starts to adapt the number of processors to the load. Before the call, the process uses all processors.
 func (p *processors) regulate() {
 	if p != nil {
 		time.AfterFunc(lull, p.look)
 	}
 }
 
-// look limits the process to one processor. If there were simultaneous requests, it sets no limit, and runs again after
-// lull. After look has set the limit, only crowd makes look run again.
+// look limits the process to one processor. If there were simultaneous requests, or if there are many watches, it sets
+// no limit, and runs again after the time lull. After look has set the limit, only crowd makes look run again.
 func (p *processors) look() {
 	if p.crowded.Swap(false) || p.requests.Load() > 1 || p.watches.Load() > fewWatches {
 		time.AfterFunc(lull, p.look)

@@ -38,7 +38,7 @@ Anonymous:           100 kB
 	}
 }
 
-// Pages are given back only if the kernel can read them from the file again.
+// The process gives pages back to the kernel only if the kernel can read them from the program's file again.
 func TestMappingReads(t *testing.T) {
 	t.Parallel()
 	const program = "/opt/miniapi"

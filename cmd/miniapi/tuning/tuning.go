@@ -19,8 +19,8 @@ type Runtime struct {
 	processors *processors
 }
 
-// Start must be called before the server is built. A setting that the environment already makes (GOGC, GOMAXPROCS)
-// stays unchanged.
+// Start allocates a memory reserve, so that Go collects garbage less often. It must be called before the server is
+// built. If the environment sets GOGC, there is no reserve. If it sets GOMAXPROCS, that setting stays unchanged.
 func Start(environ func(string) string) *Runtime {
 	return &Runtime{memory: newMemory(environ), processors: newProcessors(environ)}
 }
@@ -29,11 +29,12 @@ func Start(environ func(string) string) *Runtime {
 // process uses.
 func (r *Runtime) CountRequests(next http.Handler) http.Handler { return r.processors.handler(next) }
 
-// Ready must be called when the server is ready.
+// Ready must be called when the server is ready. From then on, an idle process gives memory back to the system, and
+// the number of processors depends on the load.
 func (r *Runtime) Ready() {
 	r.memory.settle()
 	r.processors.regulate()
 }
 
-// Stop must be called when the server has stopped.
+// Stop frees the memory that the runtime holds. It must be called when the server has stopped.
 func (r *Runtime) Stop() { r.memory.release() }

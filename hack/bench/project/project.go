@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Definitions is the number of definitions of a project. The project is like Cluster API together with Kueue, whose
-	// definitions have 4.6 MB.
+	// Definitions is the number of definitions of a project. They have 4.6 MB, as the definitions of Cluster API
+	// together with those of Kueue.
 	Definitions = 54
 	// Median is the median size of the definitions of the project, in kB.
 	Median = 14

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// SetUp adds the controller to a manager. The controller marks each config map that it sees.
+// SetUp adds the controller to a manager. The controller writes seen=true into the data of each config map.
 func SetUp(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(&controller{mgr.GetClient()})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Exemption returns the reason why a plugin considers none of its webhooks or policies for a request, or nil if the
-// plugin considers them. hidden says that the server hides the resource from the plugin.
+// Exemption returns the reason why a webhook plugin considers none of its webhooks for a request, or nil if the plugin
+// considers them. hidden says that the server hides the resource from the plugin.
 func Exemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	resource := attributes.GetResource().GroupResource().String()
 	switch {
@@ -22,8 +22,9 @@ func Exemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	return nil
 }
 
-// PolicyExemption does for the plugins of policies what Exemption does for the plugins of webhooks. Policies apply to
-// the configurations of webhooks, but not to the configurations of policies.
+// PolicyExemption returns the reason why a policy plugin considers none of its policies for a request, or nil if the
+// plugin considers them. Unlike webhooks, policies apply to webhook configurations. They don't apply to policies and
+// their bindings.
 func PolicyExemption(attributes admission.Attributes, hidden bool) *trace.Verdict {
 	verdict := Exemption(attributes, hidden)
 	if verdict != nil && verdict.Reason == trace.ExemptConfiguration && !strings.Contains(attributes.GetResource().Resource, "admissionpolic") {

@@ -49,8 +49,9 @@ type Matching struct {
 // Explain returns the verdict about the constraints. If the constraints match, it also returns how they match;
 // otherwise the Match is nil.
 //
-// Several parts of the constraints may rule the request out. The order of the parts is: rules, namespaceSelector,
-// objectSelector. The verdict is about the first part that rules the request out. The others are in Verdict.Also.
+// Several parts of the constraints may rule the request out. The order of the parts is: rules, excludeResourceRules,
+// namespaceSelector, objectSelector. The verdict is about the first part that rules the request out. The others are in
+// Verdict.Also.
 func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 	matched, verdicts := m.Rules()
 	if excluded := m.exclusion(); excluded != nil {
@@ -83,7 +84,8 @@ func (e *Explainer) Explain(m Matching) (trace.Verdict, *Match) {
 
 // Match says how a request matches constraints.
 type Match struct {
-	// Field is the path of the rule that matches.
+	// Field is the path of the rule that matches. Constraints without rules may match every request: Field is then the
+	// path of the constraints.
 	Field    string
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
@@ -97,7 +99,7 @@ func (m Match) Verdict() trace.Verdict {
 }
 
 // Rules compares the request with the rules, in k8s.io/apiserver's order: first as a request for its own resource,
-// then for equivalent resources.
+// then for equivalent resources. It returns the match, or else the verdict that rules the request out.
 func (m Matching) Rules() (Match, []trace.Verdict) {
 	resource := m.Attributes.GetResource()
 	if matched := m.matchedBy(m.rules, m.rule); matched != nil {

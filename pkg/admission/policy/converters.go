@@ -29,8 +29,8 @@ type converters struct {
 	builtin managedfields.TypeConverter
 	// definition returns the CustomResourceDefinition of a kind, or nil if there is none.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
-	// openAPI returns the OpenAPI documents of the server, for all other types. It is called late, because the
-	// server doesn't serve yet when the plugin is made.
+	// openAPI returns a client for the server's OpenAPI documents. They have the types that neither builtin nor
+	// definition has. openAPI isn't called when the plugin is made, because the server doesn't serve yet.
 	openAPI func() openapi.Client
 
 	mu      sync.Mutex

@@ -82,7 +82,7 @@ func considered(ctx context.Context) *consideration {
 	return c
 }
 
-// failurePolicy returns the failurePolicy of a policy, with its default.
+// failurePolicy returns the failurePolicy of a policy. The default is Fail.
 func (p *candidate) failurePolicy() admissionregistrationv1.FailurePolicyType {
 	if configured := p.GetFailurePolicy(); configured != nil {
 		return *configured
@@ -255,8 +255,8 @@ func (c *consideration) conditions(o *observedConditions, results []cel.Evaluati
 	})
 }
 
-// fail records that the current evaluation failed. The failurePolicy decides whether the request is refused. The
-// caller must be in an Update of the recording.
+// fail records that the current evaluation failed. The failurePolicy decides whether the request is refused. fail must
+// be called in the function that Scope.Update runs.
 func (c *consideration) fail(message string) {
 	c.evaluation.record.Error, c.evaluation.record.Outcome = message, trace.FailedOpen
 	if c.policy.failurePolicy() == admissionregistrationv1.Fail {
@@ -373,7 +373,8 @@ func (c *consideration) finishEvaluation() {
 	c.scope.Update(func(*trace.Request) { e.record.Verdict = verdict })
 }
 
-// noParams begins k8s.io/apiserver's error about a binding that requires parameters and finds none. The error has no type.
+// noParams is the beginning of k8s.io/apiserver's error if a binding requires parameters and finds none. The error has
+// no type.
 const noParams = "no params found"
 
 // required reports whether a binding requires parameters.

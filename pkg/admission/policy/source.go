@@ -46,7 +46,7 @@ type source[P, B object, E generic.Evaluator] struct {
 	// unbound are the names of the policies without a binding.
 	unbound atomic.Pointer[[]string]
 	synced  chan struct{}
-	// err is an error of newSource, which has no error result. Run returns it.
+	// err is the error of newSource, or nil. newSource has no error result, so Run returns the error.
 	err error
 
 	mu sync.Mutex

@@ -152,7 +152,7 @@ func start(t *testing.T, plugin wants, server *url.URL, authentication webhookut
 	t.Cleanup(factory.Shutdown)
 }
 
-// testServer starts an HTTPS server with the webhooks of k8s.io/apiserver's cases.
+// testServer starts an HTTPS server with the webhooks that k8s.io/apiserver's test cases call.
 func testServer(t *testing.T) *url.URL {
 	t.Helper()
 	server := webhooktesting.NewTestServer(t)

@@ -28,8 +28,8 @@ type conditions struct {
 	compiled map[webhook.WebhookAccessor]cel.ConditionEvaluator
 }
 
-// maxCompiled bounds the number of webhooks in compiled. At this number, all entries are dropped, because some may
-// belong to webhooks that don't exist any more.
+// maxCompiled bounds the number of webhooks whose compiled conditions are kept. At this number, all entries are
+// dropped, because some may belong to webhooks that don't exist any more.
 const maxCompiled = 100
 
 func newCompiler() cel.ConditionCompiler {

@@ -17,8 +17,8 @@ type Target struct {
 	Attributes admission.Attributes
 }
 
-// Interceptor is a function that is called before each call of a webhook. It returns nil if the call shall be made
-// normally.
+// Interceptor is a function that is called before each call of a webhook. If it returns nil, the call is made without a
+// change.
 type Interceptor func(ctx context.Context, target Target) *Interception
 
 // Interception says what an interceptor changes about a call.
@@ -40,8 +40,8 @@ func WithInterceptor(ctx context.Context, interceptor Interceptor) context.Conte
 	return context.WithValue(ctx, interceptorKey{}, interceptor)
 }
 
-// intercepted calls the interceptor of a context. It returns the context for the call, and adds the fault to the
-// record.
+// intercepted calls the interceptor of the context, if there is one. It adds the interceptor's fault to the record, and
+// returns a context with the interceptor's transport for the webhook's call.
 func intercepted(ctx context.Context, target Target, record *callRecord) context.Context {
 	intercept, ok := ctx.Value(interceptorKey{}).(Interceptor)
 	if !ok {

@@ -30,15 +30,16 @@ import (
 // Found has the objects that were read from a cluster.
 type Found struct {
 	Configurations []*webhook.Configuration
-	// Definitions are the definitions of the custom resources in the rules of the configurations, without their
-	// conversion webhooks.
+	// Definitions are the custom resource definitions of the API groups in the rules of the configurations, without
+	// their conversion webhooks.
 	Definitions []*unstructured.Unstructured
 
 	config    *rest.Config
 	transport http.RoundTripper
 }
 
-// Find reads the mutating and the validating configuration with the name. At least one of them must exist.
+// Find reads the mutating and the validating configuration with the name. At least one of them must exist. Find also
+// reads the namespaces, and the definitions of the custom resources in the rules.
 func Find(ctx context.Context, config *rest.Config, name string) (*Found, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {

@@ -28,8 +28,8 @@ var flagsOfType = map[string][]string{
 	"stringToString": {"allow-metric-labels"},
 }
 
-// AddFlags adds the flags of flagsOfType to fs, and hides them in the help. As in kube-apiserver, a value of the wrong
-// type is an error.
+// AddFlags adds the flags of kube-apiserver that have no effect in miniapi to fs, and hides them in the help. As in
+// kube-apiserver, a value of the wrong type is an error.
 func (g *Given) AddFlags(fs *pflag.FlagSet) {
 	defined := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for valueType, names := range flagsOfType {

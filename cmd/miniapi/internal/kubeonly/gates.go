@@ -24,8 +24,8 @@ type gatesValue struct {
 	server *server.Options
 }
 
-// groupGates are gates that stand for all gates of a stage, alpha or beta. Set reports them as partly without
-// an effect, because some gates of each stage exist only in kube-apiserver.
+// groupGates are gates that stand for all gates of a stage, alpha or beta. A warning says that they have no effect on
+// some gates, because some gates of each stage exist only in kube-apiserver.
 var groupGates = map[string]bool{"AllAlpha": true, "AllBeta": true}
 
 // Set parses a list of NAME=true|false, separated by commas. A NAME may come after the name of a component and a colon.

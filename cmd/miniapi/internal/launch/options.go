@@ -75,10 +75,10 @@ func completeFiles(flags *pflag.FlagSet) {
 	}
 }
 
-// Verbose reports whether the flags turn on log entries besides warnings and errors.
+// Verbose reports whether the flags set a verbosity (-v, --vmodule) or a log format other than text.
 func (o *Options) Verbose() bool { return logging.Verbose(o.logs) }
 
-// Begin must be called first by a command: it prints the warning about flags without an effect, and sets up the log.
+// Begin prints the warning about flags without an effect, and sets up the log. A command must call it first.
 func (o *Options) Begin(errOut, log io.Writer) error {
 	o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
 	o.kubeOnly.Warn(errOut)

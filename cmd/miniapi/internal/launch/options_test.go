@@ -90,8 +90,8 @@ func TestSimilarFlags(t *testing.T) {
 	}
 }
 
-// miniapi implements this gate of kube-apiserver by an option of the server. So it prints no warning that the gate has
-// no effect.
+// miniapi implements kube-apiserver's gate ServiceAccountNodeAudienceRestriction. So it prints no warning that the gate
+// has no effect.
 func TestNodeAudienceGate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -118,8 +118,8 @@ func TestNodeAudienceGate(t *testing.T) {
 	}
 }
 
-// kube-apiserver turns this gate on by default, and the gate removes a feature. In miniapi, the gate has an effect only
-// if the command line sets it.
+// The gate ExcludeAdmissionWebhookVirtualResources hides some reviews from webhooks. kube-apiserver turns it on by
+// default. In miniapi, the gate has an effect only if the command line sets it.
 func TestExcludeReviewsGate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -24,7 +24,7 @@ func Apply(o *logs.Options, to io.Writer) error {
 	return nil
 }
 
-// Verbose reports whether the flags turn on log entries besides warnings and errors.
+// Verbose reports whether the flags set a verbosity (-v, --vmodule) or a log format other than text.
 func Verbose(o *logs.Options) bool {
 	return o.Verbosity > 0 || len(o.VModule) > 0 || o.Format != logsapi.DefaultLogFormat
 }

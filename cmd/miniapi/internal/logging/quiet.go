@@ -15,10 +15,10 @@ type Quiet struct {
 	opened atomic.Bool
 }
 
-// Open makes the writer pass entries on.
+// Open makes the writer pass warnings and errors on.
 func (l *Quiet) Open() { l.opened.Store(true) }
 
-// Close makes the writer drop entries.
+// Close makes the writer drop all entries.
 func (l *Quiet) Close() { l.opened.Store(false) }
 
 // Write handles one entry of the log. The first letter of an entry is its severity.
@@ -34,7 +34,7 @@ func (l *Quiet) Write(entry []byte) (int, error) {
 var clientErrors = [][]byte{
 	[]byte(`"Couldn't parse request"`),
 	[]byte("Error - invalid timeout specified in the request URL"),
-	// The client has ended the request early, or the request had a short timeout.
+	// The library logs these three texts if a client ends a request early, or if a request has a short timeout.
 	[]byte(`"Post-timeout activity"`),
 	[]byte(`"Timeout or abort while handling"`),
 	[]byte("apiserver was unable to write a "),

@@ -75,10 +75,10 @@ func newMaker(ctx context.Context, config *rest.Config, request Request, webhook
 	return m, m.locate()
 }
 
-// applies tells whether the request applies a configuration.
+// applies tells whether the request is a server-side apply.
 func (m *maker) applies() bool { return m.Patch != nil && m.Patch.applies() }
 
-// locate finds the object, and its name and namespace.
+// locate sets the fields main, namespace and name. Objects without a namespace get the namespace of the request.
 func (m *maker) locate() error {
 	named := m.Old
 	if named == nil {
@@ -127,7 +127,8 @@ func (m *maker) path(of served, elements ...string) string {
 // object returns the path of the request's object or subresource.
 func (m *maker) object() string { return m.path(m.served, m.name, m.subresource) }
 
-// prepare creates the objects that the request needs: the namespace, and the objects that the request doesn't create.
+// prepare creates the namespace of the request. If the request doesn't create its objects (an update, for example),
+// prepare also creates these objects.
 func (m *maker) prepare(ctx context.Context) error {
 	if m.namespaced {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}
@@ -196,7 +197,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 	return created.GetName(), nil
 }
 
-// missing returns a hint for the error of a request whose object doesn't exist.
+// missing returns a hint about --old if the request failed because its object doesn't exist, and "" otherwise.
 func (m *maker) missing(err error) string {
 	if m.main == nil && apierrors.IsNotFound(err) {
 		return ": --old has the object that is there before the request"
@@ -231,7 +232,7 @@ func nameOf(request *admissionv1.AdmissionRequest) string {
 // configurationName is the name of the webhook's configuration.
 const configurationName = "review"
 
-// register creates a webhook configuration that selects only the request.
+// register creates the webhook configuration. Its rule has the operation and the resource of the request.
 func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) error {
 	resource, version := m.Resource, m.GroupVersion()
 	if m.subresource != "" {

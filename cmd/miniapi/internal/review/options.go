@@ -18,9 +18,10 @@ type Options struct {
 	FieldManager, FieldValidation string
 	// Replace sends an update without the metadata that the server has set, such as the resource version.
 	Replace bool
-	// Force is an option of an apply configuration.
+	// Force makes a server-side apply take over fields that other field managers own.
 	Force bool
-	// GracePeriod and PropagationPolicy are options of deletions. A negative GracePeriod stands for none.
+	// GracePeriod, in seconds, and PropagationPolicy are options of deletions. A negative GracePeriod means that the
+	// request sets no grace period.
 	GracePeriod       int64
 	PropagationPolicy string
 	// Preconditions adds the object's uid and resource version to a deletion.

@@ -96,7 +96,8 @@ func (r Request) Check() error {
 	return r.sameCollection()
 }
 
-// sameCollection returns an error if the objects are of several collections.
+// sameCollection returns an error if there are several objects without Collection, or if the objects differ in their
+// kind or namespace. It also returns an error if an object names another namespace than the request.
 func (r Request) sameCollection() error {
 	if len(r.Objects) > 1 && !r.Collection {
 		return unfit("-f: must have one object, got %d: --collection deletes several", len(r.Objects))

@@ -16,7 +16,7 @@ import (
 
 func (p *Patch) applies() bool { return p.Type == types.ApplyPatchType }
 
-// make makes the request, and returns the error of the request.
+// make sends the request that is reviewed. It returns the server's error, such as the refusal of the webhook.
 func (m *maker) make(ctx context.Context) error {
 	request := call{client: m.user, path: m.object(), query: m.Options.query()}
 	switch {
@@ -124,14 +124,14 @@ type call struct {
 	client     kubernetes.Interface
 	verb, path string
 	query      url.Values
-	// The call sends body, or encoded if body is nil. content is the media type of the sent data; "" stands for
-	// JSON.
+	// body is the object that the call sends. If body is nil, the call sends the bytes in encoded. content is the media
+	// type of the sent data; "" stands for JSON.
 	body    *unstructured.Unstructured
 	encoded []byte
 	content string
 }
 
-// send makes a call, and decodes the response.
+// send makes a call of the API, and decodes the object in the response.
 func (m *maker) send(ctx context.Context, c call, into *unstructured.Unstructured) error {
 	request := c.client.Discovery().RESTClient().Verb(c.verb).AbsPath(c.path)
 	for name, values := range c.query {

@@ -35,7 +35,7 @@ func (s served) connects() bool {
 	return s.subresource != "" && strings.HasSuffix(s.kind.Kind, "Options")
 }
 
-// operations returns the operations of requests that the server answers.
+// operations returns the admission operations, such as CREATE, that the resource or subresource supports.
 func (s served) operations() []string {
 	if s.connects() {
 		return []string{string(admissionv1.Connect)}
@@ -159,7 +159,8 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 
 func (r Request) named(s served) bool { return s.subresource == r.Subresource }
 
-// within returns the target of a request for a resource, or for the subresource that the request names.
+// within returns the target of a request for a resource. If the request names a subresource, the target is that
+// subresource of the resource.
 func (r Request) within(c catalog, resource served, stored *served) (target, error) {
 	if r.Subresource == "" {
 		return target{resource, stored}, nil

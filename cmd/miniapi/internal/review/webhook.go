@@ -36,11 +36,10 @@ type listening struct {
 	exchanges *condition.Variable[exchanges]
 }
 
-// exchanges are the kept reviews.
+// exchanges are the reviews of the request, with their responses.
 type exchanges struct {
 	kept []Exchange
-	// names has the names of the objects that have a kept review. open is the number of reviews that have no response
-	// yet.
+	// names has the names of the objects of these reviews. open is the number of reviews that have no response yet.
 	names map[string]bool
 	open  int
 }

@@ -31,7 +31,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != certificatesv1.Resource("certificatesigningrequests") || a.GetSubresource() != "approval" {
 		return nil
 	}
-	// The signer of the stored request counts. The request that approves it could name another signer.
+	// Check the signer of the stored CertificateSigningRequest: the object that the approver sends could name another.
 	request, ok := a.GetOldObject().(*certificatesv1.CertificateSigningRequest)
 	if !ok {
 		return admission.NewForbidden(a, fmt.Errorf("expected type CertificateSigningRequest, got: %T", a.GetOldObject()))

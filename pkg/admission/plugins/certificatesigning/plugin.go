@@ -1,7 +1,7 @@
 // Package certificatesigning has the plugin CertificateSigning: a user who issues a certificate, or marks the
 // request as failed, must have the permission to sign for the request's signer.
 //
-// The plugin doesn't look at the certificate: its content is the signer's responsibility. The plugin
+// The plugin doesn't check the certificate: its content is the signer's responsibility. The plugin
 // CertificateApproval checks approvals.
 package certificatesigning
 

@@ -1,7 +1,7 @@
 // Package clustertrustbundleattest has the plugin ClusterTrustBundleAttest: a user who writes the trust bundle of a
 // signer must have the permission to attest for the signer.
 //
-// The plugin doesn't look at the certificates, and ignores bundles without a signer. A deletion needs only the
+// The plugin doesn't check the certificates, and ignores bundles without a signer. A deletion needs only the
 // usual permission to delete.
 package clustertrustbundleattest
 

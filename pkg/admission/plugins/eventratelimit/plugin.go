@@ -36,7 +36,8 @@ type Configuration struct {
 	Limits []Limit `json:"limits"`
 }
 
-// Limit is a set of token buckets. Events with the same key share a bucket; Type says what the key is.
+// Limit configures a set of token buckets. Events with the same key share a bucket. Type selects the key: Server (one
+// bucket for all Events), Namespace, User or SourceAndObject.
 type Limit struct {
 	Type  string `json:"type"`
 	QPS   int32  `json:"qps"`
@@ -134,7 +135,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return refusal
 }
 
-// buckets are the token buckets of a limit.
+// buckets has the token buckets of one limit: one bucket for each key, such as the name of a user.
 type buckets struct {
 	limit Limit
 	clock clock.PassiveClock

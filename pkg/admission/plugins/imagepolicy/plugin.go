@@ -30,7 +30,7 @@ import (
 const Name = "ImagePolicyWebhook"
 
 const (
-	// annotated selects the annotations of a pod that the backend gets: their keys contain this text.
+	// annotated is a part of annotation keys. The backend gets the pod's annotations whose keys contain it.
 	annotated = ".image-policy.k8s.io/"
 	// auditPrefix is the prefix of the audit annotations of this plugin and of its backend.
 	auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
@@ -39,7 +39,7 @@ const (
 	failedOpen           = "failed-open"
 	failedOpenAnnotation = "alpha.image-policy.k8s.io/" + failedOpen
 
-	// cachedAnswers is the number of answers of the backend that are cached.
+	// cachedAnswers is the greatest number of the backend's answers that are cached.
 	cachedAnswers = 1024
 )
 

@@ -2,7 +2,7 @@
 // limits for containers, and bounds for containers, pods and claims. The plugin sets the defaults, and refuses
 // objects outside of the bounds.
 //
-// The plugin looks at a single object: the plugin ResourceQuota limits the sum in a namespace. A new LimitRange
+// The plugin checks each object alone: the plugin ResourceQuota limits the sum in a namespace. A new LimitRange
 // doesn't change existing pods.
 package limitranger
 
@@ -86,8 +86,8 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// limited reports whether a request can change resources that LimitRanges bound. An update of a pod can't, except
-// by the subresource resize.
+// limited reports whether a request can change resources for which a LimitRange sets bounds. Of the updates of a pod,
+// only those of the subresource resize can change them.
 func limited(a admission.Attributes) bool {
 	switch a.GetKind().GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():

@@ -14,7 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// node lets a kubelet write its own node, except for the fields that decide which pods run on the node.
+// node lets a kubelet write its own node, with limits: the kubelet can't set a configSource or a forbidden label, and
+// an update can't change the taints or the owner references.
 func node(node string, a admission.Attributes) error {
 	if a.GetName() != node {
 		return fmt.Errorf("node %q is not allowed to modify node %q", node, a.GetName())

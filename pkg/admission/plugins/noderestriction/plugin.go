@@ -47,7 +47,7 @@ type Plugin struct {
 }
 
 // A plugin that only refuses requests is usually a validating one. This plugin is a mutating one, as in
-// kube-apiserver, because it must see the kubelet's request before other plugins change it.
+// kube-apiserver, because it must check the kubelet's request before other plugins change it.
 var _ admission.MutationInterface = &Plugin{}
 
 // SetUnconditionalAuthorizer implements initializer.WantsUnconditionalAuthorizer.
@@ -153,7 +153,8 @@ func csiNode(node string, a admission.Attributes) error {
 	return nil
 }
 
-// resourceSlice accepts updates without a check: the authorizer has read the stored object and checked it.
+// resourceSlice refuses to create or delete a ResourceSlice of another node. It accepts updates without a check: the
+// authorizer has read the stored object and checked it.
 func resourceSlice(node string, a admission.Attributes) error {
 	object, verb := a.GetObject(), "create"
 	switch a.GetOperation() {
@@ -172,7 +173,8 @@ func resourceSlice(node string, a admission.Attributes) error {
 	return nil
 }
 
-// signingRequest refuses a kubelet's certificate signing request if the certificate would be for another node.
+// signingRequest refuses a kubelet's request for the kubelet certificate of another node. It doesn't check requests to
+// signers of other certificates.
 func signingRequest(node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create {
 		return nil

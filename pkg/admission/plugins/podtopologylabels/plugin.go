@@ -29,7 +29,7 @@ func New() *Plugin {
 	return &Plugin{reader.NewHandler(admission.Create)}
 }
 
-// Plugin copies the labels of nodes to pods.
+// Plugin copies the labels for zone and region from nodes to pods.
 type Plugin struct{ *reader.Handler }
 
 var _ admission.MutationInterface = &Plugin{}

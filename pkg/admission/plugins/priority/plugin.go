@@ -79,8 +79,8 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// choice points to an object's fields: the name of its class, and the priority and the preemption policy, which
-// come from the class.
+// choice points to the fields of a pod or a pod group that have to do with its priority: the name of the PriorityClass,
+// the priority and the preemption policy.
 type choice struct {
 	kind      string
 	class     *string
@@ -99,7 +99,7 @@ func podChoice(o runtime.Object) *choice {
 		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy }}
 }
 
-// groupChoice returns the choice of a pod group. A pod group names a class in the same way as a pod.
+// groupChoice returns pointers to the priority fields of a pod group. It returns nil for any other object.
 func groupChoice(o runtime.Object) *choice {
 	group, ok := o.(*schedulingv1beta1.PodGroup)
 	if !ok {
@@ -112,7 +112,7 @@ func groupChoice(o runtime.Object) *choice {
 		}}
 }
 
-// resolve sets the values that come from the object's class, or from the default class.
+// resolve sets the priority and the preemption policy from the object's PriorityClass, or from the default class.
 func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	if err := p.AwaitReady(a); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // rules say how a kind is counted. A kind that is counted only by the number of its objects has no rules.
 type rules struct {
-	// counts reports whether the kind has a usage of the quota's resource.
+	// counts reports whether objects of the kind can use a resource of a quota, such as requests.cpu.
 	counts func(corev1.ResourceName) bool
 	// handles reports whether a request can change the usage of an object.
 	handles func(admission.Attributes) bool

@@ -24,7 +24,7 @@ func pod(requests, limits corev1.ResourceList) *corev1.Pod {
 	}}}
 }
 
-// asWhole returns a copy of the pod that has spec.resources, the resources of the pod as a whole.
+// asWhole sets spec.resources, the requests and limits of the whole pod, and returns the pod.
 func asWhole(pod *corev1.Pod, requests, limits corev1.ResourceList) *corev1.Pod {
 	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: requests, Limits: limits}
 	return pod

@@ -26,8 +26,8 @@ const (
 )
 
 // computed are the resources that quotas count by requests and by limits. A name without a prefix counts requests, like
-// the name with the prefix "requests.". If a quota counts a resource whose field required is true, each container must
-// set that resource. This rule is kept for compatibility, so no further resource gets it.
+// the name with the prefix "requests.". If a quota counts a resource whose field required is true, each container or
+// the whole pod must set that resource. This rule is kept for compatibility, so no further resource gets it.
 var computed = []struct {
 	name     corev1.ResourceName
 	required bool
@@ -77,7 +77,8 @@ func countedByPods(name corev1.ResourceName) bool {
 	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
 }
 
-// podConstraints checks that each container sets the resources that computed marks as required.
+// podConstraints returns an error if a container doesn't set a resource of its quotas that computed marks as required.
+// There is no error if the pod sets the resource in spec.resources.
 func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
 	pod, err := as[*corev1.Pod](object)
 	if err != nil {
@@ -114,8 +115,8 @@ func mustBeGiven(name corev1.ResourceName) bool {
 	return false
 }
 
-// podLevelCovers removes from missing the resources that the pod sets as a whole. It reports whether missing is empty
-// afterwards.
+// podLevelCovers removes from missing the resources that the pod sets in spec.resources, the resources of the whole
+// pod. It reports whether missing is empty afterwards.
 func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
 	if pod.Spec.Resources == nil {
 		return false
@@ -201,12 +202,13 @@ func isTerminating(pod *corev1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds != nil && *pod.Spec.ActiveDeadlineSeconds >= 0
 }
 
-// isBestEffort reports whether the pod requests neither CPU nor memory. The scope BestEffort selects these pods.
+// isBestEffort reports whether the pod has the QoS class BestEffort: it sets no requests and limits for CPU and memory.
+// The scope BestEffort selects these pods.
 func isBestEffort(pod *corev1.Pod) bool {
 	return cmp.Or(pod.Status.QOSClass, podspec.QOSClass(pod)) == corev1.PodQOSBestEffort
 }
 
-// crossesNamespaces reports whether an affinity term of the pod is about pods in other namespaces. The scope
+// crossesNamespaces reports whether an affinity term of the pod names or selects namespaces. The scope
 // CrossNamespacePodAffinity selects these pods.
 func crossesNamespaces(affinity *corev1.Affinity) bool {
 	if affinity == nil {

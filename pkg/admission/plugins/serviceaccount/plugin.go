@@ -1,5 +1,6 @@
 // Package serviceaccount has the plugin ServiceAccount: a pod without a service account gets the account "default"
-// of its namespace, and every pod gets a token of its account.
+// of its namespace. A pod gets a token of its account, unless the pod or the account turns that off
+// (automountServiceAccountToken). The plugin doesn't change the mirror pods of kubelets.
 //
 // The plugin is off by default. It needs a controller that makes the service account "default" in each namespace.
 // Without that account, no pod could be created.

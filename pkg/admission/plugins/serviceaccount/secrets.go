@@ -17,7 +17,8 @@ func limitsSecrets(account *corev1.ServiceAccount) bool {
 	return err == nil && limits
 }
 
-// limitSecrets checks that the pod refers only to secrets that its service account lists.
+// limitSecrets returns an error if the service account doesn't list a secret that the pod uses: in a secret volume, in
+// an environment variable of a container, or to pull images.
 func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.Volumes {
@@ -49,8 +50,8 @@ func limitSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	return nil
 }
 
-// limitEphemeralSecrets checks that ephemeral containers refer only to secrets that the service account
-// lists.
+// limitEphemeralSecrets returns an error if the service account doesn't list a secret that an environment variable of
+// an ephemeral container uses.
 func limitEphemeralSecrets(account *corev1.ServiceAccount, pod *corev1.Pod) error {
 	allowed := mountable(account)
 	for i := range pod.Spec.EphemeralContainers {

@@ -1,5 +1,5 @@
-// Package storageobjectinuseprotection has the plugin StorageObjectInUseProtection: new persistent volumes and
-// claims get finalizers, which keep them from being deleted while they are in use.
+// Package storageobjectinuseprotection has the plugin StorageObjectInUseProtection: new persistent volumes, claims and
+// volume attributes classes get finalizers, which keep them from being deleted while they are in use.
 //
 // The controllers of a cluster remove the finalizers. On a server without controllers, disable the plugin, or
 // remove the finalizers of deleted objects.

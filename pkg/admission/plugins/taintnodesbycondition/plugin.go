@@ -2,7 +2,7 @@
 // scheduler places no pod on it before its conditions are known.
 //
 // The node lifecycle controller of a cluster removes the taint. Disable the plugin if a scheduler runs without that
-// controller: no node would take a pod.
+// controller. Otherwise the scheduler places no pod on a new node.
 package taintnodesbycondition
 
 import (

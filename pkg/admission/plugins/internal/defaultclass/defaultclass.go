@@ -1,8 +1,8 @@
 // Package defaultclass finds the default class among storage classes or ingress classes. An annotation marks the
 // default class.
 //
-// Don't use the package for PriorityClasses, whose default the plugin Priority finds. A field marks their default, and
-// of several defaults the one with the lowest priority counts.
+// Don't use the package for PriorityClasses: the plugin Priority finds the default PriorityClass. A field marks it. If
+// there are several defaults, the one with the lowest priority counts.
 package defaultclass
 
 import (

@@ -1,5 +1,5 @@
-// Package reader has handlers that plugins embed to read objects. A Handler reads from the server by a client, and
-// a ListerHandler from an informer by a lister.
+// Package reader has handlers that plugins embed to read objects. A Handler has a client, which reads from the server.
+// A ListerHandler also has a lister, which reads from an informer.
 //
 // A plugin that needs only the request embeds admission.Handler instead.
 package reader

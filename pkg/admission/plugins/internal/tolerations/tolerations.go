@@ -48,8 +48,8 @@ func covers(other, t corev1.Toleration) bool {
 		t.Operator == corev1.TolerationOpEqual && t.Value == other.Value
 }
 
-// Allowed reports whether each toleration is covered by one of the allowed ones. An empty list allows every
-// toleration.
+// Allowed reports whether each toleration of list is covered by a toleration of allowed. If allowed is empty, Allowed
+// returns true.
 func Allowed(list, allowed []corev1.Toleration) bool {
 	if len(allowed) == 0 {
 		return true
