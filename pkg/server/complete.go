@@ -14,7 +14,6 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/cli/flag"
-	netutils "k8s.io/utils/net"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/serviceaccount"
@@ -102,7 +101,7 @@ func validate(o *Options) []error {
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),
 		o.Decisions.Validate(), o.Faults.Validate(), o.RuntimeHooks.Validate(),
-		validateEtcd(o), validateOwn(o), validatePeers(o), validateFiles(o),
+		validateRequests(o.ServerRun), validateEtcd(o), o.validate(), validatePeers(o), validateFiles(o),
 	)
 }
 
@@ -129,65 +128,30 @@ func reworded(errs []error) []error {
 	return errs
 }
 
+// validateRequests finds an error that the library's check of the options doesn't find.
+func validateRequests(o *genericoptions.ServerRunOptions) []error {
+	if o.RequestTimeout == 0 { // the library's own check refuses negative values
+		return []error{errors.New("--request-timeout 0s: must be more than 0: otherwise no request is answered, not even the server's own")}
+	}
+	return nil
+}
+
 // validateEtcd checks the options of etcd and of storage. The library's check requires an etcd server. For an embedded
 // etcd, validateEtcd adds the name "embedded" as a server.
 func validateEtcd(o *Options) []error {
-	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
-		errs := o.Etcd.Validate()
-		if o.DataDir != "" {
-			errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because it is the folder of an embedded etcd", o.DataDir))
-		}
-		return errs
+	checked := *o.Etcd
+	embedded := len(checked.StorageConfig.Transport.ServerList) == 0
+	if embedded {
+		checked.StorageConfig.Transport.ServerList = []string{"embedded"}
 	}
-	withServers := *o.Etcd
-	withServers.StorageConfig.Transport.ServerList = []string{"embedded"}
-	return withServers.Validate()
-}
-
-func validateOwn(o *Options) []error {
-	var errs []error
-	if o.EventTTL <= 0 {
-		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
+	errs := checked.Validate()
+	if !embedded && o.DataDir != "" {
+		errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because it is the folder of an embedded etcd", o.DataDir))
 	}
-	if o.ServerRun.RequestTimeout == 0 { // the library's own check refuses negative values
-		errs = append(errs, errors.New("--request-timeout 0s: must be more than 0: otherwise no request is answered, not even the server's own"))
-	}
-	if o.ServiceNodePortRange.Size < 1 {
-		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))
-	}
-	switch o.EndpointReconcilerType {
-	case "lease", "master-count", "none":
-	default:
-		errs = append(errs, fmt.Errorf("--endpoint-reconciler-type %q: must be lease, master-count or none", o.EndpointReconcilerType))
-	}
-	if _, err := genericoptions.ParseWatchCacheSizes(o.Etcd.WatchCacheSizes); err != nil {
+	if _, err := genericoptions.ParseWatchCacheSizes(checked.WatchCacheSizes); err != nil {
 		errs = append(errs, fmt.Errorf("--watch-cache-sizes: %w", err))
 	}
 	return errs
-}
-
-// minServiceBits is the number of address bits of the smallest range of service addresses that kube-apiserver accepts.
-const minServiceBits = 3
-
-func parseServiceRange(value string) ([]*net.IPNet, error) {
-	var ranges []*net.IPNet
-	for _, s := range strings.Split(value, ",") {
-		_, ipNet, err := netutils.ParseCIDRSloppy(strings.TrimSpace(s))
-		if err != nil {
-			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
-		}
-		if ones, bits := ipNet.Mask.Size(); bits-ones < minServiceBits {
-			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, 1<<minServiceBits)
-		}
-		ranges = append(ranges, ipNet)
-	}
-	if len(ranges) > 2 {
-		return nil, fmt.Errorf("--service-cluster-ip-range %q: must not have more than two ranges", value)
-	}
-	if len(ranges) == 2 && netutils.IsIPv6CIDR(ranges[0]) == netutils.IsIPv6CIDR(ranges[1]) {
-		return nil, fmt.Errorf("--service-cluster-ip-range %q: two ranges must be of different IP families", value)
-	}
-	return ranges, nil
 }
 
 // validateFiles checks the files that flags name. The server reads the files again later, but the errors of the later
@@ -197,10 +161,7 @@ func validateFiles(o *Options) []error {
 	errs := []error{
 		files.Pair("tls-cert-file", serving.CertFile, "tls-private-key-file", serving.KeyFile),
 		files.Pair("etcd-certfile", transport.CertFile, "etcd-keyfile", transport.KeyFile),
-		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
-		files.Pair("kubelet-client-certificate", o.Kubelet.CertFile, "kubelet-client-key", o.Kubelet.KeyFile),
 		files.Authorities("etcd-cafile", transport.TrustedCAFile),
-		files.Authorities("kubelet-certificate-authority", o.Kubelet.CAFile),
 		checkTracing(o.Tracing),
 		etcd.CheckEncryption(o.Etcd),
 	}

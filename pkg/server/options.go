@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+	"github.com/miniapi-dev/miniapi/pkg/server/files"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
@@ -197,6 +199,51 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubelet.CertFile, "kubelet-client-certificate", o.Kubelet.CertFile, "Path to a client cert file for TLS to kubelets.")
 	fs.StringVar(&o.Kubelet.KeyFile, "kubelet-client-key", o.Kubelet.KeyFile, "Path to a client key file for TLS to kubelets.")
 	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
+}
+
+// validate checks the flags of addOwnFlags and addMiscFlags.
+func (o *Options) validate() []error {
+	errs := []error{
+		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
+		files.Pair("kubelet-client-certificate", o.Kubelet.CertFile, "kubelet-client-key", o.Kubelet.KeyFile),
+		files.Authorities("kubelet-certificate-authority", o.Kubelet.CAFile),
+	}
+	if o.EventTTL <= 0 {
+		errs = append(errs, fmt.Errorf("--event-ttl %s: must be more than 0", o.EventTTL))
+	}
+	if o.ServiceNodePortRange.Size < 1 {
+		errs = append(errs, fmt.Errorf("--service-node-port-range %q: must hold at least one port, as 30000-32767 does", o.ServiceNodePortRange.String()))
+	}
+	switch o.EndpointReconcilerType {
+	case "lease", "master-count", "none":
+	default:
+		errs = append(errs, fmt.Errorf("--endpoint-reconciler-type %q: must be lease, master-count or none", o.EndpointReconcilerType))
+	}
+	return errs
+}
+
+// minServiceBits is the number of address bits of the smallest range of service addresses that kube-apiserver accepts.
+const minServiceBits = 3
+
+func parseServiceRange(value string) ([]*net.IPNet, error) {
+	var ranges []*net.IPNet
+	for _, s := range strings.Split(value, ",") {
+		_, ipNet, err := netutils.ParseCIDRSloppy(strings.TrimSpace(s))
+		if err != nil {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: must be a CIDR such as 10.0.0.0/24, or two of them: %w", value, err)
+		}
+		if ones, bits := ipNet.Mask.Size(); bits-ones < minServiceBits {
+			return nil, fmt.Errorf("--service-cluster-ip-range %q: %s must be at least %d IP addresses, as 10.0.0.0/29 and fd00::/125 are", value, ipNet, 1<<minServiceBits)
+		}
+		ranges = append(ranges, ipNet)
+	}
+	if len(ranges) > 2 {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: must not have more than two ranges", value)
+	}
+	if len(ranges) == 2 && netutils.IsIPv6CIDR(ranges[0]) == netutils.IsIPv6CIDR(ranges[1]) {
+		return nil, fmt.Errorf("--service-cluster-ip-range %q: two ranges must be of different IP families", value)
+	}
+	return ranges, nil
 }
 
 // EmulateVersion makes the server behave as a version of Kubernetes, such as 1.35, as --emulated-version does.
