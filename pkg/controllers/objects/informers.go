@@ -89,7 +89,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 			return false
 		})
 	}
-	var synced []cache.InformerSynced
+	var synced []cache.DoneChecker
 	for _, r := range resources {
 		if r.Can("delete", "list", "watch") && !unowned[r.GroupResource()] && selects(r) {
 			synced = append(synced, i.start(r))
@@ -97,7 +97,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 	}
 	waiting, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	if !cache.WaitForCacheSync(waiting.Done(), synced...) {
+	if !cache.WaitFor(waiting, "", synced...) {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
@@ -120,11 +120,11 @@ func (i *Informers) keep(keep func(schema.GroupVersionResource) bool) {
 	}
 }
 
-func (i *Informers) start(r served.Resource) cache.InformerSynced {
+func (i *Informers) start(r served.Resource) cache.DoneChecker {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if started, ok := i.running[r.GroupVersionResource]; ok {
-		return started.informer.HasSynced
+		return started.informer.HasSyncedChecker()
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(i.Client, r.GroupVersionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
 	// SetTransform and AddEventHandler fail only after an informer has started. This informer hasn't started.
@@ -133,7 +133,7 @@ func (i *Informers) start(r served.Resource) cache.InformerSynced {
 	life, end := context.WithCancel(i.Runner.Life())
 	i.running[r.GroupVersionResource] = running{informer, end}
 	i.Runner.Go(func() { informer.RunWithContext(life) })
-	return informer.HasSynced
+	return informer.HasSyncedChecker()
 }
 
 // strip drops the fields of an object's metadata that Object doesn't have.
