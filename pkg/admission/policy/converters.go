@@ -33,9 +33,11 @@ type converters struct {
 	// definition has. openAPI isn't called when the plugin is made, because the server doesn't serve yet.
 	openAPI func() openapi.Client
 
-	mu      sync.Mutex
-	custom  map[schema.GroupVersion]converter
-	defined map[schema.GroupVersionKind]definedConverter
+	mu sync.Mutex
+	// published has the converters made from the OpenAPI document of a version. defined has the converters made from
+	// a CustomResourceDefinition.
+	published map[schema.GroupVersion]converter
+	defined   map[schema.GroupVersionKind]definedConverter
 }
 
 // definedConverter is the converter of one CustomResourceDefinition. uid and resourceVersion tell whether the
@@ -124,7 +126,7 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, ok := c.custom[gv]; ok && known.url == document.ServerRelativeURL() {
+	if known, ok := c.published[gv]; ok && known.url == document.ServerRelativeURL() {
 		return known.TypeConverter, nil
 	}
 	content, err := document.Schema(runtime.ContentTypeJSON)
@@ -142,11 +144,11 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	if err != nil {
 		return nil, err
 	}
-	if c.custom == nil {
-		c.custom = map[schema.GroupVersion]converter{}
+	if c.published == nil {
+		c.published = map[schema.GroupVersion]converter{}
 	}
-	maps.DeleteFunc(c.custom, func(gv schema.GroupVersion, _ converter) bool { return paths[documentPath(gv)] == nil })
-	c.custom[gv] = converter{document.ServerRelativeURL(), made}
+	maps.DeleteFunc(c.published, func(gv schema.GroupVersion, _ converter) bool { return paths[documentPath(gv)] == nil })
+	c.published[gv] = converter{document.ServerRelativeURL(), made}
 	return made, nil
 }
 

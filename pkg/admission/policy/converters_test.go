@@ -136,7 +136,7 @@ func TestConvertersAreForgotten(t *testing.T) {
 		delete(definitions, defined)
 		delete(served, "apis/"+remote.GroupVersion().String())
 	}
-	if len(c.defined) != 1 || len(c.custom) != 1 {
-		t.Errorf("after %d kinds of either sort, each gone before the next, there are converters of %d definitions and %d documents, want the last", n, len(c.defined), len(c.custom))
+	if len(c.defined) != 1 || len(c.published) != 1 {
+		t.Errorf("after %d kinds of either sort, each gone before the next, there are converters of %d definitions and %d documents, want the last", n, len(c.defined), len(c.published))
 	}
 }

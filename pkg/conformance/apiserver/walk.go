@@ -215,45 +215,40 @@ func (w *walk) changes(r trial.Resource, name string) []step {
 	return steps
 }
 
-// updated updates an object with another annotation, or a subresource without a change. If a controller writes the
-// object at the same time, the update fails with a conflict and is repeated.
+// updated updates an object with another annotation, or a subresource without a change.
 func (w *walk) updated(r trial.Resource, name string) {
-	w.Eventually("the update is accepted", eventTimeout, func() string {
-		read := w.whole
-		if w.can("get") {
-			read = r
+	w.update(r, name, func(o trial.Object) trial.Object {
+		if r.Subresource != "" {
+			return o
 		}
-		o := w.Get(read, name).OK()
-		if r.Subresource == "" {
-			o = o.With("metadata.annotations.updated", "yes")
-		}
-		w.Forget()
-		a := w.Update(r, o)
-		if a.Code == http.StatusConflict {
-			return a.Object.Text("message")
-		}
-		a.OK()
-		return ""
+		return o.With("metadata.annotations.updated", "yes")
 	})
 }
 
-// unchanged makes an update that changes nothing, and so writes nothing. If a controller writes the object at the same
-// time, the update fails with a conflict and is repeated.
+// unchanged makes an update that changes nothing, and so writes nothing.
 func (w *walk) unchanged(r trial.Resource, name string) {
+	read, written := w.update(r, name, func(o trial.Object) trial.Object { return o })
+	w.Equal("resourceVersion after an update that changes nothing", read.Version(), written.Version())
+}
+
+// update reads an object or a subresource, and updates it with a change. If a controller writes the object at the same
+// time, the update fails with a conflict and is repeated. update returns the read object and the answer.
+func (w *walk) update(r trial.Resource, name string, change func(trial.Object) trial.Object) (read, written trial.Object) {
+	from := w.whole
+	if w.can("get") {
+		from = r
+	}
 	w.Eventually("the update is accepted", eventTimeout, func() string {
-		read := w.whole
-		if w.can("get") {
-			read = r
-		}
-		o := w.Get(read, name).OK()
+		read = w.Get(from, name).OK()
 		w.Forget()
-		a := w.Update(r, o)
+		a := w.Update(r, change(read))
 		if a.Code == http.StatusConflict {
 			return a.Object.Text("message")
 		}
-		w.Equal("resourceVersion after an update that changes nothing", o.Version(), a.OK().Version())
+		written = a.OK()
 		return ""
 	})
+	return read, written
 }
 
 // collection creates two objects, and deletes both by one request.

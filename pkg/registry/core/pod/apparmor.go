@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
@@ -27,7 +28,7 @@ func appArmorFields(pod *corev1.Pod) {
 		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			continue
 		}
-		profile := appArmorProfileWarnings(annotation)
+		profile := appArmorProfile(annotation)
 		if profile == nil || !validLocalhostProfile(profile.LocalhostProfile) || apiequality.Semantic.DeepEqual(profile, ofPod) {
 			continue
 		}
@@ -40,4 +41,19 @@ func appArmorFields(pod *corev1.Pod) {
 
 func validLocalhostProfile(name *string) bool {
 	return name == nil || strings.TrimSpace(*name) == *name && len(*name) <= maxLocalhostProfile
+}
+
+// appArmorProfile returns the profile that an AppArmor annotation stands for, or nil if the annotation is
+// invalid.
+func appArmorProfile(annotation string) *corev1.AppArmorProfile {
+	switch annotation {
+	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	case corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
+	}
+	if name, ok := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix); ok && name != "" {
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To(name)}
+	}
+	return nil
 }

@@ -2,12 +2,10 @@ package pod
 
 import (
 	"context"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -50,25 +48,10 @@ func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			continue
 		}
-		profile := appArmorProfileWarnings(annotation)
+		profile := appArmorProfile(annotation)
 		if profile == nil || !equality.Semantic.DeepEqual(profile, warnings.PodAppArmorProfile(&pod.Spec)) {
 			l.At(field.NewPath("metadata", "annotations").Key(key), warnings.AppArmorMessage)
 		}
 	}
 	return l
-}
-
-// appArmorProfileWarnings returns the profile that an AppArmor annotation stands for, or nil if the annotation is
-// invalid.
-func appArmorProfileWarnings(annotation string) *corev1.AppArmorProfile {
-	switch annotation {
-	case corev1.DeprecatedAppArmorBetaProfileRuntimeDefault:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
-	case corev1.DeprecatedAppArmorBetaProfileNameUnconfined:
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
-	}
-	if name, ok := strings.CutPrefix(annotation, corev1.DeprecatedAppArmorBetaProfileNamePrefix); ok && name != "" {
-		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To(name)}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	// has no range.
 	anyFamily := isHeadlessSpec(s) && len(spec.Selector) == 0
 	if !anyFamily {
-		if errs := f.checkHad(s); len(errs) > 0 {
+		if errs := f.checkSupported(s); len(errs) > 0 {
 			return invalidService(s, errs...)
 		}
 	}
@@ -142,8 +142,8 @@ func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// checkHad refuses families for which the server has no range.
-func (f ipFamilies) checkHad(s *corev1.Service) field.ErrorList {
+// checkSupported refuses families for which the server has no range.
+func (f ipFamilies) checkSupported(s *corev1.Service) field.ErrorList {
 	var errs field.ErrorList
 	if *s.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && len(f) < 2 {
 		errs = append(errs, field.Invalid(policyPath, s.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
