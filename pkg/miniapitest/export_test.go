@@ -2,7 +2,7 @@ package miniapitest
 
 import "time"
 
-// WithReachTimeout sets the time for which Start waits until it can reach a webhook.
+// WithReachTimeout sets the time for which Start waits until the server can reach a webhook.
 func WithReachTimeout(timeout time.Duration) Option {
 	return func(o *options) error {
 		o.reachTimeout = timeout

@@ -47,8 +47,8 @@ func folderPath() (string, error) {
 	return path, nil
 }
 
-// newFolder makes the folder. If an origin is given, the next test process prints a report if the server wasn't
-// stopped.
+// newFolder makes the folder. With an origin, it also writes a report into the folder. If the server isn't stopped, the
+// next test process prints the report.
 func newFolder(path string, origin *origin) (*folder, error) {
 	removeOnce.Do(removeAbandoned)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -86,8 +86,8 @@ func (f *folder) remove() error {
 	return err
 }
 
-// removeAbandoned removes the folders of processes that have ended without Stop. It skips a folder without a
-// kubeconfig, because a running process may be creating this folder.
+// removeAbandoned removes the folders of processes that have ended without Stop, and prints the reports in them. It
+// skips a folder without a kubeconfig, because a running process may be creating this folder.
 func removeAbandoned() {
 	entries, _ := os.ReadDir(os.TempDir())
 	for _, entry := range entries {

@@ -42,8 +42,8 @@ type step struct {
 
 // steps returns the steps of a start in their order. Custom resource definitions come first, because objects need them.
 // Other objects come next. Webhook configurations come last, because their webhooks would be called for the objects. If
-// an object names webhooks, the server must reach these webhooks before the next object is applied, unless isLate
-// returns true for them.
+// an object names webhooks, the server must reach these webhooks before the next object is applied. If the address of a
+// webhook comes from one of the objects, the server must reach this webhook only after the last of them.
 func (o *options) steps(info engine.Info) []step {
 	var late []engine.Webhook
 	steps := []step{together(o.definitions), {}}
@@ -74,7 +74,7 @@ func together(objects []installed) step {
 }
 
 // isLate reports whether the server gets the address of the webhook's service from one of the objects: a Service of the
-// type ExternalName, Endpoints or an EndpointSlice. Such a webhook must be reachable only after all objects are
+// type ExternalName, Endpoints or an EndpointSlice. The server can't reach such a webhook before the objects are
 // applied.
 func (o *options) isLate(info engine.Info, webhook engine.Webhook) bool {
 	service := webhook.Service
@@ -112,8 +112,8 @@ func (o *options) early() []manifests.Object {
 	return append(objects, manifests.AtStart(others)...)
 }
 
-// describe adds the definitions early to the server's description. It also adds the name of the objects that an earlier
-// server may have kept, and returns these objects.
+// describe adds the definitions in early to the server's description. It also adds the name of the objects that an
+// earlier server may have kept, and returns these objects.
 func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	o.description.DefinitionManager = manifests.FieldManager
 	for _, object := range early {
@@ -172,7 +172,8 @@ func (s *Server) install(ctx context.Context, o *options, early []manifests.Obje
 	return keeping.end(ctx, s.server)
 }
 
-// stored returns the objects that the server has from its start, and passes the warnings about them to the applier.
+// stored returns the set of objects that the server has from its start. It passes the server's warnings about these
+// objects to the applier.
 func stored(applier manifests.Applier, objects []manifests.Object, installed []engine.Installed) map[*unstructured.Unstructured]bool {
 	there := map[*unstructured.Unstructured]bool{}
 	for _, i := range installed {

@@ -22,7 +22,7 @@ import (
 // store the same objects for the same requests, because no webhook and no policy of the options gets the requests. A
 // start applies these objects right after the definitions.
 type keeping struct {
-	// name stands for the objects and for all options that affect the stored objects. It is "" if there are no such
+	// name is a hash of the objects, and of all options that affect the stored objects. It is "" if there are no such
 	// objects.
 	name    string
 	objects []manifests.Object
@@ -35,7 +35,7 @@ type keeping struct {
 	ended bool
 }
 
-// keeping returns the objects of the options that can be kept. The argument early are the definitions that the server
+// keeping returns the objects of the options that can be kept. The argument early has the definitions that the server
 // stores at its start.
 func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 	k := &keeping{objects: o.keepable(early), numbers: map[*unstructured.Unstructured]int{}}
@@ -51,9 +51,9 @@ func (o *options) keeping(early []manifests.Object) (*keeping, error) {
 	return k, err
 }
 
-// keepable returns the objects of a keeping. It returns none in these cases: with an audit log, which must have a
-// request for each object; with a data folder; with controllers, which work on the objects; with flags, because a flag
-// may name a file whose content changes; and if the server can't store each definition at its start.
+// keepable returns the objects that the server can keep for later servers. It returns none with an audit log, a data
+// folder, controllers or flags, and if the server can't store each definition at its start. An audit log must have a
+// request for each object, controllers work on the objects, and a flag may name a file whose content changes.
 func (o *options) keepable(early []manifests.Object) []manifests.Object {
 	d := o.description
 	all := slices.Concat(o.objects, o.configurations)
@@ -140,8 +140,8 @@ func (o *options) nameOf(objects []manifests.Object) (string, error) {
 	return hex.EncodeToString(all.Sum(nil)), nil
 }
 
-// split looks for the first object of a step that is no definition and that the server can't keep for later servers. It
-// splits the objects before this object.
+// split splits the objects of a step. The second part begins with the first object that the server can't keep for later
+// servers, and that is no definition.
 func (k *keeping) split(objects []manifests.Object) (before, after []manifests.Object) {
 	at := slices.IndexFunc(objects, func(object manifests.Object) bool {
 		_, kept := k.numbers[object.Unstructured]
@@ -160,8 +160,8 @@ func (k *keeping) warn(object manifests.Object, text string) {
 	}
 }
 
-// end makes the server keep the field "objects" for later servers. It must be called when these objects have been
-// applied, and before any object that isn't kept is applied. Further calls do nothing.
+// end makes the server keep k.objects for later servers. The caller must have applied these objects, and no object that
+// isn't kept. Further calls do nothing.
 func (k *keeping) end(ctx context.Context, server engine.Server) error {
 	if k.ended || k.name == "" {
 		return nil

@@ -24,7 +24,7 @@ type serverLog struct {
 	to io.Writer
 }
 
-// note adds an entry of the fixture itself.
+// note adds a line to the log. The line comes from the fixture itself, and not from the server.
 func (l *serverLog) note(format string, args ...any) {
 	l.add("miniapitest: " + fmt.Sprintf(format, args...))
 }

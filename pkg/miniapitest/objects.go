@@ -278,7 +278,7 @@ const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v
 type wantedKinds struct {
 	group string
 	kinds []string
-	// others are further kinds of the group. The option skips these kinds, even if nearly returns true for them.
+	// others are further kinds of the group. The option skips these kinds, and doesn't take them for misspelled kinds.
 	others []string
 }
 

@@ -25,14 +25,14 @@ type options struct {
 	description engine.Description
 	users       []user
 
-	// The objects to apply, in the order of steps.
+	// Start applies these objects in this order. configurations are webhook configurations.
 	definitions, objects, configurations []installed
 
 	handlers map[string]http.Handler
 	services []engine.Place // from WithWebhookService
 	// extensions are the runtime extensions of WithRuntimeExtension.
 	extensions []extension
-	// reachTimeout limits the time until the server can reach a webhook.
+	// reachTimeout limits the time for which Start waits until the server can reach a webhook.
 	reachTimeout time.Duration
 
 	folder    string // for the server's files
@@ -52,7 +52,7 @@ func newOptions() *options {
 	}
 }
 
-// reachTimeout is the default of options.reachTimeout.
+// reachTimeout is the default time for which Start waits until the server can reach a webhook.
 const reachTimeout = 10 * time.Second
 
 // isNil tells whether a value is nil, or an interface that holds a nil pointer or function.
@@ -204,7 +204,8 @@ func WithDataDir(dir string) Option {
 	}
 }
 
-// ownFlags are the flags that WithFlags refuses, because options of the fixture set them. The values name the options.
+// ownFlags are the flags that WithFlags refuses. The values are the reasons: most of the flags have an option of their
+// own.
 var ownFlags = map[string]string{
 	"data-dir":                  "WithDataDir sets it",
 	"controllers":               "WithControllers sets it",

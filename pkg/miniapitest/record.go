@@ -23,7 +23,7 @@ func (s *Server) Record(dir string) error {
 	return nil
 }
 
-// recording has the writer of recorded reviews.
+// recording writes the reviews of all webhooks of the fixture into files, after Record has set the writer.
 type recording struct {
 	mu     sync.Mutex
 	writer *reviews.Writer // nil before Record

@@ -34,7 +34,7 @@ const (
 	discoveryTimeout = 30 * time.Second
 )
 
-// extension is a runtime extension of WithRuntimeExtension.
+// extension is the runtime extension of one WithRuntimeExtension.
 type extension struct {
 	name     string
 	requests *hookRequests
@@ -90,7 +90,7 @@ type HookCall struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request, such as toKubernetesVersion.
 	Fields map[string]any `json:"fields,omitempty"`
-	// Settings are the settings of the request.
+	// Settings are the settings of the request: parameters of the extension, such as those in an ExtensionConfig.
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
@@ -170,7 +170,7 @@ func (r *hookRequests) list() []HookRequest {
 	return slices.Clone(r.seen)
 }
 
-// recording returns a handler that records requests and calls next.
+// recording returns a handler that records requests, except for discovery requests, and calls next.
 func (r *hookRequests) recording(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
@@ -251,7 +251,8 @@ func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
 	}
 }
 
-// isDiscovered returns the status and the message of the condition Discovered.
+// isDiscovered returns the status and the message of the condition Discovered. It ignores a condition of an earlier
+// generation.
 func isDiscovered(config *unstructured.Unstructured) (discovered bool, message string) {
 	conditions, _, _ := unstructured.NestedSlice(config.Object, "status", "conditions")
 	for _, c := range conditions {

@@ -153,7 +153,8 @@ func adminConfig(info engine.Info) *rest.Config {
 	}
 }
 
-// prepare makes the users and files of the options, and applies the objects to the running server.
+// prepare makes the users and the kubeconfig, applies the objects, and registers the runtime extensions of the options.
+// It then takes the snapshot for Reset, if the server can make one.
 func (s *Server) prepare(ctx context.Context, o *options, early []manifests.Object, keeping *keeping) error {
 	for _, u := range o.users {
 		s.AddUser(u.name, u.groups...)

@@ -14,7 +14,7 @@ type origin struct {
 	stopped atomic.Bool
 }
 
-// newOrigin returns the place from which the caller of newOrigin was called.
+// newOrigin returns the place in the test that calls New. newOrigin must be called by New itself.
 func newOrigin() *origin {
 	place := "an unknown place"
 	if _, file, line, ok := runtime.Caller(2); ok {
@@ -23,12 +23,12 @@ func newOrigin() *origin {
 	return &origin{place: place}
 }
 
-// lost has a finalizer, and only a Server refers to its lost. The finalizer runs when the test has no reference to
-// the Server any more. The Server itself can't have the finalizer, because the Server is in a cycle of references.
+// lost has a finalizer, which runs when the test has no reference to a Server any more. Only the Server refers to it.
+// The Server itself can't have the finalizer, because the Server is in a cycle of references.
 type lost struct{ origin *origin }
 
-// watch reports a server that was not stopped when the test has no reference to it any more. The server continues to
-// run, because the test may still use its clients.
+// watch makes the process print a report when the test has no reference to a server any more, and hasn't stopped the
+// server. The server continues to run, because the test may still use its clients.
 func (o *origin) watch(s *Server) {
 	s.lost = &lost{o}
 	runtime.SetFinalizer(s.lost, func(l *lost) {
@@ -38,7 +38,7 @@ func (o *origin) watch(s *Server) {
 	})
 }
 
-// last returns the report that the next test process prints.
+// last returns the report that the next test process prints, if this process ends without stopping the server.
 func (o *origin) last() string {
 	return fmt.Sprintf("process %d (%s) has ended, and the server that New started at %s was not stopped", os.Getpid(), filepath.Base(os.Args[0]), o.place)
 }

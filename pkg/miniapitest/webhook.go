@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// patience is the default of webhookServer.patience.
+	// patience is the default time for which a stop waits for handlers whose answers the server needs.
 	patience = time.Second
 	// handlerTimeout limits the time for which a stop waits for handlers whose contexts have ended.
 	handlerTimeout = 5 * time.Second
 )
 
-// Webhook is a handler that the fixture serves to its Server, by TLS on a loopback address.
+// Webhook is a handler that the fixture serves to its Server by HTTPS, on a loopback address.
 type Webhook struct {
 	server *webhookServer
 	path   string
@@ -69,7 +69,8 @@ func checkWebhook(path string, handler http.Handler) error {
 	return nil
 }
 
-// cleaned returns a path in the form in which the server calls it.
+// cleaned returns a path in the form in which the server calls it: with a slash at the beginning, and clean as
+// path.Clean makes it.
 func cleaned(p string) string { return path.Join("/", p) }
 
 // URL returns the handler's URL.
@@ -78,7 +79,7 @@ func (w *Webhook) URL() string {
 	return u.String()
 }
 
-// CABundle returns the authority of the handler's certificate, in PEM.
+// CABundle returns the certificate of the authority that signed the webhook's serving certificate, in PEM.
 func (w *Webhook) CABundle() []byte { return w.server.authority.CA() }
 
 // ClientConfig returns the clientConfig for a webhook configuration: the URL and the CA bundle.
@@ -265,7 +266,7 @@ func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.R
 }
 
 // answerEnd answers in place of a handler that has ended without returning: by a panic, or by the end of its goroutine.
-// It returns the value of a panic that net/http must see, or nil.
+// It returns the value of a panic that the caller must pass on to net/http, or nil.
 func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned bool, panicked any) error {
 	err, _ := panicked.(error)
 	switch {

@@ -41,7 +41,6 @@ type clientConfig struct {
 	CABundle any `json:"caBundle"`
 }
 
-// configurationWebhooks returns the webhooks of a configuration.
 func configurationWebhooks(object manifests.Object) ([]engine.Webhook, error) {
 	configuration := struct {
 		Webhooks []struct {

@@ -30,7 +30,7 @@ func WithWebhook(path string, handler http.Handler) Option {
 
 // WithWebhookManifests installs the webhook configurations in files, globs or folders, unchanged, after all other
 // objects. Other objects and kustomize's patches are skipped. For each service in the configurations, the server calls
-// the handlers of WithWebhook. It needs neither a Service object nor a caBundle. Start fails if the server can't reach
+// the handlers of WithWebhook. Neither a Service object nor a caBundle is needed. Start fails if the server can't reach
 // one of the webhooks.
 func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
@@ -82,8 +82,8 @@ func WithWebhookService(namespace, name string) Option {
 	}
 }
 
-// placedServices returns the services of webhooks with the address of the fixture, except for services for which
-// another option has an address.
+// placedServices returns the services of webhooks for which the server calls the fixture, with the address of the
+// fixture. The services come from WithWebhookService, WithCRDs and WithWebhookManifests.
 func (o *options) placedServices(address string) []engine.Place {
 	services := slices.Clone(o.services)
 	for _, object := range slices.Concat(o.definitions, o.configurations) {

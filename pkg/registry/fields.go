@@ -23,7 +23,7 @@ type Fields interface {
 type FieldsOf[T runtime.Object] struct {
 	// Values returns the values of an object's fields. A field selector matches an object by these values.
 	Values func(T) fields.Set
-	// Names are the field labels that are also keys of Values.
+	// Names are the field labels that are also keys of Values, such as status.phase.
 	Names []string
 	// Aliases maps field labels that aren't keys of Values to keys of Values.
 	Aliases map[string]string
@@ -35,7 +35,7 @@ type FieldsOf[T runtime.Object] struct {
 	Unsupported string
 }
 
-// unsupportedField is the default of FieldsOf.Unsupported.
+// unsupportedField is the default format of the error about an unsupported field label.
 const unsupportedField = "field label not supported: %[1]s"
 
 func (f FieldsOf[T]) name(version schema.GroupVersion, label string) (string, bool) {

@@ -70,12 +70,13 @@ func (a Applier) Apply(ctx context.Context, objects []Object) error {
 
 func (a Applier) isThere(object Object) bool { return a.There != nil && a.There(object) }
 
-// application is one call of Apply.
+// application has the state of one call of Apply.
 type application struct {
 	Applier
 	client rest.Interface
 	kinds  *kinds
-	// warned are objects with warnings that may not be true at the end: see warnAtEnd.
+	// warned are webhook configurations and policies with warnings that may not be true any more after all objects are
+	// applied.
 	warned []warned
 }
 

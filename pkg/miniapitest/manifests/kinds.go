@@ -18,7 +18,8 @@ import (
 // applying a dozen objects.
 type kinds struct {
 	client rest.Interface
-	// all has the documents of all versions, for kinds that the document of their version lacks.
+	// all maps a kind by the discovery documents of all versions, if the document of the kind's own version lacks the
+	// kind.
 	all *restmapper.DeferredDiscoveryRESTMapper
 
 	mu       sync.Mutex

@@ -42,7 +42,7 @@ type Reader struct {
 	// Patch returns an error if an object is only a patch for kustomize. If Wanted is set, patches in folders and globs
 	// are skipped. Other patches are errors.
 	Patch func(*unstructured.Unstructured) error
-	// KeepPatches makes the reader return patches like objects.
+	// KeepPatches makes the reader return a patch as an object, where the patch would otherwise be an error.
 	KeepPatches bool
 	// Documents, if set, caches the decoded content of files.
 	Documents *Documents
@@ -126,7 +126,7 @@ func (r Reader) read(file string) ([]byte, error) {
 // compared is the number of bytes of a file that the method "has" reads and compares at a time.
 const compared = 32 << 10
 
-// has tells whether a file has a content. It doesn't keep the file in memory.
+// has tells whether a file has exactly the given content. It doesn't read the whole file into memory.
 func (r Reader) has(file string, content []byte) bool {
 	f, err := r.open(file)
 	if err != nil {
@@ -136,7 +136,8 @@ func (r Reader) has(file string, content []byte) bool {
 	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
 		return false
 	}
-	// The buffer is larger than a small file, so that a read past the content reports the end of the file.
+	// For a short content, the buffer is one byte longer than the content, so that one read shows whether the file is
+	// longer.
 	part := make([]byte, min(compared, len(content)+1))
 	for {
 		n, err := f.Read(part)
@@ -277,8 +278,8 @@ func (r Reader) objectsOf(documents []document, source string, named bool) ([]Ob
 	return objects, nil
 }
 
-// objects returns the objects of one document, or of one item of a list. The argument where is the Source of the
-// objects. The argument named has the same meaning as in objectsOf.
+// objects returns the objects of one document, or of one item of a list. where is the Source of the objects. named is
+// true if the caller's path is the file itself, and not its folder or a glob.
 func (r Reader) objects(content any, where string, named bool) ([]Object, error) {
 	fields, isObject := content.(map[string]any)
 	u := &unstructured.Unstructured{Object: fields}
@@ -333,7 +334,8 @@ func Check(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkName returns an error for a name that isn't a string. A server would only say that the name is missing.
+// checkName returns an error for a name that is missing or isn't a string. A server would say in both cases that the
+// name is missing.
 func checkName(u *unstructured.Unstructured) error {
 	metadata, isMap := u.Object["metadata"].(map[string]any)
 	switch name := metadata["name"].(type) {

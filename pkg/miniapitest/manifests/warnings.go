@@ -49,8 +49,8 @@ type warned struct {
 	warnings []string
 }
 
-// warn passes warnings about an object to Warn. Warnings about a webhook configuration are kept for warnAtEnd, because
-// the configuration may name an object that is applied later.
+// warn passes warnings about an object to Warn. Warnings about a webhook configuration or a policy are kept for
+// warnAtEnd, because it may name an object that is applied later.
 func (a *application) warn(object Object, warnings []string) {
 	if len(warnings) > 0 && object.GroupVersionKind().Group == admissionregistrationv1.GroupName {
 		a.warned = append(a.warned, warned{object, warnings})
@@ -69,8 +69,8 @@ func (a Applier) Tell(object Object, warnings []string) {
 	}
 }
 
-// warnAtEnd applies the objects with kept warnings again, as a dry run, and reports the warnings that are still true.
-// The dry run calls no webhooks, because an API server calls no webhooks for webhook configurations.
+// warnAtEnd applies webhook configurations and policies with warnings again, as a dry run, and reports the warnings
+// that are still true. An API server calls no webhooks for objects of this group, so the dry run calls none either.
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string

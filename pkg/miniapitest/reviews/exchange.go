@@ -14,14 +14,14 @@ type Exchange struct {
 	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recorder has no
 	// name, but only the path.
 	Webhook string `json:"webhook,omitempty"`
-	// Path is the path of the webhook's URL, or "" if the recorder has no path.
+	// Path is the path of the webhook's URL. It is "" if the recording has only the webhook's name.
 	Path string `json:"path,omitempty"`
 	// Request is the AdmissionReview that was sent to the webhook.
 	Request json.RawMessage `json:"request"`
-	// Response is the AdmissionReview of the webhook's answer. In a normalised Exchange, the patch is a JSON array
-	// instead of base64 text. Response is empty if the answer wasn't an AdmissionReview.
+	// Response is the AdmissionReview of the webhook's answer. In a normalised Exchange, the patch is a JSON array instead
+	// of base64 text. Response is empty if Failure has the answer.
 	Response json.RawMessage `json:"response,omitempty"`
-	// Failure has the status and the body of an answer that wasn't an AdmissionReview.
+	// Failure has the status and the body of an answer whose status wasn't 200, or whose body wasn't JSON.
 	Failure string `json:"failure,omitempty"`
 }
 

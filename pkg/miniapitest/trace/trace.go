@@ -84,7 +84,7 @@ type User struct {
 	Groups []string `json:"groups"`
 }
 
-// Error is a Status with an error.
+// Error is the code, the reason and the message of a Status with an error.
 type Error struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -166,7 +166,8 @@ type Refusal struct {
 	Error   Error      `json:"error"`
 }
 
-// By returns the name of the part that refused: KIND/NAME/WEBHOOK, KIND/NAME of a policy, or the name of the plugin.
+// By returns the name of the part that refused the request: KIND/NAME/WEBHOOK, KIND/NAME/BINDING or KIND/NAME of a
+// policy, or the name of the plugin.
 func (r *Refusal) By() string {
 	switch {
 	case r.Webhook != nil:
@@ -202,7 +203,8 @@ type Verdict struct {
 	// Want is the value of the field. Got is the value of the request that was compared with it.
 	Want string `json:"want"`
 	Got  string `json:"got"`
-	// By names the plugin, webhook or policy that is the cause. It is "" if no other part of admission is the cause.
+	// By names the part that is the cause, such as a plugin, another webhook or a fault. It is "" if there is no such
+	// part.
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
@@ -275,7 +277,7 @@ type Policy struct {
 	Bindings []*Binding `json:"bindings"`
 }
 
-// Binding is a binding of a policy.
+// Binding is a binding of a policy, with the evaluations of the policy.
 type Binding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`

@@ -40,7 +40,6 @@ var mutatingAdmissionPolicyKind = registry.Kind{
 	}),
 }
 
-// defaultMutatingAdmissionPolicy sets the defaults of a MutatingAdmissionPolicy.
 func defaultMutatingAdmissionPolicy(p *admissionregistrationv1.MutatingAdmissionPolicy) {
 	defaults.Pointer(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(p.Spec.MatchConstraints)
@@ -51,7 +50,6 @@ func ValidateMutatingAdmissionPolicy(o *admissionregistrationv1.MutatingAdmissio
 	return mutatingPolicy(o, storedPolicy{})
 }
 
-// validateMutatingAdmissionPolicyUpdate checks an update of a policy.
 func validateMutatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.MutatingAdmissionPolicy) field.ErrorList {
 	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions = sets.New[string]()

@@ -37,8 +37,6 @@ func defaultMutatingAdmissionPolicyBinding(b *admissionregistrationv1.MutatingAd
 	defaultMatchResources(b.Spec.MatchResources)
 }
 
-// defaultMutatingAdmissionPolicyBindingV1alpha1 sets the defaults of an admissionregistration.k8s.io/v1alpha1
-// MutatingAdmissionPolicyBinding.
 func defaultMutatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
 	defaultMutatingAdmissionPolicyBinding(b)
 	denyWithoutParameters(b.Spec.ParamRef)
@@ -51,7 +49,6 @@ func ValidateMutatingAdmissionPolicyBinding(o *admissionregistrationv1.MutatingA
 	return f.Errs
 }
 
-// validateMutatingAdmissionPolicyBindingUpdate checks an update of a binding of a MutatingAdmissionPolicy.
 func validateMutatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateMutatingAdmissionPolicyBinding(o)
 }

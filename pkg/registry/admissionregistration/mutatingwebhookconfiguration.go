@@ -25,7 +25,6 @@ var mutatingWebhookConfigurationKind = registry.Kind{
 	Hooks:             configurationHooks(mutatingWebhooks),
 }
 
-// defaultMutatingWebhookConfiguration sets the defaults of a MutatingWebhookConfiguration.
 func defaultMutatingWebhookConfiguration(c *admissionregistrationv1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -35,8 +34,6 @@ func defaultMutatingWebhookConfiguration(c *admissionregistrationv1.MutatingWebh
 	}
 }
 
-// defaultMutatingWebhookConfigurationV1beta1 sets the defaults of an admissionregistration.k8s.io/v1beta1
-// MutatingWebhookConfiguration.
 func defaultMutatingWebhookConfigurationV1beta1(c *admissionregistrationv1.MutatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -45,7 +42,6 @@ func defaultMutatingWebhookConfigurationV1beta1(c *admissionregistrationv1.Mutat
 	defaultMutatingWebhookConfiguration(c)
 }
 
-// mutatingWebhooks returns the webhooks of a MutatingWebhookConfiguration.
 func mutatingWebhooks(c *admissionregistrationv1.MutatingWebhookConfiguration) []admissionregistrationv1.MutatingWebhook {
 	return c.Webhooks
 }

@@ -53,8 +53,8 @@ type storedPolicy struct {
 	conditions, expressions, messages, annotations sets.Set[string]
 }
 
-// storedMatching returns a storedPolicy with the match conditions of the stored policy, and with sameConditions. The
-// other sets of expressions are nil.
+// storedMatching returns a storedPolicy with the match conditions of the stored policy, and sets its field
+// sameConditions. The other sets of expressions are nil.
 func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),

@@ -47,7 +47,6 @@ var validatingAdmissionPolicyKind = registry.Kind{
 	}),
 }
 
-// defaultValidatingAdmissionPolicy sets the defaults of a ValidatingAdmissionPolicy.
 func defaultValidatingAdmissionPolicy(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
 	defaults.Pointer(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
 	defaultMatchResources(p.Spec.MatchConstraints)
@@ -58,7 +57,6 @@ func ValidateValidatingAdmissionPolicy(o *admissionregistrationv1.ValidatingAdmi
 	return validatingPolicy(o, storedPolicy{})
 }
 
-// validateValidatingAdmissionPolicyUpdate checks an update of a policy.
 func validateValidatingAdmissionPolicyUpdate(o, old *admissionregistrationv1.ValidatingAdmissionPolicy) field.ErrorList {
 	stored := storedMatching(o.Spec.ParamKind, old.Spec.ParamKind, o.Spec.MatchConditions, old.Spec.MatchConditions)
 	stored.expressions, stored.messages, stored.annotations = sets.New[string](), sets.New[string](), sets.New[string]()

@@ -41,8 +41,6 @@ func defaultValidatingAdmissionPolicyBinding(b *admissionregistrationv1.Validati
 	defaultMatchResources(b.Spec.MatchResources)
 }
 
-// defaultValidatingAdmissionPolicyBindingV1alpha1 sets the defaults of an admissionregistration.k8s.io/v1alpha1
-// ValidatingAdmissionPolicyBinding.
 func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	defaultValidatingAdmissionPolicyBinding(b)
 	denyWithoutParameters(b.Spec.ParamRef)
@@ -50,13 +48,12 @@ func defaultValidatingAdmissionPolicyBindingV1alpha1(b *admissionregistrationv1.
 
 // ValidateValidatingAdmissionPolicyBinding checks a new binding of a ValidatingAdmissionPolicy.
 func ValidateValidatingAdmissionPolicyBinding(o *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	// kube-apiserver has the same spelling mistake in this path.
+	// kube-apiserver has the same spelling mistake in this path: matchResouces.
 	f := policyBinding(&o.ObjectMeta, o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, "matchResouces")
 	f.Merge(validationActions(o.Spec.ValidationActions, field.NewPath("spec", "validationActions")))
 	return f.Errs
 }
 
-// validateValidatingAdmissionPolicyBindingUpdate checks an update of a binding of a ValidatingAdmissionPolicy.
 func validateValidatingAdmissionPolicyBindingUpdate(o, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 	return ValidateValidatingAdmissionPolicyBinding(o)
 }

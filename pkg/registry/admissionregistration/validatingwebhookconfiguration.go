@@ -24,7 +24,6 @@ var validatingWebhookConfigurationKind = registry.Kind{
 	Hooks:             configurationHooks(validatingWebhooks),
 }
 
-// defaultValidatingWebhookConfiguration sets the defaults of a ValidatingWebhookConfiguration.
 func defaultValidatingWebhookConfiguration(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
@@ -33,8 +32,6 @@ func defaultValidatingWebhookConfiguration(c *admissionregistrationv1.Validating
 	}
 }
 
-// defaultValidatingWebhookConfigurationV1beta1 sets the defaults of an admissionregistration.k8s.io/v1beta1
-// ValidatingWebhookConfiguration.
 func defaultValidatingWebhookConfigurationV1beta1(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]

@@ -42,12 +42,10 @@ func validateAPIService(s *apiregistrationv1.APIService) field.ErrorList {
 	return validation.ValidateAPIService(context.Background(), internal)
 }
 
-// validateAPIServiceUpdate checks an update of an APIService.
 func validateAPIServiceUpdate(s, old *apiregistrationv1.APIService) field.ErrorList {
 	return updateOfAPIService(s, old, validation.ValidateAPIServiceUpdate)
 }
 
-// validateAPIServiceStatusUpdate checks an update of the status.
 func validateAPIServiceStatusUpdate(s, old *apiregistrationv1.APIService) field.ErrorList {
 	return updateOfAPIService(s, old, validation.ValidateAPIServiceStatusUpdate)
 }

@@ -36,7 +36,6 @@ func validateControllerRevision(o *appsv1.ControllerRevision) field.ErrorList {
 	return f.Errs
 }
 
-// validateControllerRevisionUpdate checks an update of a controller revision.
 func validateControllerRevisionUpdate(o, old *appsv1.ControllerRevision) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validateControllerRevision(o), validation.Unchanged(field.NewPath("data"), o.Data, old.Data))

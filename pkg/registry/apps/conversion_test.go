@@ -67,9 +67,9 @@ func TestConversions(t *testing.T) {
 	})
 }
 
-// TestConvertOverwrites checks that a conversion sets every field of its result, even if the result isn't empty.
-// For example, after a webhook has patched an object, the admission chain converts the patched object, and
-// writes the result into the existing object of the request.
+// TestConvertOverwrites checks that a conversion into an object that isn't empty replaces the fields of the object,
+// such as its labels. For example, after a webhook has patched an object, the admission chain converts the patched
+// object, and writes the result into the existing object of the request.
 func TestConvertOverwrites(t *testing.T) {
 	t.Parallel()
 	s := registrytest.Table(t, Group, extensions.Group).Scheme()

@@ -92,7 +92,6 @@ func validateDaemonSet(o *appsv1.DaemonSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateDaemonSetUpdate checks an update of a daemon set.
 func validateDaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
 	f := validation.Findings{Errs: validateDaemonSet(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, daemonSetSpec(validation.SpecPath, &o.Spec),
@@ -100,7 +99,6 @@ func validateDaemonSetUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateDaemonSetStatusUpdate checks a change of a daemon set's status.
 func validateDaemonSetStatusUpdate(o, old *appsv1.DaemonSet) field.ErrorList {
 	s, path := &o.Status, validation.StatusPath
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
@@ -211,7 +209,6 @@ var daemonSetColumns = printers.Of(
 		}
 	})
 
-// daemonSetWarnings returns the warnings of a daemon set.
 func daemonSetWarnings(_ context.Context, d, old *appsv1.DaemonSet) []string {
 	var l warnings.List
 	if old == nil || warnings.Changed(d, old) {

@@ -62,7 +62,6 @@ var deploymentKind = registry.Kind{
 // more than the replicas, and maxUnavailable pods fewer.
 func quarter() intstr.IntOrString { return intstr.FromString("25%") }
 
-// defaultDeployment sets the defaults of a Deployment.
 func defaultDeployment(d *appsv1.Deployment) {
 	defaults.Pointer(&d.Spec.Replicas, 1)
 	defaults.Pointer(&d.Spec.RevisionHistoryLimit, revisionHistoryLimit)
@@ -77,7 +76,6 @@ func defaultDeployment(d *appsv1.Deployment) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// defaultDeploymentV1beta1 sets the defaults of an apps/v1beta1 Deployment.
 func defaultDeploymentV1beta1(d *appsv1beta1.Deployment) {
 	selectorOf(d.Spec.Template.Labels, &d.Spec.Selector, &d.Labels)
 	defaults.Pointer(&d.Spec.Replicas, 1)
@@ -119,14 +117,12 @@ func validateDeployment(o *appsv1.Deployment) field.ErrorList {
 	return f.Errs
 }
 
-// validateDeploymentUpdate checks an update of a deployment.
 func validateDeploymentUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(deploymentSpec(validation.SpecPath, &o.Spec), validation.Unchanged(validation.SpecPath.Child("selector"), o.Spec.Selector, old.Spec.Selector))
 	return f.Errs
 }
 
-// validateDeploymentStatusUpdate checks a change of a deployment's status.
 func validateDeploymentStatusUpdate(o, old *appsv1.Deployment) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	s, path := &o.Status, validation.StatusPath

@@ -47,13 +47,11 @@ var replicaSetKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[appsv1.ReplicaSet]("1.35", "DeploymentReplicaSetTerminatingReplicas", "Status.TerminatingReplicas")},
 }
 
-// defaultReplicaSet sets the defaults of a ReplicaSet.
 func defaultReplicaSet(r *appsv1.ReplicaSet) {
 	defaults.Pointer(&r.Spec.Replicas, 1)
 	defaults.PodTemplateSpec(&r.Spec.Template)
 }
 
-// defaultReplicaSetExtensionsV1beta1 sets the defaults of an extensions/v1beta1 ReplicaSet.
 func defaultReplicaSetExtensionsV1beta1(r *appsv1.ReplicaSet) {
 	selectorOf(r.Spec.Template.Labels, &r.Spec.Selector, &r.Labels)
 	defaultReplicaSet(r)
@@ -66,7 +64,6 @@ func validateReplicaSet(o *appsv1.ReplicaSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateReplicaSetUpdate checks an update of a replica set.
 func validateReplicaSetUpdate(o, old *appsv1.ReplicaSet) field.ErrorList {
 	f := validation.Findings{Errs: validateReplicaSet(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicaSetSpec(validation.SpecPath, &o.Spec),
@@ -74,7 +71,6 @@ func validateReplicaSetUpdate(o, old *appsv1.ReplicaSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateReplicaSetStatusUpdate checks a change of a replica set's status.
 func validateReplicaSetStatusUpdate(o, old *appsv1.ReplicaSet) field.ErrorList {
 	s := &o.Status
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)

@@ -54,7 +54,6 @@ var statefulSetKind = registry.Kind{
 	Gated: []registry.Gate{registry.GateOf[appsv1.StatefulSet]("1.37", "MaxUnavailableStatefulSet", "Spec.UpdateStrategy.RollingUpdate.MaxUnavailable")},
 }
 
-// defaultStatefulSet sets the defaults of a StatefulSet.
 func defaultStatefulSet(s *appsv1.StatefulSet) {
 	defaults.Pointer(&s.Spec.Replicas, 1)
 	defaults.Pointer(&s.Spec.RevisionHistoryLimit, revisionHistoryLimit)
@@ -111,7 +110,6 @@ func validateStatefulSet(o *appsv1.StatefulSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateStatefulSetUpdate checks an update of a stateful set.
 func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(statefulSetSpec(validation.SpecPath, &o.Spec, false))
@@ -128,7 +126,6 @@ func validateStatefulSetUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	return f.Errs
 }
 
-// validateStatefulSetStatusUpdate checks a change of a stateful set's status.
 func validateStatefulSetStatusUpdate(o, old *appsv1.StatefulSet) field.ErrorList {
 	s, path := &o.Status, validation.StatusPath
 	var f validation.Findings
@@ -264,7 +261,6 @@ var statefulSetColumns = printers.Of(
 		}
 	})
 
-// statefulSetWarnings returns the warnings of a stateful set.
 func statefulSetWarnings(_ context.Context, s, old *appsv1.StatefulSet) []string {
 	var l warnings.List
 	if old == nil || warnings.Changed(s, old) {

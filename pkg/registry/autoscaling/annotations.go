@@ -31,8 +31,8 @@ const (
 	behaviorAnnotation       = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// dropAutoscalerAnnotations removes the annotations that have fields in autoscaling/v2. In an object of v2, these
-// annotations would be outdated copies of the fields.
+// dropAutoscalerAnnotations removes the annotations whose contents are fields of autoscaling/v2. In an object of v2,
+// these annotations would be outdated copies of the fields.
 func dropAutoscalerAnnotations(annotations map[string]string) {
 	for _, name := range [...]string{
 		metricsAnnotation,

@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// conversions convert autoscalers. v1 has a field only for the average CPU utilization of the pods. The other
-// fields of v2 are annotations in v1.
+// conversions convert autoscalers. Of the metrics, v1 has a field only for the average CPU utilization of the pods.
+// Annotations of v1 have the other metrics, the conditions and the behavior.
 func conversions() []conversion.Function {
 	return []conversion.Function{conversion.Renamed(autoscalerFromV1), conversion.Renamed(autoscalerToV1)}
 }

@@ -40,8 +40,6 @@ var horizontalPodAutoscalerKind = registry.Kind{
 		"Spec.Behavior.ScaleUp.Tolerance", "Spec.Behavior.ScaleDown.Tolerance")},
 }
 
-// defaultHorizontalPodAutoscaler sets the defaults of an autoscaling/v2
-// HorizontalPodAutoscaler.
 func defaultHorizontalPodAutoscaler(h *autoscalingv2.HorizontalPodAutoscaler) {
 	dropAutoscalerAnnotations(h.Annotations)
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
@@ -92,7 +90,6 @@ func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) f
 	return f.Errs
 }
 
-// validateHorizontalPodAutoscalerUpdate checks an update of an autoscaler.
 func validateHorizontalPodAutoscalerUpdate(o, old *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(autoscalerSpec(&o.Spec, &old.Spec))
@@ -295,7 +292,7 @@ func resourceTarget(path *field.Path, t *autoscalingv2.MetricTarget) field.Error
 	return f.Errs
 }
 
-// The longest times, in seconds, that a scaling rule may look back.
+// The largest values of periodSeconds and stabilizationWindowSeconds in a scaling rule.
 const (
 	maxScalingPeriod       = 1800
 	maxStabilizationWindow = 3600

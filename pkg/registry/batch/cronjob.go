@@ -43,7 +43,6 @@ var cronJobKind = registry.Kind{
 	},
 }
 
-// defaultCronJob sets the defaults of a CronJob.
 func defaultCronJob(c *batchv1.CronJob) {
 	defaults.Zero(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
 	defaults.Pointer(&c.Spec.Suspend, false)
@@ -63,7 +62,6 @@ func validateCronJob(o *batchv1.CronJob) field.ErrorList {
 	return f.Errs
 }
 
-// validateCronJobUpdate checks an update of a cron job.
 func validateCronJobUpdate(o, old *batchv1.CronJob) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(cronJobSpec(validation.SpecPath, &o.Spec, &old.Spec))
@@ -178,7 +176,6 @@ func suspended(c *batchv1.CronJob) string {
 	return "False"
 }
 
-// cronJobWarnings returns the warnings of a cron job.
 func cronJobWarnings(_ context.Context, c, old *batchv1.CronJob) []string {
 	var l warnings.List
 	if old == nil {

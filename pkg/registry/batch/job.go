@@ -55,7 +55,6 @@ var jobKind = registry.Kind{
 	Storage: newJobStorage,
 }
 
-// defaultJob sets the defaults of a Job.
 func defaultJob(j *batchv1.Job) {
 	spec := &j.Spec
 	if spec.Parallelism == nil {
@@ -133,7 +132,7 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// jobSpec checks the spec of a job with its selector.
+// jobSpec checks the spec of a job. Unlike the spec in a CronJob, it must have a selector.
 func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	var f validation.Findings
 	f.Merge(selectorlessJobSpec(path, s))
@@ -148,7 +147,6 @@ func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// validateJobUpdate checks an update of a job.
 func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
 	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]
@@ -169,7 +167,7 @@ func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	return f.Errs
 }
 
-// completionsUpdate checks that completions changes only for an indexed job, and only together with parallelism
+// completionsUpdate checks that completions changes only for an indexed job, and only to the same number as parallelism
 // (KEP-3715).
 func completionsUpdate(path *field.Path, s, was *batchv1.JobSpec) field.ErrorList {
 	switch {
@@ -261,7 +259,7 @@ func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.Validat
 	return j.Storage.DeleteCollection(ctx, validate, options, list)
 }
 
-// The labels by which the pods of a job name the job. They are older than the labels with the prefix
+// The labels of a job's pods with the name and the UID of the job. They are older than the labels with the prefix
 // batch.kubernetes.io/.
 const (
 	legacyJobNameLabel       = "job-name"
@@ -370,7 +368,6 @@ func jobDuration(j *batchv1.Job) string {
 const jobDeletionWarnings = "child pods are preserved by default when jobs are deleted; " +
 	"set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning"
 
-// jobWarnings returns the warnings of a job.
 func jobWarnings(_ context.Context, j, old *batchv1.Job) []string {
 	var l warnings.List
 	if old == nil {

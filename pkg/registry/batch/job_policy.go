@@ -145,7 +145,7 @@ func successRule(path *field.Path, r *batchv1.SuccessPolicyRule, completions int
 // interval is a range of indexes, from first to last, both included.
 type interval struct{ first, last int32 }
 
-// parseIndexes parses a list of indexes, such as "1,3-5". All indexes must be below completions.
+// parseIndexes parses a list of indexes, such as "1,3-5". The indexes must increase, and must be below completions.
 func parseIndexes(list string, completions int32) ([]interval, error) {
 	var all []interval
 	if list == "" {

@@ -125,9 +125,9 @@ func indexes(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	return f.Errs
 }
 
-// jobRestartPolicy checks that the containers of a job's pods aren't restarted forever. The policy Always is the
-// default of pods, so the user may have set no policy. Therefore, the policy Always gets the same error as a
-// missing policy.
+// jobRestartPolicy checks that the containers of a job's pods aren't restarted forever. With a podFailurePolicy, only
+// the policy Never is valid. The policy Always is the default of pods, so the user may have set no policy. Therefore,
+// the policy Always gets the same error as a missing policy.
 func jobRestartPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	switch policy := s.Template.Spec.RestartPolicy; policy {
 	case corev1.RestartPolicyAlways, "":

@@ -37,14 +37,14 @@ func endpoints(main registry.Strategy) map[string]registry.UpdateStrategy {
 	return all
 }
 
-// ownedButFixed maps each field that an apply owns, although the endpoint doesn't change the field, to the reason.
-// kube-apiserver does the same.
+// ownedButFixed has the fields that an apply owns, although the endpoint doesn't change them. The value of a field is
+// the reason. kube-apiserver has the same exceptions.
 var ownedButFixed = map[string]string{
 	"namespaces spec.finalizers": "another endpoint changes them",
 }
 
-// changedButNeverOwned maps each field that an endpoint can change, although an apply never owns the field, to the
-// reason. kube-apiserver does the same.
+// changedButNeverOwned has the fields that an endpoint can change, although an apply never owns them. The value of a
+// field is the reason. kube-apiserver has the same exceptions.
 var changedButNeverOwned = map[string]string{
 	"certificatesigningrequests/status status.conditions": "the endpoint keeps approvals and denials, and signers update the other conditions",
 	"services status.loadBalancer":                        "a service that is no load balancer any more loses the addresses of its load balancer",

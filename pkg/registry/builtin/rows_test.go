@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// row returns the row of a resource.
+// row returns the row of a resource in the table of kinds.
 func row(t *testing.T, group, resource string) *registry.Kind {
 	t.Helper()
 	if k := builtin.Table().Row(schema.GroupResource{Group: group, Resource: resource}); k != nil {

@@ -17,7 +17,7 @@ func TestDefaultsAreOfTheKind(t *testing.T) {
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		kinds := served(k)
 		if k.Resource == "serviceaccounts" {
-			// A client creates a TokenRequest at serviceaccounts/token. The kind has no row of its own.
+			// A client creates a TokenRequest at serviceaccounts/token. So the table of kinds has no row for TokenRequest.
 			kinds = append(kinds, schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"})
 		}
 		for _, d := range k.Defaults {

@@ -49,7 +49,7 @@ func eachRow(t *testing.T, test func(*testing.T, *registry.Group, *registry.Kind
 	}
 }
 
-// through returns the context of a request that came through a group version.
+// through returns the context of a request to a group version, in the namespace "ns".
 func through(gv schema.GroupVersion) context.Context {
 	ctx := genericapirequest.WithNamespace(context.Background(), "ns")
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, APIGroup: gv.Group, APIVersion: gv.Version})

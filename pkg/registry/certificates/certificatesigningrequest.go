@@ -96,7 +96,7 @@ func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {
 	}
 }
 
-// isNode reports whether the requested certificate has only the identity of a node.
+// isNode reports whether a certificate request names a node as its subject, and has neither email addresses nor URIs.
 func isNode(csr *x509.CertificateRequest) bool {
 	return slices.Equal(csr.Subject.Organization, []string{"system:nodes"}) &&
 		strings.HasPrefix(csr.Subject.CommonName, "system:node:") &&
@@ -341,7 +341,8 @@ func setRequestAuthor(ctx context.Context, r *certificatesv1.CertificateSigningR
 	}
 }
 
-// keepApproval keeps the conditions Approved and Denied, which only the approval subresource changes.
+// keepApproval keeps the conditions Approved and Denied, which only the approval subresource changes. It also sets
+// missing times of conditions.
 func keepApproval(_ context.Context, r, old *certificatesv1.CertificateSigningRequest) {
 	keepRequestConditions(r, old, certificatesv1.CertificateApproved)
 	keepRequestConditions(r, old, certificatesv1.CertificateDenied)

@@ -35,8 +35,8 @@ func validateClusterTrustBundle(o *certificatesv1.ClusterTrustBundle) field.Erro
 	return trustBundle(o, nil)
 }
 
-// validateClusterTrustBundleUpdate checks an update of a bundle. The signer can't change. Certificates that don't
-// change aren't parsed again.
+// validateClusterTrustBundleUpdate checks an update of a bundle. The signer can't change. If the certificates don't
+// change, they aren't checked again.
 func validateClusterTrustBundleUpdate(o, old *certificatesv1.ClusterTrustBundle) field.ErrorList {
 	f := validation.Findings{Errs: trustBundle(o, old)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs,

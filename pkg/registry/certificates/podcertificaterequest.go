@@ -64,13 +64,10 @@ var podCertificateRequestKind = registry.Kind{
 // It is one day.
 const podCertificateSeconds int32 = 24 * 60 * 60
 
-// defaultPodCertificateRequest sets the defaults of a PodCertificateRequest.
 func defaultPodCertificateRequest(r *certificatesv1.PodCertificateRequest) {
 	defaults.Pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
 }
 
-// defaultPodCertificateRequestV1beta1 sets the defaults of a
-// certificates.k8s.io/v1beta1 PodCertificateRequest.
 func defaultPodCertificateRequestV1beta1(r *certificatesv1beta1.PodCertificateRequest) {
 	defaults.Pointer(&r.Spec.MaxExpirationSeconds, podCertificateSeconds)
 }
@@ -171,7 +168,8 @@ func provenKey(path, proof *field.Path, s *certificatesv1beta1.PodCertificateReq
 	return nil
 }
 
-// stubRequest checks a certificate request whose only content is a public key and its signature.
+// stubRequest checks the public key and the signature of a certificate request. Other content of the request doesn't
+// matter.
 func stubRequest(path *field.Path, der []byte) field.ErrorList {
 	if len(der) > maxStubRequest {
 		return field.ErrorList{field.TooLong(path, "", maxStubRequest)}
@@ -208,8 +206,8 @@ func publicKey(path *field.Path, key any, curves string, value any) field.ErrorL
 	return nil
 }
 
-// signedBy reports whether a signature was made with the private key. It accepts the signature schemes that the API
-// documents for proofOfPossession.
+// signedBy reports whether a signature of the message was made with the private key of the public key. It accepts the
+// signature schemes that the API documents for proofOfPossession.
 func signedBy(key any, message, signature []byte) bool {
 	digest := sha256.Sum256(message)
 	switch key := key.(type) {
@@ -294,9 +292,9 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 	return f.Errs
 }
 
-// issuedCertificate checks a certificate chain, and the times in the status, which must be the same as in the first
-// certificate. It returns the errors of the first step that fails, because later errors may be consequences of
-// these errors.
+// issuedCertificate checks a certificate chain and the times in the status. notBefore and notAfter must be the times in
+// the first certificate. The function returns the errors of the first step that fails, because later errors may be
+// consequences of these errors.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	s, chain := &o.Status, path.Child("certificateChain")
 	if len(s.CertificateChain) > maxCertificateChain {
@@ -403,7 +401,7 @@ func requestedKey(s *certificatesv1beta1.PodCertificateRequestSpec) crypto.Publi
 	return key
 }
 
-// maySign refuses an update of the answer if its author has no permission to sign for the signer (KEP-4317).
+// maySign refuses a change of the status, if the user has no permission to sign for the signer (KEP-4317).
 func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(r.Status, old.Status) {
 		return nil

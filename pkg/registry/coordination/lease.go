@@ -38,7 +38,6 @@ func validateLease(o *coordinationv1.Lease) field.ErrorList {
 	return f.Errs
 }
 
-// validateLeaseUpdate checks an update of a lease.
 func validateLeaseUpdate(o, old *coordinationv1.Lease) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(leaseSpec(&o.Spec))
@@ -62,8 +61,8 @@ func leaseSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
 	return f.Errs
 }
 
-// dropCoordination drops the fields of coordinated leader election (KEP-4355), if that feature is off and the
-// stored lease doesn't use it.
+// dropCoordination drops the fields of coordinated leader election (KEP-4355) that the stored lease doesn't have, if
+// the feature is off.
 func dropCoordination(l, old *coordinationv1.Lease) {
 	if utilfeature.DefaultFeatureGate.Enabled(features.CoordinatedLeaderElection) {
 		return

@@ -44,7 +44,6 @@ func validateConfigMap(o *corev1.ConfigMap) field.ErrorList {
 	return f.Errs
 }
 
-// validateConfigMapUpdate checks an update of a ConfigMap.
 func validateConfigMapUpdate(o, old *corev1.ConfigMap) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(checkImmutable(o.Immutable, old.Immutable,

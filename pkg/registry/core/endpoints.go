@@ -35,7 +35,6 @@ var endpointsKind = registry.Kind{
 	},
 }
 
-// defaultEndpoints sets the defaults of Endpoints.
 func defaultEndpoints(e *corev1.Endpoints) {
 	for i := range e.Subsets {
 		for j := range e.Subsets[i].Ports {
@@ -51,7 +50,6 @@ func validateEndpoints(o *corev1.Endpoints) field.ErrorList {
 	return f.Errs
 }
 
-// validateEndpointsUpdate checks an update of endpoints.
 func validateEndpointsUpdate(o, old *corev1.Endpoints) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain).Errs, endpointSubsets(o, old))

@@ -46,7 +46,7 @@ var eventKind = registry.Kind{
 	Fields: eventFields,
 }
 
-// The limits of an event's fields, in characters.
+// The limits of an event's text fields, in bytes.
 const (
 	maxEventField = 128
 	maxEventNote  = 1024

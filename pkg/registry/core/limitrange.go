@@ -71,7 +71,6 @@ func validateLimitRange(o *corev1.LimitRange) field.ErrorList {
 	return f.Errs
 }
 
-// validateLimitRangeUpdate checks an update of a limit range.
 func validateLimitRangeUpdate(o, _ *corev1.LimitRange) field.ErrorList { return validateLimitRange(o) }
 
 func limitType(path *field.Path, t corev1.LimitType) field.ErrorList {
@@ -146,7 +145,7 @@ func limitItem(path *field.Path, item *corev1.LimitRangeItem) field.ErrorList {
 	return f.Errs
 }
 
-// limitRatio checks maxLimitRequestRatio against min and max.
+// limitRatio checks that maxLimitRequestRatio is at least 1, and not larger than max divided by min.
 func limitRatio(path *field.Path, name corev1.ResourceName, item *corev1.LimitRangeItem) field.ErrorList {
 	ratio, ok := item.MaxLimitRequestRatio[name]
 	if !ok {

@@ -70,7 +70,6 @@ func validateNamespace(o *corev1.Namespace) field.ErrorList {
 	return f.Errs
 }
 
-// validateNamespaceUpdate checks an update of a namespace.
 func validateNamespaceUpdate(o, old *corev1.Namespace) field.ErrorList {
 	return append(validateNamespace(o), validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs...)
 }
@@ -116,7 +115,7 @@ type namespaceStorage struct {
 	controlled bool
 }
 
-// namespaceVerbs are the usual verbs that namespaces have.
+// namespaceVerbs has the methods of the generic storage that namespaces use unchanged. It leaves out deletecollection.
 type namespaceVerbs interface {
 	rest.Getter
 	rest.Lister
@@ -296,7 +295,7 @@ var _ rest.Updater = onlyUpdate{}
 
 func (o onlyUpdate) New() runtime.Object { return o.s.New() }
 
-// Destroy does nothing, because the main endpoint destroys the store.
+// Destroy does nothing, because the storage of namespaces destroys the store.
 func (o onlyUpdate) Destroy() {}
 
 func (o onlyUpdate) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,

@@ -64,7 +64,8 @@ func defaultNode(n *corev1.Node) {
 	defaults.ResourceList(n.Status.Capacity)
 	defaults.ResourceList(n.Status.Allocatable)
 
-	// podCIDR is always the first of podCIDRs. If a client sets only podCIDR, podCIDRs follows.
+	// podCIDR is always the first of podCIDRs. If a client sets another podCIDR, podCIDRs becomes a list with only this
+	// podCIDR.
 	switch s := &n.Spec; {
 	case s.PodCIDR != "" && (len(s.PodCIDRs) == 0 || s.PodCIDRs[0] != s.PodCIDR):
 		s.PodCIDRs = []string{s.PodCIDR}
@@ -106,7 +107,6 @@ func nodeCIDRs(o *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// validateNodeUpdate checks an update of a node.
 func validateNodeUpdate(o, old *corev1.Node) field.ErrorList {
 	return append(node(o, old), nodeChange(o, old)...)
 }
@@ -170,7 +170,7 @@ func nodeResources(o *corev1.Node) field.ErrorList {
 	return f.Errs
 }
 
-// taints checks that no two taints have the same key and effect.
+// taints checks each taint of a node, and that no two taints have the same key and effect.
 func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 	var f validation.Findings
 	type unique struct {
@@ -279,7 +279,6 @@ func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 	return printers.None
 }
 
-// nodeWarnings returns the warnings of a node.
 func nodeWarnings(_ context.Context, n, _ *corev1.Node) []string {
 	var l warnings.List
 	if n.Spec.ConfigSource != nil {

@@ -41,7 +41,6 @@ var persistentVolumeKind = registry.Kind{
 	},
 }
 
-// defaultPersistentVolume sets the defaults of a PersistentVolume.
 func defaultPersistentVolume(v *corev1.PersistentVolume) {
 	defaults.Zero(&v.Status.Phase, corev1.VolumePending)
 	defaults.Zero(&v.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
@@ -56,7 +55,8 @@ func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 	return f.Errs
 }
 
-// validatePersistentVolumeUpdate checks an update of a volume. The source of a volume can't change.
+// validatePersistentVolumeUpdate checks an update of a volume. The source of a volume can't change, except for the
+// secret for expansion.
 func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolume(o)}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
@@ -80,7 +80,7 @@ func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.Error
 	return f.Errs
 }
 
-// validatePersistentVolumeStatusUpdate checks the status that a volume controller writes.
+// validatePersistentVolumeStatusUpdate checks the metadata of an update of the status. Every status is valid.
 func validatePersistentVolumeStatusUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.AddIf(o.ResourceVersion == "", field.Required(field.NewPath("resourceVersion"), ""))
@@ -135,7 +135,8 @@ func startVolumePhase(_ context.Context, v *corev1.PersistentVolume) {
 	v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: &now}
 }
 
-// timeVolumePhase sets the time of the last phase transition to now, if the phase changes.
+// timeVolumePhase sets lastPhaseTransitionTime, unless the client has set a new time. The time is now if the phase
+// changes. Otherwise it is the stored time.
 func timeVolumePhase(_ context.Context, v, old *corev1.PersistentVolume) {
 	given, was := v.Status.LastPhaseTransitionTime, old.Status.LastPhaseTransitionTime
 	switch samePhase := v.Status.Phase == old.Status.Phase; {
@@ -175,7 +176,6 @@ var persistentVolumeColumns = printers.Of(
 		}
 	})
 
-// persistentVolumeWarnings returns the warnings of a volume.
 func persistentVolumeWarnings(_ context.Context, pv, _ *corev1.PersistentVolume) []string {
 	var l warnings.List
 	for _, deprecated := range []struct{ key, message string }{

@@ -49,8 +49,8 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 	return f.Errs
 }
 
-// validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only when the claim is
-// bound, is expanded, gets another volume attributes class, or gets its first storage class.
+// validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only if the claim gets its
+// volume, is expanded, gets another volume attributes class, or gets its first storage class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
@@ -139,16 +139,16 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	return !annotated || annotation == *class
 }
 
-// prepareDataSources drops a data source of an unknown kind from a new claim. It then copies dataSource to
-// dataSourceRef, or the reverse.
+// prepareDataSources drops a dataSource of an unknown kind, and a dataSourceRef with a namespace, from a new claim. It
+// then copies dataSource to dataSourceRef, or the reverse.
 func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
 	dropUnknownDataSource(&c.Spec)
 	dropOtherNamespace(&c.Spec)
 	sameDataSources(&c.Spec)
 }
 
-// prepareUpdatedDataSources is prepareDataSources for an update. It drops an unknown dataSource only if the stored
-// claim has no data source, and a dataSourceRef with a namespace only if the stored claim has no dataSourceRef.
+// prepareUpdatedDataSources prepares the data sources of an updated claim. It drops an unknown dataSource only if the
+// stored claim has no data source, and a dataSourceRef with a namespace only if the stored claim has no dataSourceRef.
 func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolumeClaim) {
 	if old.Spec.DataSource == nil && old.Spec.DataSourceRef == nil {
 		dropUnknownDataSource(&c.Spec)
@@ -223,7 +223,6 @@ var persistentVolumeClaimColumns = printers.Of(
 		}
 	})
 
-// persistentVolumeClaimWarnings returns the warnings of a claim.
 func persistentVolumeClaimWarnings(_ context.Context, pvc, _ *corev1.PersistentVolumeClaim) []string {
 	var l warnings.List
 	if _, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {

@@ -45,7 +45,6 @@ func validatePodTemplate(o *corev1.PodTemplate) field.ErrorList {
 	return f.Errs
 }
 
-// validatePodTemplateUpdate checks an update of a pod template.
 func validatePodTemplateUpdate(o, old *corev1.PodTemplate) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podvalidation.PodTemplateSpec(field.NewPath("template"), &o.Template))
@@ -65,7 +64,6 @@ var podTemplateColumns = printers.Of(
 		return []any{t.Name, printers.ContainerNames(containers), printers.ContainerImages(containers), labels.FormatLabels(t.Template.Labels)}
 	})
 
-// podTemplateWarnings returns the warnings of a pod template.
 func podTemplateWarnings(_ context.Context, t, old *corev1.PodTemplate) []string {
 	var l warnings.List
 	if old == nil || warnings.Changed(t, old) {

@@ -71,14 +71,12 @@ func validateReplicationController(o *corev1.ReplicationController) field.ErrorL
 	return f.Errs
 }
 
-// validateReplicationControllerUpdate checks an update of a replication controller.
 func validateReplicationControllerUpdate(o, old *corev1.ReplicationController) field.ErrorList {
 	f := validation.Findings{Errs: validateReplicationController(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, replicationControllerSpec(validation.SpecPath, &o.Spec))
 	return f.Errs
 }
 
-// validateReplicationControllerStatusUpdate checks a change of a replication controller's status.
 func validateReplicationControllerStatusUpdate(o, old *corev1.ReplicationController) field.ErrorList {
 	s := &o.Status
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)

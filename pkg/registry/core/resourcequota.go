@@ -34,7 +34,6 @@ var resourceQuotaKind = registry.Kind{
 	},
 }
 
-// defaultResourceQuota sets the defaults of a ResourceQuota.
 func defaultResourceQuota(q *corev1.ResourceQuota) {
 	for _, list := range []corev1.ResourceList{q.Spec.Hard, q.Status.Hard, q.Status.Used} {
 		defaults.ResourceList(list)
@@ -48,7 +47,6 @@ func validateResourceQuota(o *corev1.ResourceQuota) field.ErrorList {
 	return f.Errs
 }
 
-// validateResourceQuotaUpdate checks an update of a quota.
 func validateResourceQuotaUpdate(o, old *corev1.ResourceQuota) field.ErrorList {
 	f := validation.Findings{Errs: validateResourceQuota(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, quotaSpec(&o.Spec))
@@ -86,7 +84,7 @@ var (
 	quotaOfCompute = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory)
 	quotaOfClaims = sets.New(corev1.ResourcePersistentVolumeClaims, corev1.ResourceRequestsStorage)
-	// quotaOfOthers are other resources without a domain that a quota can limit.
+	// quotaOfOthers are the counted objects, such as services, and the amounts of storage that a quota can limit.
 	quotaOfOthers = validation.CountedResources.Union(sets.New(corev1.ResourceEphemeralStorage, corev1.ResourceRequestsStorage,
 		corev1.ResourceRequestsEphemeralStorage, corev1.ResourceLimitsEphemeralStorage))
 )

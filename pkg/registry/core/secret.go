@@ -91,7 +91,6 @@ func validateSecret(o *corev1.Secret) field.ErrorList {
 	return f.Errs
 }
 
-// validateSecretUpdate checks an update of a Secret.
 func validateSecretUpdate(o, old *corev1.Secret) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(validation.Unchanged(field.NewPath("type"), o.Type, old.Type),

@@ -42,7 +42,6 @@ var serviceAccountKind = registry.Kind{
 	},
 }
 
-// defaultTokenRequest sets the defaults of a TokenRequest.
 func defaultTokenRequest(r *authenticationv1.TokenRequest) {
 	defaults.Pointer(&r.Spec.ExpirationSeconds, defaults.TokenLifetimeSeconds)
 }
@@ -52,7 +51,6 @@ func validateServiceAccount(o *corev1.ServiceAccount) field.ErrorList {
 	return validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.ValidateServiceAccountName).Errs
 }
 
-// validateServiceAccountUpdate checks an update of a service account.
 func validateServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList {
 	return append(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validateServiceAccount(o)...)
 }
@@ -65,7 +63,7 @@ func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	return validation.TokenLifetime(field.NewPath("spec", "expirationSeconds"), *o.Spec.ExpirationSeconds)
 }
 
-// ServiceAccountTokens is the part of the server that issues tokens.
+// ServiceAccountTokens has the issuer and the default audiences of service account tokens.
 type ServiceAccountTokens struct {
 	Issuer TokenIssuer
 	// Audiences are the audiences of a token whose request names no audiences.
@@ -254,7 +252,6 @@ var serviceAccountColumns = printers.Of(
 // enforceMountableSecrets is a deprecated annotation of service accounts.
 const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"
 
-// serviceAccountWarnings returns the warnings of a service account.
 func serviceAccountWarnings(_ context.Context, s, old *corev1.ServiceAccount) []string {
 	if _, annotated := s.Annotations[enforceMountableSecrets]; !annotated {
 		return nil

@@ -51,8 +51,6 @@ func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// defaultEndpointSliceV1beta1 sets the defaults of a discovery.k8s.io/v1beta1
-// EndpointSlice.
 func defaultEndpointSliceV1beta1(s *discoveryv1beta1.EndpointSlice) {
 	for i := range s.Ports {
 		defaults.Pointer(&s.Ports[i].Name, "")
@@ -90,7 +88,6 @@ func endpointSlice(o *discoveryv1.EndpointSlice, stored []string) field.ErrorLis
 	return f.Errs
 }
 
-// validateEndpointSliceUpdate checks an update of an EndpointSlice.
 func validateEndpointSliceUpdate(o, old *discoveryv1.EndpointSlice) field.ErrorList {
 	var stored []string
 	for _, e := range old.Endpoints {

@@ -10,8 +10,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// Of returns the EndpointSlices that the endpoint slice mirroring controller of a cluster would make from
-// Endpoints. There is one for each subset, with the ready addresses. The EndpointSlices aren't stored.
+// Of returns EndpointSlices with the ready addresses of Endpoints, one for each subset. They have no names, and aren't
+// stored.
 func Of(endpoints *corev1.Endpoints) []*discoveryv1.EndpointSlice {
 	slices := make([]*discoveryv1.EndpointSlice, 0, len(endpoints.Subsets))
 	for _, subset := range endpoints.Subsets {

@@ -46,7 +46,6 @@ var flowSchemaKind = registry.Kind{
 // matchingPrecedence is the default matchingPrecedence of a FlowSchema.
 const matchingPrecedence int32 = 1000
 
-// defaultFlowSchema sets the defaults of a FlowSchema.
 func defaultFlowSchema(s *flowcontrolv1.FlowSchema) {
 	defaults.Zero(&s.Spec.MatchingPrecedence, matchingPrecedence)
 }
@@ -64,7 +63,6 @@ func validateFlowSchema(o *flowcontrolv1.FlowSchema) field.ErrorList {
 	return f.Errs
 }
 
-// validateFlowSchemaUpdate checks an update of a FlowSchema.
 func validateFlowSchemaUpdate(o, _ *flowcontrolv1.FlowSchema) field.ErrorList {
 	return validateFlowSchema(o)
 }

@@ -44,7 +44,6 @@ var priorityLevelConfigurationKind = registry.Kind{
 // concurrencyShares is the default nominalConcurrencyShares of a priority level.
 const concurrencyShares int32 = 30
 
-// defaultPriorityLevelConfiguration sets the defaults of a PriorityLevelConfiguration.
 func defaultPriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfiguration) {
 	exempt(c.Spec.Exempt)
 	if l := c.Spec.Limited; l != nil {
@@ -53,8 +52,6 @@ func defaultPriorityLevelConfiguration(c *flowcontrolv1.PriorityLevelConfigurati
 	}
 }
 
-// defaultPriorityLevelConfigurationV1beta1 sets the defaults of a flowcontrol.apiserver.k8s.io/v1beta1
-// PriorityLevelConfiguration.
 func defaultPriorityLevelConfigurationV1beta1(c *flowcontrolv1beta1.PriorityLevelConfiguration) {
 	exempt((*flowcontrolv1.ExemptPriorityLevelConfiguration)(c.Spec.Exempt))
 	if l := c.Spec.Limited; l != nil {
@@ -112,7 +109,6 @@ func validatePriorityLevelConfiguration(o *flowcontrolv1.PriorityLevelConfigurat
 	return f.Errs
 }
 
-// validatePriorityLevelConfigurationUpdate checks an update of a priority level.
 func validatePriorityLevelConfigurationUpdate(o, _ *flowcontrolv1.PriorityLevelConfiguration) field.ErrorList {
 	return validatePriorityLevelConfiguration(o)
 }

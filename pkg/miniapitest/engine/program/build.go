@@ -18,7 +18,7 @@ import (
 const (
 	// name is the file name of the program.
 	name = "miniapi"
-	// unfinished is the beginning of the names of the folders in which a program is built.
+	// unfinished is the prefix of the names of folders in which a build is in progress.
 	unfinished = "build-"
 	// smaller makes the build leave out symbols and debug information. So the build is faster, and the program is a
 	// third smaller. To debug the server, use package inprocess.
@@ -164,8 +164,8 @@ func shared(flags []string) []string {
 	return kept
 }
 
-// progress reads the output of a build. It prints the number of compiled packages from time to time, and keeps all
-// other lines.
+// progress reads the output of a build. It prints the numbers of downloaded modules and of compiled packages from time
+// to time, and keeps the other lines.
 type progress struct {
 	what                 string
 	to                   io.Writer
@@ -207,7 +207,7 @@ func (p *progress) take(line string) {
 	fmt.Fprintf(p.to, "miniapitest: building %s: %d modules downloaded, %d packages compiled\n", p.what, p.downloaded, p.compiled)
 }
 
-// rest returns the lines that aren't names of packages.
+// rest returns the lines that name neither a download nor a compiled package, such as errors.
 func (p *progress) rest() string {
 	return strings.TrimSpace(strings.Join(append(p.kept, string(p.part)), "\n"))
 }

@@ -45,7 +45,8 @@ func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 // program, and may be about to start it.
 const old = 10 * time.Minute
 
-// removeOthers removes the programs of earlier sources.
+// removeOthers removes the folders of programs that were built from earlier sources, if they are older than ten
+// minutes.
 func removeOthers(folder, current string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

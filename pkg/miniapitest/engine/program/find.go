@@ -95,8 +95,8 @@ func sourceOf(file string) source {
 	return source{}
 }
 
-// checkoutAbove returns the folder with miniapi's go.mod: the given folder, or one above it within miniapi. It returns
-// "" if there is none.
+// checkoutAbove returns the folder with miniapi's go.mod: the given folder or one of its parents. It returns "" if
+// there is none, or if the go.mod of another project is nearer.
 func checkoutAbove(folder string) string {
 	for {
 		if content, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil {

@@ -79,8 +79,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program in PATH is used only if it has the exact version of the fixture. Otherwise the error has the reason and a
-// remedy.
+// A program in PATH is used only if it has the exact version of the fixture. If it has another version, the result has
+// the reason and a remedy.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
@@ -148,8 +148,8 @@ func write(t *testing.T, folder, file, content string) {
 	}
 }
 
-// All test processes together build the program of a version once, independent of the user's module and its settings. A
-// build removes the files of an earlier build that was killed.
+// Several callers at the same time build the program of a version only once. Settings of the user's module, such as
+// -mod=vendor, don't affect the build. A build removes the files of an earlier build that was killed.
 func TestOfVersion(t *testing.T) {
 	calls := fakeGo(t, `sleep 0.1; echo program > "$5"`)
 	t.Setenv("GOFLAGS", "-mod=vendor -trimpath -race")

@@ -37,8 +37,8 @@ func ofVersion(ctx context.Context, cache, version string) (string, error) {
 	})
 }
 
-// onPath returns the path of the miniapi in PATH if the program has the exact version. Otherwise, the result other
-// gives the reason and a remedy.
+// onPath returns the path of the program miniapi in PATH, if the program has the exact version. If the program has
+// another version, the result other says so, and gives a remedy.
 func onPath(version string) (found, other string) {
 	found, err := exec.LookPath(name)
 	if err != nil {

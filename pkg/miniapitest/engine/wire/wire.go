@@ -28,7 +28,8 @@ type Request struct {
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions are the Definitions of the Description in Start. The JSON of a Description doesn't have them.
+	// Definitions are the definitions of Start. They are a field of their own, because the JSON of a Description doesn't
+	// have them.
 	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`
@@ -89,7 +90,8 @@ type Reply struct {
 	Server int64  `json:",omitempty"` // the number of the server of an event
 	// Log is a line of the server's log.
 	Log *string `json:",omitempty"`
-	// CA is an event: the certificate of the server's authority. It comes before the server calls a webhook.
+	// CA is the certificate of the server's authority. The reply with it is an event, which comes before the server calls
+	// a webhook.
 	CA []byte `json:",omitempty"`
 	// Audit is an audit event, and Event is its number. The test process must answer with Audited.
 	Audit json.RawMessage `json:",omitempty"`
@@ -110,7 +112,7 @@ type Error struct {
 	Untrusted bool `json:",omitempty"` // whether the error is an engine.UntrustedError
 }
 
-// NewError converts an error into the form in which it is sent. It returns nil for nil.
+// NewError converts an error into the form in which the process sends it. It returns nil for nil.
 func NewError(err error) *Error {
 	if err == nil {
 		return nil
@@ -119,7 +121,7 @@ func NewError(err error) *Error {
 	return &Error{err.Error(), errors.As(err, &untrusted)}
 }
 
-// Err converts a received error back.
+// Err returns a received error as a Go error. It returns nil for nil.
 func (e *Error) Err() error {
 	switch {
 	case e == nil:
@@ -136,7 +138,7 @@ type Writer struct {
 	to io.Writer
 }
 
-// NewWriter returns a writer to an output.
+// NewWriter returns a Writer that writes messages to an output, one JSON object a line.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
 // Write writes one message.
@@ -157,7 +159,7 @@ type Reader struct {
 	part []byte
 }
 
-// NewReader returns a reader of an input.
+// NewReader returns a Reader that reads messages from an input.
 func NewReader(from io.Reader) *Reader { return &Reader{from: bufio.NewReader(from)} }
 
 // Read reads one message.

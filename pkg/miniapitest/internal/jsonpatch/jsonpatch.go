@@ -79,7 +79,7 @@ func (p place) mustExist() error {
 	return nil
 }
 
-// edition says how an operation changes a place.
+// edition is the change that an operation makes at a place.
 type edition int
 
 const (

@@ -21,7 +21,7 @@ import (
 // defaultKubeletPort is the port of a kubelet whose Node has no port in its status.
 const defaultKubeletPort = 10250
 
-// Kubelet is the part of the server that connects to kubelets.
+// Kubelet has the settings for connections to kubelets.
 type Kubelet struct {
 	// Transport sends requests to kubelets, with this server's credentials.
 	Transport http.RoundTripper

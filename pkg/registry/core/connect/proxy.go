@@ -84,7 +84,8 @@ func (r *proxyREST) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions returns empty options. Their path is the part of the URL after "/proxy".
+// NewConnectOptions returns empty options. k8s.io/apiserver sets their field path to the part of the URL after
+// "/proxy".
 func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), true, "path"
 }
@@ -208,7 +209,7 @@ func checkProxiedHost(ctx context.Context, host string) error {
 	return nil
 }
 
-// LocateServices returns a Locator of services. It picks a ready endpoint at random.
+// LocateServices returns a Locator of services. The Locator picks a ready endpoint of the service at random.
 func LocateServices(services *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	l := serviceLocator{services: services, transport: transport}
 	endpointSlices, err := deps.StoreOf(discoveryv1.Resource("endpointslices"))

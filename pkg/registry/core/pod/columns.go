@@ -35,8 +35,7 @@ var podColumns = withConditions(printers.Of(
 		}
 	}), func(p *corev1.Pod) []metav1.TableRowCondition { return podOutcomes[p.Status.Phase] })
 
-// podOutcomes are the conditions of the row that shows a pod, if the pod has ended. The key is the phase of the
-// pod.
+// podOutcomes maps the phase of a pod that has ended to the conditions of its row in kubectl get.
 var podOutcomes = map[corev1.PodPhase][]metav1.TableRowCondition{
 	corev1.PodSucceeded: {{
 		Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
@@ -190,8 +189,7 @@ func podConditionTrue(p *corev1.Pod, t corev1.PodConditionType) bool {
 	return false
 }
 
-// podIP returns the address that the row shows: podIP of the status or, if podIP is empty, the first of podIPs.
-// Older kubelets set only podIP.
+// podIP returns the address that kubectl get shows: status.podIP or, if it is empty, the first of status.podIPs.
 func podIP(p *corev1.Pod) string {
 	if p.Status.PodIP == "" && len(p.Status.PodIPs) > 0 {
 		return p.Status.PodIPs[0].IP

@@ -33,7 +33,8 @@ func hostPorts(ports []corev1.ContainerPort) {
 	}
 }
 
-// defaultPodIPs keeps podIP the first of podIPs. If a client sets only podIP, podIPs follows.
+// defaultPodIPs makes podIP and the first of podIPs equal. If the client sets both and they differ, podIPs becomes a
+// list with only podIP.
 func defaultPodIPs(s *corev1.PodStatus) {
 	switch {
 	case s.PodIP != "" && (len(s.PodIPs) == 0 || s.PodIPs[0].IP != s.PodIP):

@@ -54,7 +54,7 @@ func (r *evictionREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersion
 	return policyv1.SchemeGroupVersion.WithKind("Eviction")
 }
 
-// AcceptsGroupVersion accepts Eviction in both versions of the group policy, although pods are in the core group.
+// AcceptsGroupVersion accepts an Eviction in both versions of the group policy, and in the core group's v1.
 func (r *evictionREST) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == policyv1.SchemeGroupVersion || gv == policyv1beta1.SchemeGroupVersion || gv == corev1.SchemeGroupVersion
 }
@@ -104,8 +104,8 @@ func evictionDeleteOptions(eviction *policyv1.Eviction, options *metav1.CreateOp
 	return deletion, nil
 }
 
-// deleteUnguarded deletes a pod to which no budget applies, because the pod has ended or hasn't started. For any
-// other pod, it deletes nothing and returns the pod.
+// deleteUnguarded deletes a pod to which no budget applies, because the pod has ended, hasn't started, or is being
+// deleted. For any other pod, it deletes nothing and returns the pod.
 func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options *metav1.DeleteOptions) (guarded *corev1.Pod, err error) {
 	unconditional := resourceVersionOf(options) == nil
 	again := func(err error) bool { return unconditional && apierrors.IsConflict(err) }
@@ -129,8 +129,8 @@ func (r *evictionREST) deleteUnguarded(ctx context.Context, name string, options
 	return guarded, err
 }
 
-// deleteGuarded deletes a pod if its budget allows the deletion. If the pod has several budgets, the result is a
-// Status with an error.
+// deleteGuarded deletes a pod if it has no budget, or if its budget allows the deletion. If the pod has several
+// budgets, the result is a Status with an error.
 func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (runtime.Object, error) {
 	budgets, err := r.budgets.of(ctx, pod)
 	if err != nil {

@@ -109,7 +109,8 @@ func (r *logREST) Get(ctx context.Context, name string, o runtime.Object) (runti
 	return streamer, nil
 }
 
-// logQuery returns the query parameters of the request to the kubelet. The container is in the path.
+// logQuery returns the query parameters of the request to the kubelet. The name of the container is
+// in the path instead.
 func logQuery(o *corev1.PodLogOptions) url.Values {
 	query := url.Values{}
 	for name, set := range map[string]bool{"follow": o.Follow, "previous": o.Previous, "timestamps": o.Timestamps} {

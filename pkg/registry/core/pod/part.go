@@ -16,14 +16,13 @@ import (
 // podPart is a part of a pod's spec that has a subresource of its own. An update of the subresource changes only
 // that part.
 type podPart struct {
-	// fields are the paths of the fields in the part.
+	// fields are the paths of the part's fields, such as spec.ephemeralContainers.
 	fields [][]any
-	// take copies the part from the request to the spec.
+	// take copies the part of the pod from the request's spec, asked, to spec.
 	take     func(spec, asked *corev1.PodSpec)
 	validate func(pod, old *corev1.Pod) field.ErrorList
 }
 
-// storage returns the storage of the subresource.
 func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
 	owned := make([]*fieldpath.SetMatcher, len(p.fields))
 	for i, path := range p.fields {
@@ -40,10 +39,10 @@ func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.
 	return podPartREST{pods: pods.Part(p.update(pods.Strategy)), filters: filters}, nil
 }
 
-// update returns the update strategy of the subresource.
 func (p podPart) update(s registry.Strategy) registry.UpdateStrategy { return podPartStrategy{s, p} }
 
-// podPartStrategy is the update strategy of a podPart.
+// podPartStrategy is the update strategy of a subresource such as pods/resize. An update changes only the part of the
+// spec.
 type podPartStrategy struct {
 	registry.Strategy
 	part podPart

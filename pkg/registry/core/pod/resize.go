@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// podResize is the part of a pod that pods/resize changes (KEP-1287): the resources of the containers, and the
-// resources of the whole pod (KEP-5419).
+// podResize is the part of a pod that pods/resize changes (KEP-1287): the resources and the resize policies of the
+// containers, and the resources of the whole pod (KEP-5419).
 var podResize = podPart{
 	fields: [][]any{
 		{"spec", "containers", fieldpath.MatchAnyPathElement(), "resources"},
@@ -23,8 +23,8 @@ var podResize = podPart{
 	validate: validatePodResize,
 }
 
-// resized returns the stored containers with the requested resources. If the names of the containers differ, it
-// returns the requested containers, and validation refuses the update.
+// resized returns the stored containers with the requested resources and resize policies. If the names of the
+// containers differ, it returns the requested containers, and validation refuses the update.
 func resized(containers, asked []corev1.Container) []corev1.Container {
 	if len(containers) != len(asked) {
 		return asked

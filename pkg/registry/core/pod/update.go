@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// preparePod sets the status of a new pod, and sets fields of its spec that depend on others.
+// preparePod sets the status of a new pod, and sets fields of its spec that depend on other fields.
 func preparePod(ctx context.Context, pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodPending, QOSClass: podspec.QOSClass(pod)}
 	if len(pod.Spec.SchedulingGates) > 0 {
@@ -29,7 +29,8 @@ func preparePod(ctx context.Context, pod *corev1.Pod) {
 	appArmorFields(pod)
 }
 
-// preparePodStatus restores the parts of the pod that an update of the status can't change.
+// preparePodStatus restores fields that an update of the status must not change, or may leave out, such as
+// status.qosClass.
 func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	pod.DeletionTimestamp = nil
 	// The stored owner references stay: old kubelets send owner references without an apiVersion, which the garbage
@@ -65,9 +66,9 @@ func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.Delet
 	return true
 }
 
-// keepObservedGenerations restores observedGeneration of conditions if a request leaves it out, because old clients
-// don't send the field. If several conditions have the same type, the order determines which stored condition
-// belongs to which new condition.
+// keepObservedGenerations restores observedGeneration of the status and of its conditions if a request leaves it out,
+// because old clients don't send the field. If several conditions have the same type, the order determines which stored
+// condition belongs to which new condition.
 func keepObservedGenerations(status, old *corev1.PodStatus) {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = old.ObservedGeneration

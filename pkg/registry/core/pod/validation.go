@@ -55,7 +55,7 @@ func projectedTokens(path *field.Path, volumes []corev1.Volume) field.ErrorList 
 	return f.Errs
 }
 
-// podUpdate checks the rules for updates through any endpoint of pods.
+// podUpdate checks the rules that hold for an update of a pod, and of its subresources ephemeralcontainers and resize.
 func podUpdate(pod, old *corev1.Pod) validation.Findings {
 	f := validation.Updated(&pod.ObjectMeta, &old.ObjectMeta)
 	f.Merge(podAlone(pod))

@@ -10,7 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// podAnnotationsUpdate checks that an update doesn't change annotations that are read only when the pod starts.
+// podAnnotationsUpdate checks the annotations of an updated pod. The AppArmor annotations and the mirror annotation
+// can't change.
 func podAnnotationsUpdate(path *field.Path, pod, old *corev1.Pod) field.ErrorList {
 	var f validation.Findings
 	fixed := func(k, msg string) {

@@ -17,7 +17,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validatePodStatusUpdate checks a change of a pod's status.
 func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	f := validation.Updated(&pod.ObjectMeta, &old.ObjectMeta)
 	s, was := &pod.Status, &old.Status
@@ -55,7 +54,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// podConditions checks the types of conditions. The types that Kubernetes itself defines are always valid.
+// podConditions checks the types of conditions, which must be qualified names, and their observedGeneration.
 func podConditions(path *field.Path, conditions []corev1.PodCondition) field.ErrorList {
 	var f validation.Findings
 	for i, c := range conditions {
@@ -69,7 +68,7 @@ func podConditions(path *field.Path, conditions []corev1.PodCondition) field.Err
 	return f.Errs
 }
 
-// nomination checks nominatedNodeName. Only a pod without a node can have it.
+// nomination checks nominatedNodeName. An update can't set it for a pod that has a node.
 func nomination(path *field.Path, node string, old *corev1.Pod) field.ErrorList {
 	if node == "" || node == old.Status.NominatedNodeName {
 		return nil

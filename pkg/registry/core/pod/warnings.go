@@ -23,7 +23,6 @@ func podWarnings(_ context.Context, pod, old *corev1.Pod) []string {
 	return l
 }
 
-// podStatusWarnings returns the warnings of a pod's status.
 func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 	var l warnings.List
 	for i, ip := range pod.Status.PodIPs {

@@ -26,12 +26,12 @@ type allocation struct{ reverts, commits []func(context.Context) error }
 
 type releaseFunc func(ctx context.Context, key string, owner types.NamespacedName) error
 
-// onRevert releases a new reservation, if the write fails.
+// onRevert makes finish release a new reservation, if the write fails.
 func (a *allocation) onRevert(release releaseFunc, key string, owner types.NamespacedName) {
 	a.reverts = append(a.reverts, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
 
-// onCommit releases an old reservation, if the write succeeds.
+// onCommit makes finish release an old reservation, if the write succeeds.
 func (a *allocation) onCommit(release releaseFunc, key string, owner types.NamespacedName) {
 	a.commits = append(a.commits, func(ctx context.Context) error { return release(ctx, key, owner) })
 }
@@ -83,7 +83,8 @@ func (a *serviceAllocator) update(ctx context.Context, s, old *corev1.Service, d
 	})
 }
 
-// allocate runs an allocation. If it fails, all its reservations are released.
+// allocate calls the function do with a new allocation. If do fails, allocate releases all reservations that do has
+// made.
 func (a *serviceAllocator) allocate(ctx context.Context, s *corev1.Service, dryRun bool, do func(*allocation) error) (*allocation, error) {
 	t := &allocation{}
 	if err := do(t); err != nil {
@@ -185,7 +186,7 @@ func usesIP(s *corev1.Service, key string) bool {
 	})
 }
 
-// usesPort reports whether a service has the port among its node ports.
+// usesPort reports whether a port is one of the node ports of a service, or its healthCheckNodePort.
 func usesPort(s *corev1.Service, key string) bool {
 	is := func(port int32) bool { return fmt.Sprint(port) == key }
 	return is(s.Spec.HealthCheckNodePort) || slices.ContainsFunc(nodePortsOf(s), is)

@@ -84,7 +84,6 @@ func (c *clusterIPs) reserveAnyIP(ctx context.Context, family corev1.IPFamily, o
 	return "", errNoneIsLeft
 }
 
-// releaseIP releases an address of a service.
 func (c *clusterIPs) releaseIP(ctx context.Context, value string, owner types.NamespacedName) error {
 	ip, err := canonicalIP(value)
 	if err != nil {

@@ -77,8 +77,8 @@ func inferredPolicy(s, old *corev1.Service) corev1.IPFamilyPolicy {
 	}
 }
 
-// dropSecond removes the second family if an update changes the policy to SingleStack. With another policy, an
-// update that removes the second family is an error.
+// dropSecond removes the second address and family if an update with the policy SingleStack still has them. With
+// another policy, an update that removes them is an error.
 func dropSecond(s, old *corev1.Service) field.ErrorList {
 	spec, was := &s.Spec, &old.Spec
 	if *spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
@@ -142,7 +142,8 @@ func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	return errs
 }
 
-// checkSupported refuses families for which the server has no range.
+// checkSupported refuses families for which the server has no range, and the policy RequireDualStack if the server has
+// only one family.
 func (f ipFamilies) checkSupported(s *corev1.Service) field.ErrorList {
 	var errs field.ErrorList
 	if *s.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack && len(f) < 2 {
@@ -206,7 +207,8 @@ func (f ipFamilies) complete(s *corev1.Service) {
 	}
 	settled := s.DeepCopy()
 	alignNewClusterIPs(settled)
-	// If settle fails, the service stays as it is stored, so that a client can read and repair it.
+	// If settle can't infer the missing fields, the server sends the service as it is stored. So a client can read and
+	// repair it.
 	if err := f.settle(settled, nil); err == nil {
 		s.Spec = settled.Spec
 	}

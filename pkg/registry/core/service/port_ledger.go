@@ -35,7 +35,8 @@ type portLedger struct {
 
 var _ ledger = &portLedger{}
 
-// portPrefix is the path of the Leases of portLedger in etcd, below the prefix of all objects.
+// portPrefix is the path in etcd of the Leases that reserve node ports. It is below the prefix of all objects of the
+// server.
 const portPrefix = "/ranges/servicenodeports"
 
 func newPortLedger(getter generic.RESTOptionsGetter) (*portLedger, error) {

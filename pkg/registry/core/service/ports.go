@@ -40,7 +40,7 @@ func (n *nodePorts) candidates() iter.Seq[string] {
 	}
 }
 
-// portClaim collects the changes of node ports by one write of a service.
+// portClaim collects the node ports that one write of a service reserves and releases.
 type portClaim struct {
 	*nodePorts
 	*allocation
@@ -149,9 +149,9 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// first reserves the node port of the service port with the index i, which is the first service port with its
-// number. If a service port with the same number requests a node port, this node port is reserved. Otherwise any
-// free node port is reserved.
+// first reserves a node port for the service port with the index i. No earlier service port has the same number. If a
+// service port with this number requests a node port, first reserves the requested port. Otherwise it reserves any free
+// port.
 func (c *portClaim) first(ctx context.Context, s *corev1.Service, i int) error {
 	port := &s.Spec.Ports[i]
 	asked := slices.IndexFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port.Port && p.NodePort != 0 })
@@ -204,7 +204,8 @@ func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 	return nil
 }
 
-// missing reserves a node port for each service port that has none yet.
+// missing reserves the node ports that the service requests, and any free node port for each service port without one.
+// The stored service has the ports in had already.
 func (c *portClaim) missing(ctx context.Context, s *corev1.Service, had []int32) error {
 	type nodePort struct {
 		protocol corev1.Protocol
@@ -256,7 +257,7 @@ func invalidNodePort(s *corev1.Service, i int, port int32, err error) error {
 	return invalidService(s, field.Invalid(path, port, err.Error()))
 }
 
-// hasNodePorts reports whether services of this type are reachable at ports of the nodes.
+// hasNodePorts reports whether services of this type can have node ports.
 func hasNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer
 }

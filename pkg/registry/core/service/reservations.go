@@ -111,8 +111,8 @@ func (r *reservations) reserveAny(ctx context.Context, keys iter.Seq[string], ow
 	return "", errNoneIsLeft
 }
 
-// looksFree reports whether a key seems to be free, by the cache. It saves reserveAny most of the attempts that
-// would fail.
+// looksFree reports whether a key is free according to the cache, which may be outdated. So reserveAny avoids most of
+// the attempts that would fail.
 func (r *reservations) looksFree(ctx context.Context, key string) (bool, error) {
 	entry, err := r.get(ctx, key, true)
 	if err != nil || entry == nil {

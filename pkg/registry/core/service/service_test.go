@@ -466,8 +466,8 @@ func TestServiceConcurrency(t *testing.T) {
 	servers[0].wantHeld("there is an entry for each", want...)
 }
 
-// TestAbandonedReservations checks entries of a server that crashed after it wrote an entry, and before it wrote
-// the service.
+// TestAbandonedReservations checks which entries a new service may take over. A server may have crashed after it wrote
+// an entry, and before it wrote the service.
 func TestAbandonedReservations(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

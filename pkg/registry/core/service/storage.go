@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Network is the part of the server that has the addresses and ports of services.
+// Network has the ranges for addresses and ports of services.
 type Network struct {
 	// ClusterIPs are the ranges of cluster IPs, at most one for each IP family. The preferred family comes first.
 	ClusterIPs []*net.IPNet

@@ -25,7 +25,6 @@ func validateService(o *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// validateServiceUpdate checks an update of a service.
 func validateServiceUpdate(o, old *corev1.Service) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(serviceAddressChange(o, old), serviceFamilyChange(o, old))
@@ -47,8 +46,8 @@ func validateServiceStatusUpdate(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// validateBoth checks everything except metadata, for a create and an update. If old isn't nil, its addresses stay
-// valid even if a rule has become stricter since.
+// validateBoth checks the spec of a service, and its annotations about topology, for a create and an update. If old
+// isn't nil, its addresses stay valid even if a rule has become stricter since.
 func validateBoth(o, old *corev1.Service) field.ErrorList {
 	var f validation.Findings
 	hints, hinted := o.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
@@ -139,7 +138,8 @@ func servicePorts(o *corev1.Service, ports *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// serviceNodePorts checks that a service may have node ports, and that no two of them are the same.
+// serviceNodePorts checks that a service may have node ports. No two service ports of the same protocol may have the
+// same port or the same node port.
 func serviceNodePorts(o *corev1.Service, ports *field.Path) field.ErrorList {
 	var forbidden, nodePorts, twice validation.Findings
 	type key struct {

@@ -88,7 +88,7 @@ func externalIPs(o, old *corev1.Service, path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-// ordinaryIP refuses addresses that other machines can't reach, such as loopback addresses.
+// ordinaryIP refuses loopback, link-local and unspecified addresses.
 func ordinaryIP(path *field.Path, value string) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(utilsnet.ParseIPSloppy(value).IsLoopback(), field.Invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
@@ -126,7 +126,8 @@ func serviceAddressChange(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// serviceFamilyChange checks an update of ipFamilies, by the same rules as serviceAddressChange.
+// serviceFamilyChange checks an update of ipFamilies. A service can gain or lose its second family, but can't change
+// the first. Headless services and services of the type ExternalName are exempt.
 func serviceFamilyChange(o, old *corev1.Service) field.ErrorList {
 	if anyExternalName(o, old) || isHeadless(o) || isHeadless(old) {
 		return nil

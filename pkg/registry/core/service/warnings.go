@@ -10,7 +10,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// serviceWarnings returns the warnings of a service.
 func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	var l warnings.List
 	if _, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; ok {
@@ -51,7 +50,6 @@ func serviceWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	return l
 }
 
-// serviceStatusWarnings returns the warnings of a service's status.
 func serviceStatusWarnings(_ context.Context, s, _ *corev1.Service) []string {
 	var l warnings.List
 	for i, ingress := range s.Status.LoadBalancer.Ingress {

@@ -11,7 +11,7 @@ import (
 const (
 	// context is the number of equal lines that are printed around a difference.
 	context = 3
-	// maxCells limits the size of the table of compare: 4 million cells take 16 MB.
+	// maxCells is the largest number of cells in the table of match: 4 million cells take 16 MB.
 	maxCells = 4 << 20
 )
 
@@ -86,7 +86,8 @@ func compare(before, after []string) []line {
 	return marked(all, same, before[len(before)-tail:])
 }
 
-// match adds the marked lines of two texts. The lines of a longest common subsequence are in both texts.
+// match adds the lines of two texts with their marks. The lines of a longest common subsequence get the mark for lines
+// in both texts.
 func match(all []line, before, after []string) []line {
 	if len(before)*len(after) > maxCells {
 		return marked(marked(all, removed, before), added, after)

@@ -22,7 +22,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// If texts are too large for the table, all their lines differ.
+// If texts are too large for the table, all lines from the first to the last difference are shown
+// as different.
 func TestDiffOfLargeTexts(t *testing.T) {
 	t.Parallel()
 	const lines = 3000
