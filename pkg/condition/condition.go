@@ -4,8 +4,8 @@
 // predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then after each update.
 //
 // Don't use a Variable for an event that happens once and has no state, such as the end of a server: a channel or a
-// context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits sees the
-// latest state, and may miss earlier states.
+// context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits gets the latest
+// state, and may miss earlier states.
 package condition
 
 import (

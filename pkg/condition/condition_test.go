@@ -104,8 +104,8 @@ func TestWaitShowsFields(t *testing.T) {
 	}
 }
 
-// TestManyWait checks that every goroutine sees the state that it waits for, although other goroutines wait for
-// other states and update the state at the same time.
+// TestManyWait checks that every goroutine gets the state that it waits for, although other goroutines wait for other
+// states and update the state at the same time.
 func TestManyWait(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 16, 200

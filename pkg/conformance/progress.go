@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Progress is the progress of a run.
+// Progress is the number of ended cases, with an estimate of the remaining time.
 type Progress struct {
 	// Done is the number of cases that have ended, and All the number of all cases.
 	Done, All int

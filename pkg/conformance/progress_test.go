@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// At the beginning of a run, the estimate assumes a usual target. Later, the estimate depends on the measured
-// durations.
+// At the beginning of a run, the estimate assumes that the target is as fast as usual. Later, the estimate depends on
+// the measured durations.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -20,11 +20,11 @@ type Level string
 
 // The levels of findings. The zero value counts as LevelError.
 const (
-	// LevelError is for a finding that contradicts the promise. It fails the case.
+	// LevelError is for behaviour that contradicts the promise. It fails the case.
 	LevelError Level = "error"
-	// LevelWarning is for a finding that the promise allows, but that harms users.
+	// LevelWarning is for behaviour that the promise allows, but that harms users.
 	LevelWarning Level = "warning"
-	// LevelAdvice is for a finding that differs from the source's recommendation.
+	// LevelAdvice is for behaviour that differs from a recommendation of the source.
 	LevelAdvice Level = "advice"
 )
 
@@ -41,7 +41,7 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// Result is the result of a case.
+// Result tells whether a case has passed, with its findings.
 type Result struct {
 	ID      string `json:"id"`
 	Promise string `json:"promise"`

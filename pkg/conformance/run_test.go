@@ -13,7 +13,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 )
 
-// caseOf returns a case with an identifier and a function.
 func caseOf(id string, run func(context.Context, *conformance.T)) conformance.Case {
 	return conformance.Case{ID: id, Promise: "it works", Source: "a document", Run: run}
 }

@@ -51,9 +51,9 @@ func (c controller) user() string {
 	return Username(c.account)
 }
 
-// clients makes the clients of a controller, and collects the errors. Most clients use the configuration account.
-// Some requests of a controller need permissions that its service account doesn't have: the clients for these
-// requests use the configuration user. A controller gets one client for each API group that it needs, because a
+// clients makes the clients of a controller, and collects the errors. Most clients use the configuration in account,
+// for requests as the controller's service account. Some requests need permissions that this account doesn't have:
+// their clients use the configuration in user. A controller gets one client for each API group that it needs, because a
 // clientset of all groups takes 100 kB.
 type clients struct {
 	account, user *rest.Config

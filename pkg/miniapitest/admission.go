@@ -80,9 +80,9 @@ func (a *Admission) Last(object string) (*trace.Request, error) {
 	return requests[len(requests)-1], nil
 }
 
-// Why explains, for each webhook of a configuration or each binding of a policy, why it was called or not for the last
-// request for an object. If no
-// request for the object is recorded, the answers are for a request that would create the object as it is stored.
+// Why explains, for each webhook of a configuration or each binding of a policy, why the server called it or not for
+// the last request for an object. If no request for the object is recorded, the answers are for a request that would
+// create the object as it is stored.
 func (a *Admission) Why(webhook, object string) ([]trace.Answer, error) {
 	parsed, err := parseTraced(object)
 	if err != nil {

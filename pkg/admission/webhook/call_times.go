@@ -27,7 +27,7 @@ func (t *callTimes) begin() { t.began = time.Now() }
 
 func (t *callTimes) since() time.Duration { return time.Since(t.began) }
 
-// mark sets a moment that isn't set yet.
+// mark sets a moment to the present time, unless it is set already.
 func (t *callTimes) mark(moment *time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -35,7 +35,7 @@ type consideration struct {
 	judged int
 }
 
-// consider returns the consideration of a request. It returns nil if the request isn't recorded.
+// consider begins the record of a plugin's webhooks for a request. It returns nil if the request isn't recorded.
 func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) *consideration {
 	scope := trace.From(ctx)
 	if scope == nil || scope.Step == nil {
@@ -59,7 +59,7 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 func (c *consideration) evaluating() bool { return c != nil && c.scope.Evaluating() }
 
 // judge records whether a webhook matches, and why. The arguments invocation and refused are k8s.io/apiserver's
-// decision: invocation is nil if the webhook doesn't match, and refused is the error if the comparison refuses the
+// decision: invocation is nil if the webhook doesn't match. refused is an error of the comparison, which refuses the
 // request.
 func (c *consideration) judge(ctx context.Context, i int, considered candidate, invocation *generic.WebhookInvocation, refused *apierrors.StatusError, reinvocation *reinvocation) {
 	if c == nil {
@@ -113,8 +113,8 @@ func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
 	return trace.Verdict{Reason: trace.ReinvocationNever, Field: m.Path + ".reinvocationPolicy", Want: string(admissionregistrationv1.NeverReinvocationPolicy)}
 }
 
-// evaluated returns the verdict about a webhook that matches in a dry run of trace.Recorder.Evaluate. If the evaluated
-// request itself has dryRun, the server wouldn't call a webhook with side effects for it.
+// evaluated returns the verdict about a webhook for the request that trace.Recorder.Evaluate evaluates. If this request
+// is itself a dry run, the server wouldn't call a webhook with side effects. Otherwise the argument verdict is right.
 func (c *consideration) evaluated(m matching, verdict trace.Verdict) trace.Verdict {
 	dryRun := false
 	c.scope.Update(func(r *trace.Request) { dryRun = r.DryRun })
@@ -233,7 +233,7 @@ func (r *callRecord) sends(review *review) {
 	})
 }
 
-// measured returns a context that measures the call.
+// measured returns a context that makes net/http report the steps of the call, for their times in the record.
 func (r *callRecord) measured(ctx context.Context) context.Context {
 	if r == nil {
 		return ctx

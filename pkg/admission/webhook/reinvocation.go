@@ -13,13 +13,13 @@ import (
 // reinvocation decides which mutating webhooks are called a second time for a request. These are the webhooks with the
 // reinvocationPolicy IfNeeded, if another part of the chain has changed the object since their call.
 type reinvocation struct {
-	// chain is the state that all mutating plugins of the request share. A plugin requests a second round with it.
-	// It also keeps this reinvocation from the first round to the second.
+	// chain is the state that all mutating plugins of the request share. Its method SetShouldReinvoke requests a second
+	// round. The chain keeps this reinvocation from the first round to the second.
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the called webhooks with the policy IfNeeded that aren't due. The next change of the object by
-	// another webhook or plugin makes them due.
+	// invoked are the called webhooks with the policy IfNeeded that aren't in due. The next change of the object by
+	// another webhook or plugin moves them to due.
 	invoked sets.Set[string]
 	// due are the webhooks that are called in round 1.
 	due sets.Set[string]
@@ -69,7 +69,8 @@ func (r *reinvocation) changed() {
 	r.invoked = sets.Set[string]{}
 }
 
-// end records the object at the end of a round, so that the next round can compare its object with it.
+// end records the object at the end of a round, if invoked isn't empty. At the beginning of the next round,
+// reinvocationOf compares the object of that round with the recorded object.
 func (r *reinvocation) end(attributes admission.Attributes) {
 	r.output = nil
 	if object := attributes.GetObject(); object != nil && len(r.invoked) > 0 {

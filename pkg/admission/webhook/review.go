@@ -74,7 +74,7 @@ func (r *reviews) encode(attributes *admission.VersionedAttributes, invocation *
 	return &review{uid, slices.Concat(envelope.begin, []byte(uid), envelope.middle, object, envelope.end), response, nil}, nil
 }
 
-// envelope returns the envelope of a review. uid is the uid of the given review.
+// envelope returns the envelope of the AdmissionReview in request. The argument uid is the uid of this review.
 func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *generic.WebhookInvocation) (envelope, error) {
 	// This unique text stands for the object. The envelope is cut at the text.
 	object := runtime.RawExtension{Raw: strconv.AppendQuote(nil, string(uuid.NewUUID()))}

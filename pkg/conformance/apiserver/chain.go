@@ -288,7 +288,7 @@ type writing struct {
 	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
 	// request.
 	creates, deletes bool
-	// section is the section of the document "Admission control changes" about the phases of such a request.
+	// section is the section about this kind of request in the document "Admission control changes".
 	section string
 	send    func(t *trial.T, data trial.Object) *trial.Answer
 }
@@ -326,7 +326,8 @@ func patchThing(contentType string) func(*trial.T, trial.Object) *trial.Answer {
 	}
 }
 
-// prepare creates the ConfigMap "thing", unless the request creates it. It returns the result of stored.
+// prepare creates the ConfigMap "thing", unless w.creates is true. It returns the stored ConfigMap, or nil if there is
+// none.
 func (w *writing) prepare(t *trial.T) any {
 	t.Namespace()
 	if !w.creates {

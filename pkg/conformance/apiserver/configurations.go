@@ -40,7 +40,8 @@ func defaultTests() []trial.Test {
 	return tests
 }
 
-// defaultOf checks that the default of a field is want, in configurations of both kinds in the version.
+// defaultOf checks that the default of a field is want, in the configurations of each kind that has the field. The
+// configurations have the given API version.
 func defaultOf(t *trial.T, version, field string, want any) {
 	for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
 		if field == "reinvocationPolicy" && r.Name == trial.ValidatingConfigurations.Name {

@@ -201,7 +201,8 @@ func convert(change func(response trial.Object)) trial.Reply {
 	})
 }
 
-// renamed is a reply that converts objects whose spec has one field. The name of the field is the version.
+// renamed is a reply that converts objects by renaming the field of the spec that has the name of the version: spec.v1
+// becomes spec.v2, for example.
 var renamed = trial.Review(func(c *trial.Call) any {
 	r := c.Request()
 	converted := []any{}

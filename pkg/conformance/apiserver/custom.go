@@ -164,7 +164,7 @@ func nulls() []trial.Test {
 		then          trial.Object
 		want          trial.Object // the stored spec
 		refused       bool
-		// since is the minor version of Kubernetes that has the behavior.
+		// since is the first minor version of Kubernetes with the behavior.
 		since int
 	}{
 		{"value", "null is a value of a nullable field", "color", "red", trial.Object{"color": nil}, trial.Object{"color": nil, "replicas": 1}, false, 0},

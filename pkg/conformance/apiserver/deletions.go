@@ -129,8 +129,8 @@ func nodePort(t *trial.T, name string) trial.Object {
 	return t.Object(trial.Services, name).With("spec", trial.Object{"type": "NodePort", "ports": []any{trial.Object{"port": 80}}})
 }
 
-// boundPod creates a pod that is bound to a node that doesn't exist. The deletion of the pod waits for the kubelet. The
-// node's name belongs to the case, because controllers delete the pods of a node that has been missing for long.
+// boundPod creates a pod that is bound to a node that doesn't exist. The deletion of the pod waits for the kubelet.
+// Each case has a node name of its own, because controllers delete the pods of a node that has been missing for long.
 func boundPod(t *trial.T, finalizers ...string) trial.Object {
 	t.Create(trial.ServiceAccounts, t.Object(trial.ServiceAccounts, "conformance")).OK()
 	o := t.Object(trial.Pods, "a").With("spec", template()).With("spec.nodeName", t.Name("no-node")).With("metadata.finalizers", finalizers)

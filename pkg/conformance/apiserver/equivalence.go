@@ -299,7 +299,7 @@ func sentIn(t *trial.T, version string, hooks ...string) {
 	t.Called(hooks...)
 }
 
-// events are served by two groups.
+// events and oldEvents are the same Events in two API groups.
 var (
 	events    = trial.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
 	oldEvents = trial.Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}

@@ -252,7 +252,8 @@ var timeouts = []trial.Test{
 				began := time.Now()
 				a, err := t.Try(trial.Request{Verb: http.MethodPost, Path: t.Path(on, ""), Query: []string{"timeout=1s"}, Body: t.Object(on, "a")})
 				between(t, time.Since(began), time.Second, time.Second+slack)
-				// A server that has begun its answer can only break it off. A proxy then answers with 502.
+				// If the server has begun its answer before the timeout, it can only close the connection: there is an
+				// error, or the code 502 of a proxy.
 				if err == nil {
 					t.True(a.Code == http.StatusGatewayTimeout || a.Code == http.StatusBadGateway, "a refusal with code 504", fmt.Sprint(a.Code))
 				}

@@ -10,9 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// matchable has the requests with which the cases try each rule of matched. The requests need the objects named
-// "there". All except the connection are dry runs. A rule must match exactly the requests that its row in matched
-// names.
+// matchable has requests that a webhook's rules may match. The cases make all of these requests for each set of rules
+// in matched. The requests need the objects named "there". All except the connection are dry runs.
 var matchable = []struct {
 	name string
 	send func(*trial.T)
@@ -48,10 +47,11 @@ var matchable = []struct {
 
 const dry = "dryRun=All"
 
-// deployments are the requests of matchable for Deployments, except for those for subresources.
+// deployments names the requests in matchable for Deployments, without the requests for subresources.
 var deployments = []string{"create deployments", "delete deployments", "update deployments"}
 
-// matched has rules, and the requests of matchable that they must match.
+// matched has sets of rules for a webhook. The field matches names the requests in matchable that the rules must match.
+// The rules must match no other request.
 var matched = []struct {
 	name, promise string
 	rules         []admissionregistrationv1.RuleWithOperations

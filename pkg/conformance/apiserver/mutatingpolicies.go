@@ -101,7 +101,7 @@ func mutatingPolicyTests() []trial.Test {
 				p := onResource(t.MutatingPolicy("p", trial.ApplyMutation(`Object{spec: Object.spec{size: 2}}`)), v1)
 				t.EnforceMutating(p, t.MutatingBinding(p))
 				o := t.Object(v1, "a").With("spec", trial.Object{"size": 1, "color": "blue", "names": []string{"one", "two"}, "since": "2026-01-01T00:00:00Z", "replicas": 1})
-				// The server may read the schema of a new definition only some time later.
+				// The server may need some time to read the schema of a new definition.
 				t.Eventually("the policy is in effect", paramTimeout, func() string {
 					a := t.Create(v1, o, dry)
 					if !trial.Same(2, a.Object.At("spec.size")) {
@@ -250,8 +250,8 @@ func mutatingPolicyTests() []trial.Test {
 // accessRules are reviews that are never stored.
 var accessRules = trial.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "selfsubjectrulesreviews", Kind: "SelfSubjectRulesReview"}
 
-// exemptions has the cases about resources that policies never apply to. The policies of the cases mutate or validate.
-// Each policy refuses all requests that it matches.
+// exemptions has the cases about resources that policies never apply to. If mutates is true, the cases use mutating
+// policies, and otherwise validating policies. Each policy refuses all requests that it matches.
 func exemptions(prefix string, mutates bool) []trial.Test {
 	refuses := func(t *trial.T, groups, resources []string, confine func(policy trial.Object) trial.Object) {
 		p := t.Policy("p", validation("false", "never"))
@@ -298,7 +298,7 @@ func exemptions(prefix string, mutates bool) []trial.Test {
 		Needs: []trial.Need{trial.Serves(trial.AccessReviews, accessRules)},
 		Run: func(t *trial.T) {
 			refuses(t, []string{"", trial.AccessReviews.Group}, []string{"configmaps", trial.AccessReviews.Name, accessRules.Name}, func(policy trial.Object) trial.Object {
-				// The reviews can't have labels, so a condition selects those of the case.
+				// Reviews can't have labels, so a condition selects the reviews of the case.
 				expression := "request.resource.resource == 'configmaps' || (has(object.spec.namespace) ? object.spec.namespace : object.spec.resourceAttributes.namespace) == '" + t.Namespace() + "'"
 				return policy.With("spec.matchConditions", []any{trial.Object{"name": "own", "expression": expression}})
 			})

@@ -50,7 +50,7 @@ var namespaces = append(append([]trial.Test{
 			t.NewNamespace(name, nil)
 			t.Delete(trial.Namespaces, name, nil).OK()
 			t.Eventually("the namespace is deleted", 20*time.Second, func() string {
-				// The namespace controller may remove the finalizer, too.
+				// The namespace may be gone already, because the namespace controller removes the finalizer, too.
 				a := t.Get(trial.Namespaces, name)
 				if a.Code == http.StatusNotFound {
 					return ""
@@ -65,8 +65,8 @@ var namespaces = append(append([]trial.Test{
 	},
 }, terminatingWrites()...), propagations()...)
 
-// held creates a namespace with finalizers, and deletes it. The namespace contains a ConfigMap with a finalizer, so the server can't
-// remove the namespace. held returns the resource of ConfigMaps in the namespace.
+// held creates a namespace with finalizers, and deletes it. The namespace contains a ConfigMap with a finalizer, so the
+// server can't remove the namespace. held returns the resource of ConfigMaps in the namespace.
 func held(t *trial.T, finalizers ...string) trial.Resource {
 	inside := trial.ConfigMaps.In(t.Name("held"))
 	t.Create(trial.Namespaces, t.Object(trial.Namespaces, t.Name("held")).With("metadata.finalizers", finalizers)).OK()
@@ -79,7 +79,8 @@ func held(t *trial.T, finalizers ...string) trial.Resource {
 // controllers create in it, and such objects stay.
 var finalizing = []trial.Need{trial.Disposable}
 
-// terminatingWrites has the cases about writes that leave a namespace as long as it has content.
+// terminatingWrites has the cases about writes of a namespace that is being deleted. After the write, the namespace
+// must still exist, because it isn't finalized or has finalizers.
 func terminatingWrites() []trial.Test {
 	status, finalize := trial.Namespaces.Sub("status"), trial.Namespaces.Sub("finalize")
 	condition := trial.Object{"type": "NamespaceContentRemaining", "status": "True", "reason": "Test", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -128,7 +129,7 @@ func terminatingWrites() []trial.Test {
 				held(t, write.finalizers...)
 				name := t.Name("held")
 				t.Eventually("the write is accepted", 20*time.Second, func() string {
-					// The namespace controller writes the status at the same time.
+					// The namespace controller writes the status at the same time, so a write may fail with a conflict.
 					a := write.send(t, t.Get(trial.Namespaces, name).OK())
 					if a.Code == http.StatusConflict {
 						return a.Object.Text("message")

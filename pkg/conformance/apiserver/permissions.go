@@ -109,7 +109,7 @@ func typed(version, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: kind}
 }
 
-// PermissionTable returns permissions as a table of a document.
+// PermissionTable returns permissions as a Markdown table.
 func PermissionTable(permissions []trial.Permission) string {
 	var table strings.Builder
 	table.WriteString("| API group | resources | verbs | for |\n| --- | --- | --- | --- |\n")

@@ -416,7 +416,8 @@ func onResource(policy trial.Object, r trial.Resource) trial.Object {
 	return policy.With("spec.matchConstraints.resourceRules", []any{rule})
 }
 
-// policyOperations has a case for each request that writes an object, about the objects that a policy sees.
+// policyOperations has a case for each kind of write and for CONNECT. Each case checks the values of object, oldObject
+// and request.options in the expressions of a policy.
 func policyOperations() []trial.Test {
 	var tests []trial.Test
 	sees := func(policy trial.Object) trial.Object {

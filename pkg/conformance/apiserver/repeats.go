@@ -35,12 +35,13 @@ func repeatTests() []trial.Test {
 // meddler is the field manager of the client that changes the object during a review.
 const meddler = "meddler"
 
-// unmeddled excludes the meddler's request from the requests that a webhook reviews.
+// unmeddled makes a webhook skip the requests whose field manager is meddler.
 func unmeddled(h *trial.Hook) {
 	trial.When("unmeddled", "!has(request.options.fieldManager) || request.options.fieldManager != '"+meddler+"'")(h)
 }
 
-// meddles returns a reply that allows each request. During the first call, the meddler adds a label to the object.
+// meddles returns a reply that allows each request. During the first call, it adds a label to the object, by a request
+// with the field manager meddler.
 func meddles(t *trial.T) trial.Reply {
 	var once atomic.Bool
 	path := t.Path(trial.ConfigMaps, "thing")

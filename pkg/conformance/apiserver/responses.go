@@ -354,8 +354,8 @@ func pairOf(reply trial.Reply, changes ...trial.Change) []*trial.Hook {
 	return []*trial.Hook{trial.Mutating("mutating", reply, changes...), trial.Validating("validating", reply, changes...)}
 }
 
-// installApart installs a webhook of pairOf for creates of a resource for which the other webhook of the pair has no
-// rule. It returns the resource.
+// installApart installs one webhook of a pair for creates of a resource, and returns the resource. A mutating webhook
+// gets ConfigMaps and a validating webhook gets Secrets, so a request calls only one of them.
 func installApart(t *trial.T, hook *trial.Hook) trial.Resource {
 	on := trial.ConfigMaps
 	if hook.Short == "validating" {

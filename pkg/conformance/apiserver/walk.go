@@ -15,7 +15,7 @@ type walk struct {
 	// resource is the resource or subresource of the requests. If it is a subresource, whole is its parent resource.
 	// Otherwise, whole equals resource.
 	resource, whole trial.Resource
-	// content is the content for new objects of the resource in the field "whole".
+	// content has the fields of the objects that the walk creates.
 	content trial.Object
 	// derived says that the content is derived from the schema. The server may refuse such content, because a schema
 	// doesn't have all rules of validation.
@@ -80,7 +80,8 @@ func (w *walk) install() {
 	}), changes...))
 }
 
-// named returns an object of the resource whole. The object's name ends with a letter.
+// named returns a new object of the walk's resource. For a subresource, it returns an object of the parent resource.
+// The object's name ends with the letter.
 func (w *walk) named(letter string) trial.Object {
 	r := w.whole
 	name := letter
@@ -158,9 +159,9 @@ func (w *walk) object() {
 	}
 }
 
-// tryDerived skips the case if the server refuses an object that is derived from the schema, because a schema doesn't
-// have all rules. If the server has other users, it skips the case after a successful dry run, because a controller
-// would act on a stored object.
+// tryDerived creates an object that is derived from the schema, by a dry run. If the server refuses the object, the
+// case is skipped, because a schema doesn't have all rules. If the server has other users, the case is skipped as well,
+// because a controller would act on a stored object.
 func (w *walk) tryDerived(o trial.Object) {
 	if a := w.Create(w.whole, o, "dryRun=All"); !a.Succeeded() {
 		w.Skip(fmt.Sprintf("the suite has no object of %s, and the server refuses the smallest one of its schema: %s", w.whole, a.Object.Text("message")))
@@ -270,8 +271,8 @@ func (w *walk) collection() {
 // expected is the content that all reviews of a request must have. The zero value says that there must be no reviews.
 type expected struct {
 	operation, options string
-	// name is the name in the review of one object. names are the names of the objects of a collection. The reviews of
-	// a collection have no name.
+	// For a request for one object, name is the name in the review. For a collection, names are the names of the
+	// objects, and the reviews have no name.
 	name   string
 	names  []string
 	dryRun bool

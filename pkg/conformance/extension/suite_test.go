@@ -60,7 +60,7 @@ func TestGoodExtension(t *testing.T) {
 	}
 }
 
-// Only the case about the fault fails. All other cases pass.
+// If an extension answers GET requests, the case about methods fails. All other cases pass.
 func TestExtensionThatTakesAnyMethod(t *testing.T) {
 	t.Parallel()
 	others := judge(t, func(e http.Handler) http.Handler {

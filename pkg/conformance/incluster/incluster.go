@@ -158,7 +158,7 @@ func (w *Webhooks) waitReady(ctx context.Context) error {
 	return err
 }
 
-// ignoreEnd drops an error that the end of the context causes, because the wait returns an error of its own.
+// ignoreEnd drops an error that the end of the context causes, because waitReady reports the end of the context itself.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -23,8 +23,8 @@ var (
 	usualReasons = []string{"", "ContainerCreating", "PodInitializing"}
 )
 
-// stateOf finds the first thing that keeps a Deployment from being ready. It looks at the newest pod, or, without a
-// pod, at the status of the Deployment.
+// stateOf finds the first thing that keeps a Deployment from being ready. It uses the status of the newest pod. If
+// there is no pod, it uses the status of the Deployment.
 func stateOf(deployment *appsv1.Deployment, pods []corev1.Pod) state {
 	if deployment.Status.ReadyReplicas > 0 {
 		return state{}

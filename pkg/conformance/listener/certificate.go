@@ -26,7 +26,6 @@ type authority struct {
 	pem         []byte
 }
 
-// newAuthority makes an authority with a new key.
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

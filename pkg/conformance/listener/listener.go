@@ -1,7 +1,7 @@
 // Package listener is the HTTPS server of a suite's webhooks. A suite adds and removes paths with handlers while the
 // server runs. A handler gets each call of its path as a Call, with the header, the query and the body.
 //
-// Each path belongs to one webhook of one case, so parallel cases don't see each other's calls. The package doesn't
+// Each path belongs to one webhook of one case, so parallel cases don't get each other's calls. The package doesn't
 // decode the calls: the suite does.
 //
 // Don't use the package for a real webhook, because it reads bodies of any size into memory and logs no errors.
@@ -191,7 +191,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	path.handler(w, r, call)
 }
 
-// find returns the path for a host, or, if there is none, the path for all hosts, or nil.
+// find returns the path for a host. If there is none, it returns the path for all hosts, or nil.
 func (l *Listener) find(host, path string) *Path {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -165,7 +165,7 @@ func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 	return &stream{ReadWriteCloser: conn, ended: make(chan struct{}), cancel: cancel}, nil
 }
 
-// flushed is a response that sends each write at once.
+// flushed flushes a response after each write.
 type flushed struct {
 	to      io.Writer
 	control *http.ResponseController
@@ -209,7 +209,8 @@ type streamAddr struct{}
 func (streamAddr) Network() string { return Protocol }
 func (streamAddr) String() string  { return "relay" }
 
-// single is a listener that accepts one stream. It ends when the stream ends.
+// single is a listener that accepts one stream. The next call of Accept waits until the stream ends, and returns
+// net.ErrClosed.
 type single struct {
 	stream   *stream
 	accepted sync.Once

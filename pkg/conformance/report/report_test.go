@@ -97,7 +97,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// A bar in a text doesn't end the cell of a Markdown table.
+// A vertical bar in a text doesn't end the cell of a Markdown table.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}

@@ -38,7 +38,7 @@ func textOf(out io.Writer, r *conformance.Result) {
 	}
 }
 
-// lines returns the fields of a finding that aren't empty, each with its title.
+// lines returns the fields of a finding, each with its title. It leaves out empty fields, and the level LevelError.
 func lines(f conformance.Finding) [][2]string {
 	var all [][2]string
 	for _, line := range [][2]string{

@@ -30,8 +30,8 @@ const (
 	shortest = 10 * time.Minute
 
 	// backdate is the time between the beginning of a certificate's validity and its issue. Because of it, a client
-	// whose clock is slow accepts a new certificate. The lifetime of a certificate includes backdate if the
-	// lifetime is at least short.
+	// whose clock is slow accepts a new certificate. A lifetime of at least short includes backdate, and a shorter
+	// lifetime begins at the issue.
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 

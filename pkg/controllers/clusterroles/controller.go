@@ -92,8 +92,8 @@ func Aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.P
 	return a.rules, err
 }
 
-// aggregation collects the rules of a role. It computes the rules of each selected role that is itself aggregated
-// only once.
+// aggregation collects the rules of a role. If a selected role also aggregates other roles, its rules are computed only
+// once.
 type aggregation struct {
 	all   []*rbacv1.ClusterRole
 	state map[string]state // the states of the roles that aggregate others, by name

@@ -202,8 +202,9 @@ func (c *controller) podsOf(budget *policyv1.PodDisruptionBudget) ([]*corev1.Pod
 	return pods, err
 }
 
-// disrupted returns the evicted pods of a budget that still exist and count as gone. It also returns the time after
-// which one of them no longer counts as gone, or 0.
+// disrupted returns the evicted pods of a budget whose deletion hasn't begun. Such a pod counts as gone until
+// deletionTimeout has passed since its eviction. The second result is the time until the first of these pods no longer
+// counts as gone, or 0 if there is no such pod.
 func (c *controller) disrupted(budget *policyv1.PodDisruptionBudget, pods []*corev1.Pod, now time.Time) (map[string]metav1.Time, time.Duration) {
 	var again time.Duration
 	disrupted := map[string]metav1.Time{}

@@ -77,9 +77,9 @@ func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerRefere
 	c.events.Warn(about, "OwnerRefInvalidNamespace", "ownerRef %s does not exist in namespace %q", referred(owner, dependent.Namespace), dependent.Namespace)
 }
 
-// errUnseen makes the queue repeat its check of an owner until the source reports the owner. The owner is only in
-// references so far. The source may never report the owner, because the owner may have been created and deleted
-// between two lists.
+// errUnseen is the error for an owner that the server has, but that the source of objects hasn't reported yet. The
+// queue then checks the owner again. The source may never report the owner, because the owner may have been created and
+// deleted between two lists.
 var errUnseen = errors.New("the owner hasn't been seen yet")
 
 // await waits for Begin.
@@ -149,7 +149,8 @@ func (c *Collector) judge(ctx context.Context, n node) error {
 	return c.delete(ctx, n.identity, live, propagation(live))
 }
 
-// propagation returns the propagation policy that the finalizers of an object already ask for.
+// propagation returns the propagation policy whose finalizer an object has. Without such a finalizer, it returns
+// Background.
 func propagation(live *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	switch o := objects.New(live.GroupVersionKind(), live); {
 	case o.Orphan:

@@ -90,8 +90,9 @@ func (g *graph) Stored(o objects.Object) {
 	}
 }
 
-// observe records that an owner exists, with the identity seen, if until now only references named the owner.
-// Dependents whose references have another identity are checked, because their owner may not exist.
+// observe records that an owner with the identity seen exists, if until now only references named the owner. If the
+// graph had another identity for the owner, the collector checks the dependents that don't refer to the identity seen,
+// because their owner may not exist.
 func (g *graph) observe(n *node, seen identity) {
 	if !n.virtual {
 		return
@@ -117,8 +118,8 @@ func (g *graph) reportMisplaced(dependent *node, owner types.UID) {
 	}
 }
 
-// replaceOwners replaces the owners of an object. If the object no longer blocks the deletion of an owner, that
-// owner is checked.
+// replaceOwners replaces the owners of an object. If the object no longer blocks the deletion of an owner, the
+// collector checks that owner.
 func (g *graph) replaceOwners(n *node, owners []metav1.OwnerReference) {
 	before := byUID(n.owners)
 	after := byUID(owners)
@@ -166,9 +167,9 @@ func blocks(r metav1.OwnerReference) bool {
 	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
-// addToOwners adds an object to the dependents of its owners. If the graph has no node for an owner, that owner is
-// checked, because it may not exist. If a reference has another identity than the node of its owner, the object
-// with the reference is checked.
+// addToOwners adds an object to the dependents of its owners. If the graph has no node for an owner, the collector
+// checks that owner, because it may not exist. If a reference has another identity than the node of its owner, the
+// collector checks the object with the reference.
 func (g *graph) addToOwners(n *node, owners []metav1.OwnerReference) {
 	doubtful := false
 	for _, r := range owners {
@@ -216,8 +217,8 @@ func (g *graph) Deleted(o objects.Object) {
 	}
 }
 
-// Listed implements objects.Handler. An object that isn't in the list is checked: it may be gone, or belong to
-// another source.
+// Listed implements objects.Handler. The collector checks each object that isn't in the list, because it may be gone,
+// or belong to another source.
 func (g *graph) Listed(all sets.Set[types.UID]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -273,7 +274,7 @@ func (g *graph) missed(absent identity) {
 	}
 }
 
-// view returns a copy of the node of an object. It returns false if the graph has no such node.
+// view returns a copy of the node of an object, without its dependents. It returns false if the graph has no such node.
 func (g *graph) view(uid types.UID) (node, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

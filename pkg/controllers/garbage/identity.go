@@ -48,14 +48,14 @@ func (i identity) isReferredBy(r metav1.OwnerReference) bool {
 	return i == referred(r, i.Namespace)
 }
 
-// isMeantBy is like isReferredBy, but ignores the version: a reference may use another version of the kind than the
-// stored object.
+// isMeantBy reports whether a reference has the group, kind, name and UID of the identity. The versions may differ,
+// because a reference may use another version of the kind than the stored object.
 func (i identity) isMeantBy(r metav1.OwnerReference) bool {
 	return r.UID == i.UID && r.Name == i.Name &&
 		schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == i.groupVersionKind().GroupKind()
 }
 
-// compare orders the identities that references give to the same object. The kind is compared first.
+// compare orders identities, first by their kinds. References may give several identities to the same object.
 func (i identity) compare(other identity) int {
 	return cmp.Or(
 		cmp.Compare(i.Kind, other.Kind), cmp.Compare(i.APIVersion, other.APIVersion),
@@ -90,9 +90,8 @@ func partition(dependents []*node, owner identity) (matching, others []*node) {
 	return matching, others
 }
 
-// another returns the identity after absent by which dependents refer to the same owner. The identities are in the
-// order of compare, and the first identity follows the last one. If dependents use no other identity, another
-// returns nil.
+// another returns another identity by which dependents refer to the owner absent, or nil if there is none. In the order
+// of compare, it is the next identity after absent, or else the first one.
 func another(dependents []*node, absent identity) *identity {
 	var first, next *identity
 	for _, d := range dependents {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// finalizerEstimate is the number of seconds after which the controller looks again at objects with finalizers.
+	// finalizerEstimate is the number of seconds after which the controller checks objects with finalizers again.
 	finalizerEstimate = 15
 
 	// parallel is the number of resources of a namespace that are deleted at the same time. If the etcd has a data
@@ -28,7 +28,7 @@ const (
 
 var podsResource = schema.GroupResource{Resource: "pods"}
 
-// content deletes the content of a namespace, and has the results.
+// content deletes the objects of a namespace, and counts the objects that remain.
 type content struct {
 	*Config
 	namespace string
@@ -186,8 +186,8 @@ func (c *content) deleteObjects(ctx context.Context, r served.Resource) (left []
 	return left, 0, fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v", c.namespace, r.GroupVersionResource)
 }
 
-// isUnsupported reports whether a request failed because the resource doesn't have the verb, although discovery
-// lists the verb, or because the object is gone.
+// isUnsupported reports whether a request failed because the object is gone, or because the resource doesn't have the
+// verb. Discovery may list a verb that the resource doesn't have.
 func isUnsupported(err error) bool {
 	return apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }

@@ -142,8 +142,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// If new kinds appear during the deletion, the controller looks at the namespace a second time, and deletes their
-// objects too.
+// If new kinds appear during the deletion of a namespace, the controller's next call of delete also deletes the objects
+// of these kinds.
 func TestKindThatAppears(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "configmaps")

@@ -35,8 +35,8 @@ const (
 	// still create objects in the namespace.
 	sharedDelay = 5 * time.Second
 
-	// goneDelay is the time between the deletion of an object in a namespace and the controller's next look at
-	// the namespace. One look is enough for all deletions within that time.
+	// goneDelay is the time between the deletion of an object in a namespace and the controller's next check of the
+	// namespace. One check is enough for all deletions within that time.
 	goneDelay = 20 * time.Millisecond
 )
 
@@ -96,8 +96,8 @@ func (c *Controller) add(obj any) {
 	c.queue.AddAfter(namespace.Name, delay)
 }
 
-// Handler returns a handler of object events. When an object is deleted, the controller looks at the object's
-// namespace again.
+// Handler returns a handler of object events. When an object is deleted, the controller checks the object's namespace
+// again.
 func (c *Controller) Handler() objects.Handler { return handler{c} }
 
 type handler struct{ *Controller }

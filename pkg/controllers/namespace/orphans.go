@@ -45,8 +45,9 @@ func (o *orphans) expect(namespace string) {
 	o.queue.AddAfter(namespace, lateLooks[0])
 }
 
-// look deletes the orphans of a namespace. It returns the time until the next look. It returns 0 after the last look, and
-// if the namespace exists again. A look at which an orphan can't be deleted doesn't count as one of lateLooks.
+// look deletes the orphans of a namespace. It returns the time until the next call of look. It returns 0 after the last
+// delay in lateLooks, and if the namespace exists again. A call that fails to delete an orphan uses up no delay in
+// lateLooks.
 func (o *orphans) look(ctx context.Context, namespace string) (time.Duration, error) {
 	gone, err := o.gone(ctx, namespace)
 	if err != nil {
@@ -123,9 +124,9 @@ func (o *orphans) removeAll(ctx context.Context, r served.Resource, namespace st
 	return errors.Join(errs...)
 }
 
-// isAboutNamespace reports whether a request failed because its namespace doesn't exist. The server answers a deletion
-// with this error if it must compare the namespace with the selector of a webhook or a policy, because it can't read
-// the labels of the namespace.
+// isAboutNamespace reports whether a request failed because its namespace doesn't exist. The server needs the labels of
+// the namespace to compare them with the selector of a webhook or a policy. It can't read them, so it answers the
+// deletion of an orphan with this error.
 func isAboutNamespace(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {

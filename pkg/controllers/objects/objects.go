@@ -50,8 +50,8 @@ type Handler interface {
 	Stored(Object)
 	// Deleted is called with the last known state of an object that has been deleted.
 	Deleted(Object)
-	// Listed is called after each list, with the UIDs of all objects. A source that has missed events lists the
-	// objects again. A known object that isn't in all may have been deleted, or may belong to another source.
+	// Listed is called after each list, with the UIDs of all objects. A source that has missed events lists the objects
+	// again. A known object that isn't in the argument all may have been deleted, or may belong to another source.
 	Listed(all sets.Set[types.UID])
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 )
 
-// list returns a list of resources, from names and quantities.
 func list(of map[corev1.ResourceName]string) corev1.ResourceList {
 	if of == nil {
 		return nil

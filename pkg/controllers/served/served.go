@@ -94,7 +94,7 @@ func (r *Resources) List() ([]Resource, error) {
 	return resources, nil
 }
 
-// join joins errors. A single error is returned unchanged, because callers look for its type.
+// join joins errors. It returns a single error unchanged.
 func join(errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 1 {

@@ -61,7 +61,6 @@ func (e *Engine) start(ctx context.Context, d engine.Description, events engine.
 	return s, nil
 }
 
-// build makes a server from the options.
 func build(ctx context.Context, o *server.Options, d engine.Description, events engine.Events) (*server.Server, error) {
 	policy, err := auditPolicy(d.AuditPolicy)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// options returns the server options for a description. The functions of Changes are called last.
+// options returns the server options for a description. It calls the functions in e.Changes last.
 func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	o := server.NewOptions()
 	if err := parseFlags(o, d.Flags); err != nil {
@@ -88,7 +88,8 @@ func checkPlugins(option string, names []string) error {
 	return nil
 }
 
-// checkControllers validates the names of controllers, like checkPlugins.
+// checkControllers validates the names of controllers as the server does. Its error names the fixture's option; the
+// server's error would name a flag.
 func checkControllers(names []string) error {
 	for _, err := range controllers.Selection(names).Validate() {
 		return fmt.Errorf("WithControllers: %s", strings.TrimPrefix(err.Error(), "--controllers: "))

@@ -222,7 +222,6 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 	return suite, suite.Reach(context.Background())
 }
 
-// load reads the objects in files.
 func load(paths []string) ([]*unstructured.Unstructured, error) {
 	objects, err := manifests.Load(paths...)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // created is an object that a case has created.
 type created struct{ path, uid string }
 
-// remember records the object that a request has created, for removeAll. A dry run, a request for a subresource, and a
-// review such as a TokenReview create no object.
+// remember records the object that a request has created, so that removeAll deletes the object. A dry run, a request
+// for a subresource, and a review such as a TokenReview create no object.
 func (t *T) remember(r Request, a *Answer) {
 	t.rememberVersion(r, a)
 	if a.Code != http.StatusCreated || strings.Contains(r.target(), "dryRun=") {
@@ -34,7 +34,7 @@ func (t *T) remember(r Request, a *Answer) {
 	t.created = append(t.created, created{path: path, uid: uid})
 }
 
-// rememberVersion records the resource version that a request has written, for catchUp.
+// rememberVersion records the resource version that a request has written. The method catchUp uses it.
 func (t *T) rememberVersion(r Request, a *Answer) {
 	version := a.Object.Version()
 	if !a.Succeeded() || version == "" || r.Verb == http.MethodGet || strings.Contains(r.target(), "dryRun=") {

@@ -25,7 +25,8 @@ const ReadyPath = "/ready"
 type Hook struct {
 	admissionregistrationv1.MutatingWebhook
 
-	// Short is the name of the hook within its case. Configurations are called in the order of these names.
+	// Short is the name of the hook within its case. The server calls the webhooks of different configurations in the
+	// order of these names.
 	Short     string
 	validates bool
 	reply     Reply
@@ -116,7 +117,8 @@ func Objects(key, value string) Change {
 	return func(h *Hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}} }
 }
 
-// NamespacesWith adds requirements to the namespace selector. The selector always requires the label of the case, too.
+// NamespacesWith sets the requirements of the namespace selector. The selector always requires the label of the case,
+// too.
 func NamespacesWith(requirements ...metav1.LabelSelectorRequirement) Change {
 	return func(h *Hook) { h.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: requirements} }
 }
@@ -135,9 +137,8 @@ func (t *T) Install(hooks ...*Hook) {
 	}
 }
 
-// InstallTogether creates one configuration for several hooks of the same kind, and returns when it is in effect. It ends
-// the case at once if the server has called no webhook of the run, although another configuration should have been in
-// effect.
+// InstallTogether creates one configuration for several hooks of the same kind, and returns when it is in effect. If
+// Unreached returns an error, InstallTogether ends the case at once.
 func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	if err := t.Server.Unreached(); err != nil {
 		t.FailNow("the server calls the webhooks of the suite", err.Error())
@@ -158,8 +159,8 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	settled = true
 }
 
-// Unreached returns an error if the server has called no webhook of the run, although a configuration should have been
-// in effect. The error has the server's answer to a request that the configuration selects.
+// Unreached returns an error if a configuration wasn't in effect in time, and the server has called no webhook of the
+// run. The error has the server's answer to a request that the configuration selects.
 func (s *Server) Unreached() error {
 	last := s.unreached.Load()
 	if last == nil || s.called.Load() {
@@ -200,9 +201,8 @@ func (h *Hook) fields() map[string]any {
 	return fields
 }
 
-// confine limits the hook to the namespaces of the case. A rule without a scope gets the scope Namespaced. Only the
-// rules of a hook with an object selector or match conditions can have no scope: these fields then select the
-// cluster-scoped objects.
+// confine limits the hook to the namespaces of the case. A rule without a scope gets the scope Namespaced, unless the
+// hook has an object selector or match conditions: these fields then select the cluster-scoped objects.
 func (t *T) confine(h *Hook) {
 	namespaces := metav1.LabelSelector{}
 	if h.NamespaceSelector != nil {
@@ -297,7 +297,7 @@ func (t *T) Settle(name string) {
 	t.settled(name, func(a *Answer) bool { return isReady(a, name) })
 }
 
-// isReady tells whether an answer is the refusal of the configuration or policy with the name.
+// isReady tells whether an answer is a refusal by the webhook configuration or the policy with the name.
 func isReady(a *Answer, name string) bool {
 	return strings.Contains(a.Object.Text("message"), readyMessage(name))
 }

@@ -23,14 +23,14 @@ type Permission struct {
 	URLs []string
 }
 
-// sampleGroup is the group in a question about the custom resources of cases. Each case defines a group of its own, so
-// the rules for these resources have the group *.
+// sampleGroup is the API group for checks of the permissions for custom resources. Each case defines a group of its
+// own, so the rules for these resources have the group *.
 const sampleGroup = Prefix + "sample.conformance.miniapi.dev"
 
-// askers is the number of questions about permissions that are asked in parallel.
+// askers is the number of SelfSubjectAccessReviews that the suite creates in parallel.
 const askers = 8
 
-// access is a question to the server: whether the client has a permission.
+// access is a kind of request, such as "get pods". The suite checks whether the client may make such requests.
 type access struct {
 	verb, group, resource, name, url string
 }
@@ -96,7 +96,8 @@ func (s *Server) Permitted(ctx context.Context, permissions []Permission) error 
 	return fmt.Errorf("the user %q lacks %d of the %d permissions that the cases need: %s", s.user, len(missing), len(questions), strings.Join(missing, ", "))
 }
 
-// questions returns one question for each combination of the values of a rule.
+// questions returns an access for each combination of a verb, a group, a resource and a name of the permission, and for
+// each combination of a verb and a URL.
 func (p *Permission) questions() []access {
 	var all []access
 	for _, verb := range p.Verbs {

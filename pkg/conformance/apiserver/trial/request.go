@@ -67,7 +67,7 @@ func (t *T) Do(r Request) *Answer {
 }
 
 // Try sends a request, and returns the answer, or the error if there is no answer. Handlers of webhooks may call Try,
-// because Try never ends the case. A finding doesn't show the request.
+// because Try never ends the case. Findings don't quote this request.
 func (t *T) Try(r Request) (*Answer, error) {
 	began := time.Now()
 	a, err := t.Server.do(t.Context(), r)

@@ -83,7 +83,7 @@ type Server struct {
 	// is the last answer to a request whose configuration wasn't in effect in time, or nil.
 	called    atomic.Bool
 	unreached atomic.Pointer[string]
-	// findWay calls wayByService once. The result is in way.
+	// findWay calls wayByService for the first case that needs a Service. The result is in way.
 	findWay sync.Once
 	way     serviceWay
 }

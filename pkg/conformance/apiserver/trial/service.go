@@ -24,8 +24,8 @@ const (
 type Service struct {
 	t    *T
 	name string
-	// Port is the port of the Service. If OtherPort is requested and the Service has the type ExternalName, Port is the
-	// port at which the webhooks listen.
+	// Port is the port of the Service. If the Service has the type ExternalName, Port is the port at which the webhooks
+	// listen.
 	Port int32
 }
 
@@ -102,8 +102,9 @@ func (t *T) create(r Resource, name string, spec any) {
 	t.Create(r, o.Copy()).OK()
 }
 
-// serviceBy creates a Service that leads to the webhooks, with endpoints or with an external name. The case is skipped
-// if the port is DefaultPort and the webhooks listen at another port behind an external name.
+// serviceBy creates a Service that leads to the webhooks, with endpoints or with an external name. Behind an external
+// name, the port is always the port at which the webhooks listen. If this port isn't DefaultPort but the case needs
+// DefaultPort, the case is skipped.
 func (t *T) serviceBy(way *serviceWay, name string, port int32) *Service {
 	if way.external != "" {
 		if port == DefaultPort && way.port != DefaultPort {

@@ -183,7 +183,7 @@ func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*web
 	return inputs, run.uncovered(inputs), err
 }
 
-// prepare creates the namespaces of the objects, with the labels that the webhooks' namespaceSelectors require.
+// prepare creates the namespaces of the objects, with the matchLabels of the webhooks' namespaceSelectors.
 func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	labels := map[string]any{}
 	for i := range hooks {

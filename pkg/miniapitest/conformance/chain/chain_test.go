@@ -17,7 +17,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// decoded returns a JSON text as Go values.
 func decoded(t *testing.T, text string) map[string]any {
 	t.Helper()
 	value := map[string]any{}
@@ -27,7 +26,7 @@ func decoded(t *testing.T, text string) map[string]any {
 	return value
 }
 
-// served returns a preferred resource of a kind.
+// served returns a resource that is in its preferred version.
 func served(group, version, name, kind string, namespaced bool) *resource {
 	return &resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: name},
@@ -35,7 +34,7 @@ func served(group, version, name, kind string, namespaced bool) *resource {
 	}
 }
 
-// A random value keeps to its schema, whatever the seed.
+// A random value follows its schema with every seed.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -184,7 +183,6 @@ func rule(group, version string, resources ...string) admissionregistrationv1.Ru
 	}
 }
 
-// hookOf returns a webhook with rules.
 func hookOf(kind webhook.Kind, rules ...admissionregistrationv1.RuleWithOperations) webhook.Hook {
 	h := webhook.Hook{Name: "hook", Kind: kind}
 	h.Entry.Rules = rules
@@ -232,8 +230,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// decorate gives an object a name, a namespace and the labels that the webhooks select. It removes the fields that only
-// a server sets.
+// decorate gives an object a name, a namespace and the matchLabels of the webhooks' object selectors. It removes the
+// fields that only a server sets.
 func TestDecorated(t *testing.T) {
 	t.Parallel()
 	h := hookOf(webhook.Validating, rule("", "v1", "configmaps"))
@@ -249,7 +247,7 @@ func TestDecorated(t *testing.T) {
 	}
 }
 
-// review returns a review of a ConfigMap.
+// review returns the AdmissionReview for the creation of a ConfigMap, in JSON.
 func review(name string) []byte {
 	return []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","name":"` + name + `",
 		"kind":{"group":"","version":"v1","kind":"ConfigMap"},"resource":{"group":"","version":"v1","resource":"configmaps"},"object":{}}}`)

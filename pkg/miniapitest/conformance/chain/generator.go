@@ -203,7 +203,7 @@ func (g *generator) value(schema map[string]any, depth int) (random any, ends bo
 	return g.object(schema, depth)
 }
 
-// enter adds names to g.within. The returned function removes them.
+// enter adds names of schemas to g.within. The caller calls leave to remove them again.
 func (g *generator) enter(names []string) (leave func()) {
 	if g.within == nil {
 		g.within = map[string]bool{}

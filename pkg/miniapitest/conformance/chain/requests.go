@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// attempts is the largest number of random objects that are tried until the server accepts one.
+// attempts is the largest number of random objects that the suite tries to create until the server accepts one.
 const attempts = 6
 
 // requests makes the requests of one call of Chain.Inputs.
@@ -25,12 +25,12 @@ type requests struct {
 	*Chain
 	recorder *recorder
 	hooks    []webhook.Hook
-	// refused are the server's errors about given objects and samples, by resource.
+	// refused are the reasons why objects weren't created: errors of the server, and schemas without a finite value.
 	refused []string
 }
 
-// isCommon tells whether a resource is one of the common resources, which stand for all resources in the test of a rule
-// with an asterisk.
+// isCommon tells whether a resource is one of the common resources: some resources of Kubernetes, and all custom
+// resources, each in its preferred version. For a rule with an asterisk, these resources stand for all resources.
 func (r *resource) isCommon() bool {
 	switch r.Group + "/" + r.Resource {
 	case "/pods", "/configmaps", "/services", "/serviceaccounts", "/namespaces", "apps/deployments", "networking.k8s.io/ingresses", "rbac.authorization.k8s.io/clusterroles":
@@ -39,9 +39,9 @@ func (r *resource) isCommon() bool {
 	return r.custom && r.preferred
 }
 
-// stands tells whether a resource is tested for a rule with an asterisk, in place of all other resources. Resources
-// with a given object and common resources are tested. If no webhook has a configuration and there are given objects,
-// only the resources with a given object are tested.
+// stands tells whether the suite tests a resource for a rule with an asterisk. The suite tests the common resources,
+// and the resources with an object in Options.Objects. If no webhook has a configuration and Options.Objects isn't
+// empty, it tests only the resources with such an object.
 func (q *requests) stands(r *resource) bool {
 	for _, object := range q.options.Objects {
 		if object.GroupVersionKind() == r.GroupVersion().WithKind(r.kind) {
@@ -142,8 +142,8 @@ func (q *requests) bases(r *resource) ([]named, error) {
 	return []named{{u, fmt.Sprintf("generated, seed %d", q.options.Seed)}}, nil
 }
 
-// decorate sets the kind of an object and, if they are missing, its name and namespace. It adds the labels that the
-// webhooks' selectors require, and removes the fields that only a server sets.
+// decorate sets the kind of an object and, if they are missing, its name and namespace. It adds the matchLabels of the
+// webhooks' object selectors, and removes the fields that only a server sets.
 func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name string) {
 	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.kind))
 	if u.GetName() == "" {
@@ -267,8 +267,8 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 	return nil
 }
 
-// metadata adds labels and annotations to every second random object. The keys of these labels and annotations have all
-// characters that are allowed in keys.
+// metadata adds labels and annotations to every second random object. Some of the keys have a slash, some of the values
+// are empty, and the value of an annotation has special characters such as quotes.
 func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	if n%2 == 0 {
 		return
@@ -290,7 +290,8 @@ func (q *requests) generator(r *resource, n int) *generator {
 	return &generator{random: rand.New(rand.NewPCG(q.options.Seed, hash.Sum64())), schemas: q.schemas[r.GroupVersion().String()], odds: 0}
 }
 
-// uncovered returns the resources of rules for which a webhook got no review.
+// uncovered returns the resources of rules for which a webhook got no review, and the reasons why objects weren't
+// created.
 func (q *requests) uncovered(inputs []*webhook.Input) []string {
 	sent := map[string]bool{}
 	for _, in := range inputs {

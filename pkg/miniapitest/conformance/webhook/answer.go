@@ -49,7 +49,7 @@ type answer struct {
 	patch    []any
 }
 
-// read reads the answer to a review, and records the wrong aspects.
+// read decodes the answer to a review, and records the faults of the answer.
 func read(sent *review, kind Kind, got reply) *answer {
 	a := &answer{reply: got, sent: sent, faults: map[aspect]string{}}
 	switch {
@@ -138,8 +138,8 @@ func (a *answer) readPatch(kind Kind) {
 	}
 }
 
-// unreadable returns the reason why an API server can't see in the answer whether the request is allowed. It returns ""
-// for a readable answer.
+// unreadable returns the reason why an API server can't tell from the answer whether the request is allowed. It returns
+// "" for a readable answer.
 func (a *answer) unreadable() string {
 	for _, aspect := range []aspect{inCall, inCode, inBody, inResponse} {
 		if fault := a.faults[aspect]; fault != "" {
@@ -201,7 +201,8 @@ func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	return result, nil
 }
 
-// outcome is the effect of an answer on a request: whether it is allowed, and the patched object.
+// outcome is the effect of an answer on a request: whether the request is allowed, the code of a denial, and the
+// patched object.
 type outcome struct {
 	allowed bool
 	code    int
@@ -254,7 +255,8 @@ func meant(value any) any {
 	return value
 }
 
-// differs returns the path of the first difference between two values, with both values, or "".
+// differs compares two values. It returns the path and both values of the first difference, or "" if the values are
+// equal.
 func differs(path string, want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -305,5 +307,4 @@ func union(a, b map[string]any) []string {
 	return keys
 }
 
-// splitDots splits a path of field names.
 func splitDots(path string) []string { return strings.Split(path, ".") }

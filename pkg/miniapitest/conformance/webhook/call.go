@@ -96,7 +96,6 @@ func (e *Endpoint) unchecked() *tls.Config {
 	return config
 }
 
-// send sends a message to a webhook.
 func (h *Hook) send(ctx context.Context, client *http.Client, m message) reply {
 	u, err := url.Parse(h.Endpoint.URL)
 	if err != nil {
@@ -149,7 +148,8 @@ func (s *Suite) ask(ctx context.Context, in *Input, r *review) *answer {
 	return s.askBy(ctx, in, s.client(in.Hook), r, message{})
 }
 
-// askBy sends a review in a message m, by the given client.
+// askBy sends a review by the given client. The argument m has the other properties of the request, such as its method.
+// If m has a body, askBy sends this body instead of the review.
 func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *review, m message) *answer {
 	if m.body == nil {
 		m.body = bytes.NewReader(r.body)

@@ -132,7 +132,7 @@ func loadCases() []Case {
 	}
 }
 
-// concurrently sends the inputs of a webhook, which are different, many times at the same time.
+// concurrently makes many calls of a webhook at the same time, with different inputs.
 func (s *Suite) concurrently(ctx context.Context, in *Input) *Finding {
 	inputs := []*Input{in}
 	for _, other := range s.Inputs {
@@ -173,11 +173,11 @@ func (s *Suite) concurrently(ctx context.Context, in *Input) *Finding {
 	}
 }
 
-// mixUp is a wrong answer to one of several calls at the same time. The zero value is a right answer.
+// mixUp is a wrong answer to one of several calls at the same time. If text is "", the answer is right.
 type mixUp struct {
 	in   *Input
 	text string
-	// patch is true if only the patch differs from the patch of a call alone.
+	// patch is true if the answer has the same decision as the answer to a single call. Then only the patches differ.
 	patch bool
 }
 
@@ -191,7 +191,7 @@ func (s *Suite) mixedUp(ctx context.Context, in *Input) mixUp {
 	return mixUp{in: in, text: want.difference(other), patch: want.allowed == other.allowed && want.code == other.code}
 }
 
-// varies tells whether the patch for an input also differs from call to call if the calls come one after the other.
+// varies tells whether the answers to an input also differ if the calls come one after the other.
 func (s *Suite) varies(ctx context.Context, in *Input) bool {
 	for range 3 {
 		if s.mixedUp(ctx, in).text != "" {

@@ -101,7 +101,8 @@ func patchCases() []Case {
 	}
 }
 
-// eachNamed calls a function for each object with a name in the lists of a value, with its path.
+// eachNamed calls f for each object with a field "name" in the lists of a value. In the path of such an object, the
+// name takes the place of the index.
 func eachNamed(path string, value any, f func(path string, element map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -119,8 +120,8 @@ func eachNamed(path string, value any, f func(path string, element map[string]an
 	}
 }
 
-// keptInLists checks that a patch keeps the unknown field of each object in lists of the spec. The patch may remove
-// whole objects.
+// keptInLists checks that a patch keeps the unknown field futureField of each object in the lists of the spec. The
+// patch may remove whole objects.
 func (s *Suite) keptInLists(in *Input, before, after map[string]any) *Finding {
 	had := map[string]bool{}
 	eachNamed("/spec", before["spec"], func(path string, _ map[string]any) { had[path] = true })

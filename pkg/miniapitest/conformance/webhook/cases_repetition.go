@@ -60,7 +60,8 @@ func repetitionCases() []Case {
 				if err != nil || len(findings) > 0 {
 					return findings, err
 				}
-				// A time that the webhook adds differs only in a later second.
+				// Wait for a second, because a webhook may add the present time to the object with a precision of
+				// seconds.
 				select {
 				case <-time.After(time.Second):
 				case <-ctx.Done():

@@ -137,8 +137,8 @@ func requestCases() []Case {
 }
 
 // understood returns a finding if the answer to a good request is wrong. The schema of a custom resource may allow a
-// random value that the webhook's Go type refuses, such as the duration "f20". For such a value, the code 400 is a
-// right answer.
+// random value that the webhook's Go type refuses, such as the duration "f20". If the webhook refuses such a value with
+// the code 400, the finding is only advice.
 func understood(in *Input, a *answer) *Finding {
 	if fault := a.unreadable(); fault != "" {
 		return &Finding{Seen: fault}
@@ -219,7 +219,7 @@ func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, s
 	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
 }
 
-// comparedBy does the same as compared, by a given client.
+// comparedBy does the same as the method compared, but sends the review by the given client.
 func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, r *review, m message, sent string) *Finding {
 	got := s.askBy(ctx, in, client, r, m)
 	sent = s.describe(in) + ", " + sent

@@ -95,7 +95,7 @@ func handshakeCase(id string, level Level, promise, source, advice string, look 
 	}
 }
 
-// noCertificates returns the reason why the suite can't see certificates, or "" if it can.
+// noCertificates returns the reason why the suite can't check certificates, or "" if it can.
 func (s *Suite) noCertificates() string {
 	for i := range s.Hooks {
 		if because := s.Hooks[i].Endpoint.Because; because != "" {

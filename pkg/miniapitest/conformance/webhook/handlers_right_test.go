@@ -63,7 +63,8 @@ func TestOneFaultOneCase(t *testing.T) {
 	}
 }
 
-// Many working webhooks have these faults. kube-apiserver accepts the answers of such webhooks, so no case fails.
+// Many working webhooks have one of the faults in this table. kube-apiserver accepts the answers of such webhooks, so
+// no case fails.
 func TestTolerated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

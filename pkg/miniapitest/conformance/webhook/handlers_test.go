@@ -146,7 +146,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(w, e)
 }
 
-// finished returns a good handler whose answer is changed.
+// finished returns a function that makes a good handler. The function change changes each answer of this handler.
 func finished(change func(*exchange)) func() http.Handler {
 	return func() http.Handler {
 		h := good()
@@ -155,7 +155,7 @@ func finished(change func(*exchange)) func() http.Handler {
 	}
 }
 
-// decided returns a good handler with another decision.
+// decided returns a function that makes a good handler. The function decide replaces the decision of this handler.
 func decided(decide func(*exchange)) func() http.Handler {
 	return func() http.Handler {
 		h := good()
@@ -164,7 +164,8 @@ func decided(decide func(*exchange)) func() http.Handler {
 	}
 }
 
-// before returns a good handler that calls f first. If f returns false, the handler does nothing more.
+// before returns a function that makes a good handler. This handler calls f first. If f returns false, the handler does
+// nothing more.
 func before(f func(http.ResponseWriter, *http.Request) bool) func() http.Handler {
 	return func() http.Handler {
 		next := good()
@@ -656,8 +657,8 @@ func served(t *testing.T, handler http.Handler, changes ...func(*webhook.Hook)) 
 	return suite
 }
 
-// of returns the change of a webhook's configuration that the row of TestWrongHandlers with the given name needs. For
-// most rows, it changes nothing.
+// of returns a function that changes the configuration of a webhook for one row of TestWrongHandlers. The argument is
+// the name of the row. Most rows need no change.
 func of(name string) func(*webhook.Hook) {
 	return func(h *webhook.Hook) {
 		switch name {

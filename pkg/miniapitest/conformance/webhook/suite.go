@@ -101,7 +101,7 @@ func (s *Suite) Validate() error {
 	return errors.Join(errs...)
 }
 
-// setVersions makes the inputs of a webhook that accepts v1beta1 alone reviews of v1beta1. Both versions have the same
+// setVersions changes an input to a review of v1beta1 if its webhook doesn't accept v1. Both versions have the same
 // fields.
 func (s *Suite) setVersions() {
 	for _, in := range s.Inputs {
@@ -111,7 +111,6 @@ func (s *Suite) setVersions() {
 	}
 }
 
-// hook returns the webhook of an input.
 func (s *Suite) hook(in *Input) *Hook { return &s.Hooks[in.Hook] }
 
 // asked returns the answer to an unchanged input. Only the first call for an input sends the review.
@@ -130,8 +129,8 @@ func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	return f.answer
 }
 
-// Latency returns the number of calls with unchanged inputs, and a duration for each of the parts. For example, half of
-// the calls took at most the duration for the part 0.5.
+// Latency returns the number of answered calls with well-formed reviews, and a duration for each of the parts. For
+// example, half of the calls took at most the duration for the part 0.5.
 func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	var all []time.Duration
 	s.mu.Lock()
@@ -196,7 +195,7 @@ func (s *Suite) each(keep func(*Input) bool, try func(*Input) *Finding) ([]Findi
 	return []Finding{*found}, nil
 }
 
-// perHook calls try for one input of each webhook: the first good input for which the function keep returns true.
+// perHook calls try for one input of each webhook: the first input for which keep and the method good return true.
 func (s *Suite) perHook(ctx context.Context, keep func(*Input) bool, try func(*Input) *Finding) ([]Finding, error) {
 	tried := map[int]bool{}
 	return s.each(func(in *Input) bool {

@@ -106,8 +106,8 @@ type starting struct {
 	err   error // has its value when ended is closed; nil if the next server must try again
 }
 
-// startHost starts a process for the first server that needs it. Other servers wait for own, which startHost ends. The
-// arguments key and usual are the results of the function key.
+// startHost starts a process for the first server that needs it. Other servers that need the process wait until
+// startHost closes own.ended. The arguments key and usual are the results of the function key.
 func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
 	program, err := e.Program(ctx)
 	var h *host

@@ -129,7 +129,7 @@ func (h *host) listen() {
 	}()
 }
 
-// pause ends the goroutines of listen when no server is left.
+// pause ends the goroutines that read from the process. It is called when the process has no server any more.
 func (h *host) pause() {
 	h.mu.Lock()
 	h.paused = true

@@ -56,5 +56,5 @@ func (l *lines) signal() {
 	}
 }
 
-// wait returns after the last line.
+// wait returns when the function has returned for the last line.
 func (l *lines) wait() { <-l.done }
