@@ -45,7 +45,8 @@ type clients struct {
 
 var _ admission.Starter = &informer.Informer{}
 
-// resourcesChanged is called when custom resources or the resources of other servers change.
+// resourcesChanged makes the mapper, the informers and the controllers find changed resources. The server calls it when
+// custom resources or the resources of other servers change.
 func (c *clients) resourcesChanged() {
 	c.mapper.Reset()
 	c.informers.ResourcesChanged()

@@ -35,7 +35,7 @@ const settleTimeout = 10 * time.Second
 const leaveTimeout = 5 * time.Second
 
 // authenticateControllers gives each controller a token of its service account. So audit, webhooks and authorization
-// see the same users as with a kube-controller-manager.
+// get the same users as with a kube-controller-manager.
 func (c *Config) authenticateControllers() {
 	if !c.options.Controllers.Any() {
 		return

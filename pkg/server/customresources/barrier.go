@@ -17,8 +17,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
-// barrierTimeout limits the time for which the answer to a write of a definition waits. The controllers of definitions
-// take much less time, so only a bug in them can exceed the limit.
+// barrierTimeout limits the time for which the answer to a write of a CustomResourceDefinition waits. The controllers
+// of definitions take much less time, so only a bug in them can exceed the limit.
 const barrierTimeout = 10 * time.Second
 
 // barrier delays the answer to a write of a CustomResourceDefinition until the write is in effect for the next request:
@@ -42,15 +42,16 @@ type knownDefinitions struct {
 	// seen are the definitions that all handlers of the informer have received. Discovery and OpenAPI have these
 	// definitions, too.
 	seen map[string]*apiextensionsv1.CustomResourceDefinition
-	// stuck has the resource versions of definitions whose status the controllers could not write.
+	// stuck maps names of definitions to resource versions. The controllers could not write the status of the
+	// definition at the resource version.
 	stuck map[string]string
-	// ending has the resource versions of definitions whose deletion has begun, until the informer has seen the
-	// deletion.
+	// ending maps names of definitions to resource versions. With that version, the deletion of the definition has
+	// begun. settle removes the entry when the informer has delivered the version.
 	ending map[string]string
 }
 
-// String returns the names and the resource versions of the seen definitions. The error of a wait that takes too long
-// shows them.
+// String returns the names and the resource versions of the definitions in seen. The error of a wait that takes too
+// long shows them.
 func (k knownDefinitions) String() string {
 	if len(k.seen) == 0 {
 		return "no definition has been seen"
@@ -76,7 +77,8 @@ func newBarrier(following context.Context) *barrier {
 	}
 }
 
-// serve handles an event of the informer, after the library's handler has handled the event.
+// serve records that the server handles requests by a definition. The library's handler must have handled the event of
+// the informer before.
 func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if deleted {
@@ -87,7 +89,7 @@ func (b *barrier) serve(crd *apiextensionsv1.CustomResourceDefinition, deleted b
 	})
 }
 
-// observe handles an event of the informer, after all handlers of the informer have handled the event.
+// observe records the definition of an event. All handlers of the informer must have handled the event before.
 func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	b.known.Update(func(k *knownDefinitions) {
 		if !deleted {
@@ -165,7 +167,7 @@ func (b *barrier) ends(name, resourceVersion string) {
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the informer has seen the deletions that have begun. From then on, no custom resource of these
+// settle waits until the informer has delivered the versions in ending. From then on, no custom resource of these
 // definitions can be created.
 func (b *barrier) settle() {
 	var ending map[string]string
@@ -195,6 +197,7 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// deleted waits until the informer has seen a deletion. The resource version is the version of the deleted definition.
-// The UID can't identify the deletion: if a restore of a snapshot brings the definition back, it has the same UID.
+// deleted waits until the informer has delivered a deletion. The resource version is the version of the deleted
+// definition. The UID can't identify the deletion: if a restore of a snapshot brings the definition back, it has the
+// same UID.
 func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

@@ -24,7 +24,8 @@ import (
 
 // Config has the settings with which custom resources are served.
 type Config struct {
-	// Generic is the configuration of the server whose handler chain custom resources use.
+	// Generic is the configuration of the main server. Requests for custom resources pass the handler chain of that
+	// server.
 	Generic genericapiserver.Config
 	// Informers are the informers of the server.
 	Informers informers.SharedInformerFactory

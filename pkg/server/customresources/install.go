@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// preparing is the number of definitions whose final state is computed at the same time. The computation needs
-// processor time only.
+// preparing is the number of CustomResourceDefinitions whose final state is computed at the same time. The computation
+// needs processor time only.
 const preparing = 4
 
 // Installation has definitions to store before the informers start. The stored definitions are the same as after apply

@@ -64,10 +64,9 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 	return r.barrier.definition(kind)
 }
 
-// Settled returns a handler that first waits until the informer has handled all deletions of definitions that have
-// begun, and then calls next. The server's own requests don't wait. An event handler of the informer may make such a
-// request, as policies with parameters do, and the informer has handled a deletion only after all event handlers have
-// returned.
+// Settled returns a handler that calls next. If the deletion of a definition has just begun, the handler first waits
+// until all event handlers of the informer have received the definition with its deletionTimestamp. The server's own
+// requests don't wait, because an event handler may make such a request, as policies with parameters do.
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !byServer(req.Context()) {

@@ -88,9 +88,9 @@ func (s *stores) decorate(resource schema.GroupResource, store storage.Interface
 	return made, end
 }
 
-// changed handles an event of the informer, after the library and package serving. If the spec or the accepted names of a
-// definition have changed, or if the definition is deleted, the library and package serving destroy the stores of the
-// definition. In this case, changed forgets the stores.
+// changed handles an event of the informer, after the library and package serving have handled it. If the event ends
+// the stores of a definition, the library and package serving destroy these stores, and changed removes them from
+// current.
 func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

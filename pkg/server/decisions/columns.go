@@ -18,7 +18,7 @@ import (
 // computed.
 type column struct {
 	MatrixColumn
-	// plugin calls the webhook or evaluates the policy.
+	// plugin is the name of the admission plugin that calls the webhook or evaluates the policy.
 	plugin string
 	// exemption returns the reason why the plugin ignores a request completely, or nil.
 	exemption func(attributes admission.Attributes, hidden bool) *trace.Verdict

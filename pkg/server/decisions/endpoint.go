@@ -42,7 +42,7 @@ type List struct {
 
 // Event is a line of the stream of RequestsPath.
 type Event struct {
-	// Missed is the number of requests that were forgotten before they could be sent. They came before Request.
+	// Missed is the number of requests that the recorder dropped before it could send them. They came before Request.
 	Missed int64 `json:"missed,omitempty"`
 	// Request may be nil in an event with Missed.
 	Request *trace.Request `json:"request,omitempty"`
@@ -83,8 +83,8 @@ func IsFollowing(req *http.Request) bool {
 	return req.URL.Path == RequestsPath && req.URL.Query().Get("follow") == "true"
 }
 
-// filterOf returns the filter for the parameters of a request. The parameter resource may also be a singular name or a
-// kind.
+// filterOf makes a filter from the query parameters of a request. The parameter resource may also be a singular name or
+// a kind.
 func (d *Decisions) filterOf(req *http.Request) trace.Filter {
 	query := req.URL.Query()
 	filter := trace.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
@@ -142,7 +142,7 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 	}
 }
 
-// follow streams requests until the client is gone or a stop of the server begins.
+// follow streams recorded requests until the client is gone or a stop of the server begins.
 func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()

@@ -39,8 +39,8 @@ func created(resource, namespace, name, user string) trace.Request {
 	return trace.Request{Verb: "create", Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name, User: trace.User{Name: user}}
 }
 
-// TestRequests checks that the query parameters select recorded requests and the form of the
-// answer.
+// TestRequests checks that some query parameters select recorded requests, and that the parameter output selects the
+// form of the answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))

@@ -118,8 +118,8 @@ func HideTokens(next http.Handler) http.Handler {
 	})
 }
 
-// Authenticator authenticates signed-in browsers by their cookie, only for the paths below Prefix. It leaves all other
-// requests to next.
+// Authenticator authenticates browsers for the paths below Prefix: a signed-in browser by its cookie, and a browser
+// that opens a link by the secret of the link. It leaves all other requests to next.
 func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
 		if found := d.signIns.user(req); found != nil {

@@ -86,7 +86,7 @@ func (e *Etcd) Embedded() bool { return e.start != nil }
 // Member returns the embedded etcd. It is nil with an external etcd, and before ApplyTo.
 func (e *Etcd) Member() *storage.Member { return e.member }
 
-// Close stops the embedded etcd. With an external etcd, Close removes the key of this server.
+// Close stops the embedded etcd. With an external etcd, Close waits until the key of this server is removed.
 func (e *Etcd) Close(ctx context.Context) error {
 	if e.presence != nil {
 		e.presence.Wait()

@@ -22,7 +22,7 @@ const (
 // trait describes an effect: which requests it is for, and how a fault selects it.
 type trait struct {
 	effect effect
-	// set tells whether a fault has the effect's field.
+	// set tells whether a fault has the effect.
 	set func(*Fault) bool
 	// verbs are the verbs that the effect is for. An empty list stands for all verbs.
 	verbs []string

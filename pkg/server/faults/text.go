@@ -91,7 +91,7 @@ func parseShare(text string) (float64, error) {
 	return share, nil
 }
 
-// field returns the field of a key.
+// field returns the field whose JSON name is the key.
 func (f *Fault) field(key string) (reflect.Value, bool) {
 	index := slices.Index(f.keys(), key)
 	if index < 0 {
@@ -100,7 +100,7 @@ func (f *Fault) field(key string) (reflect.Value, bool) {
 	return reflect.ValueOf(f).Elem().Field(index), true
 }
 
-// keys returns the keys of all fields, in the order of the fields.
+// keys returns the JSON names of all fields, in the order of the fields.
 func (f *Fault) keys() []string {
 	var keys []string
 	for field := range reflect.TypeFor[Fault]().Fields() {

@@ -37,7 +37,7 @@ func Authorities(flag, file string) error {
 	return nil
 }
 
-// Rereadable returns false for a pipe, which can be read only once.
+// Rereadable tells whether the file exists and can be read more than once. A pipe can be read only once.
 func Rereadable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular()

@@ -26,8 +26,8 @@ import (
 
 // Conditions keeps the condition Dangling of each FlowSchema up to date: it is true if the schema's priority level
 // doesn't exist. In kube-apiserver, the controller of API priority and fairness writes the condition, and that
-// controller doesn't run in miniapi. A write of a schema or a priority level starts a pass: the pass checks all
-// schemas. Without such a write, no goroutine runs.
+// controller doesn't run in miniapi. A write of a schema or a priority level starts a check of all schemas. Without
+// such a write, no goroutine runs.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
 	// No check of the schemas begins after the end of ctx. No check begins before the channel bootstrapped is closed,
@@ -36,7 +36,8 @@ type Conditions struct {
 	bootstrapped <-chan struct{}
 
 	mu sync.Mutex
-	// stale is set if there was a write since the last pass began. passing is set while a goroutine makes passes.
+	// stale is set if there was a write since the last check of the schemas began. passing is set while a goroutine
+	// makes checks.
 	stale, passing bool
 	running        sync.WaitGroup
 }
@@ -53,12 +54,13 @@ func New(following context.Context, client typedv1.FlowcontrolV1Interface, boots
 	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
 }
 
-// passes has the pauses before passes. The first pass begins after a short pause, because a schema and its level are
-// often written one after the other. After failed passes, the pauses become longer, because admission may refuse the
-// writes.
+// passes has the pauses before the checks of the schemas. The first check begins after a short pause, because a schema
+// and its level are often written one after the other. After failed checks, the pauses become longer, because admission
+// may refuse the writes.
 var passes = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 12}
 
-// Written starts a pass after a write of a schema or of a priority level, and returns without waiting for the pass.
+// Written starts a check of all schemas after a write of a schema or of a priority level. It returns without waiting
+// for the check.
 func (f *Conditions) Written(resource schema.GroupResource) {
 	if f == nil || resource.Group != flowcontrolv1.GroupName {
 		return
@@ -73,7 +75,7 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	f.running.Go(f.pass)
 }
 
-// pass makes passes until a pass that began after the last write has succeeded.
+// pass checks the schemas until a check that began after the last write has succeeded.
 func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:
@@ -90,7 +92,7 @@ func (f *Conditions) pass() {
 	}
 }
 
-// next tells whether there was a write since the last pass began, so that another pass is needed.
+// next tells whether there was a write since the last check began, so that another check is needed.
 func (f *Conditions) next() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +101,7 @@ func (f *Conditions) next() bool {
 	return f.passing
 }
 
-// Wait waits for the end of the last pass. It must be called after ctx has ended.
+// Wait waits for the end of the last check. It must be called after ctx has ended.
 func (f *Conditions) Wait() {
 	if f == nil {
 		return
@@ -110,7 +112,7 @@ func (f *Conditions) Wait() {
 	running.Wait()
 }
 
-// reconcile writes the conditions that are wrong.
+// reconcile checks all schemas, and writes the conditions that are wrong.
 func (f *Conditions) reconcile(ctx context.Context) error {
 	levels, err := f.client.PriorityLevelConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -38,7 +38,8 @@ type Config struct {
 	// Told is true if flags or other servers publish the authority of front-proxy certificates. Then Identity makes
 	// no certificate.
 	Told bool
-	// ClientCA is the authority of the server's clients.
+	// ClientCA returns the authority of the server's clients. Identity publishes it together with the authority of the
+	// front-proxy certificate.
 	ClientCA func() dynamiccertificates.CAContentProvider
 	// ConfigMaps is a client for namespace kube-system.
 	ConfigMaps typedv1.ConfigMapInterface

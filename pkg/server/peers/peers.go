@@ -219,9 +219,9 @@ func (p *Peers) DiscoveryChanged() {
 	p.discovery.InvalidateCache()
 }
 
-// Start announces the server to its peers. It returns when the server has read the Leases of its peers, or when
-// starting ends. It must be called only when the server can answer its own requests. The background work of Peers ends
-// with ctx.
+// Start reads the Leases of the peers, and announces this server to them. It returns when both are done, or with an
+// error when starting ends. It must be called only when the server can answer its own requests. The background work of
+// Peers ends with ctx.
 func (p *Peers) Start(starting, ctx context.Context) error {
 	p.run(ctx)
 	if p.proxy != nil {

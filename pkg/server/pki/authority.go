@@ -29,7 +29,7 @@ const (
 // KeyPair has a certificate and its key, in PEM. In Cert, the certificate of the authority follows the certificate.
 type KeyPair struct{ Cert, Key []byte }
 
-// Authority is a certificate authority. Its keys are ECDSA, because making an RSA key takes longer than the start of a
+// Authority is a certificate authority. New keys are ECDSA, because making an RSA key takes longer than the start of a
 // server.
 type Authority struct {
 	certificate *x509.Certificate

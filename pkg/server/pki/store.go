@@ -33,15 +33,15 @@ const (
 	ServiceAccountsPublicKey = "sa.pub"
 )
 
-// endsWith has, for each key file, the credentials that become invalid if the key is removed. Errors name them.
+// endsWith has, for each key file, a text for errors that says what becomes invalid if the file is removed.
 var endsWith = map[string]string{
 	AuthorityKey:       "kubeconfigs and certificates that were issued until now end with it",
 	ServingKey:         "a new one is made",
 	ServiceAccountsKey: "the tokens of service accounts end with it",
 }
 
-// Store is a folder of keys that only its owner can read. Several servers may share it: the first server makes missing
-// files. A nil Store stores nothing.
+// Store is a folder of keys and certificates. Only its owner can read the keys. Several servers may share it: the first
+// server makes missing files. A nil Store stores nothing.
 type Store struct {
 	dir string
 	now func() time.Time
@@ -53,8 +53,8 @@ func NewStore(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 // Path returns the path of a file of the store.
 func (s *Store) Path(file string) string { return filepath.Join(s.dir, file) }
 
-// Authority returns the stored authority, or makes one. If its certificate expires soon, Authority renews the
-// certificate with the same key, so that issued certificates stay valid.
+// Authority returns the stored authority, or makes one. If its self-signed certificate expires soon, Authority renews
+// the certificate with the same key, so that issued certificates stay valid.
 func (s *Store) Authority(name string) (*Authority, error) {
 	if s == nil {
 		return NewAuthority(name)

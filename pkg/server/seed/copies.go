@@ -19,8 +19,8 @@ import (
 // validated. The zero value is ready for use.
 type Copies struct{ byKey sync.Map }
 
-// copyKey is the key of an object in Copies. It includes the settings (emulated version and feature gates), because
-// with other settings an object may have other fields.
+// copyKey is the key of an object in Copies. It includes the emulated version and the feature gates, because an object
+// may have other fields with other gates or another version.
 type copyKey struct {
 	settings string
 	place

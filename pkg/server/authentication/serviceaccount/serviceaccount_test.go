@@ -270,7 +270,8 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
-// TestDiscovery verifies a token with the published keys alone.
+// TestDiscovery checks that a client can verify a token with only the keys that the server
+// publishes.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 

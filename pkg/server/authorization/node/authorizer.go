@@ -137,8 +137,8 @@ func decideServiceAccount(a *Authorizer, node string, request authorizer.Attribu
 	return "can only create tokens for individual service accounts, or get them"
 }
 
-// decideNode lets a node read its own Node object, and write any Node object. The admission plugin NodeRestriction
-// limits the writes to the node's own object.
+// decideNode lets a node read its own Node object, and create and update any Node object. The admission plugin
+// NodeRestriction limits the writes to the node's own object.
 func decideNode(_ *Authorizer, node string, request authorizer.Attributes) string {
 	verb := request.GetVerb()
 	switch request.GetSubresource() {
@@ -163,8 +163,8 @@ func decideNode(_ *Authorizer, node string, request authorizer.Attributes) strin
 	return fmt.Sprintf("node '%s' cannot %s this of a Node", node, verb)
 }
 
-// decidePod lets a node read the pods that are bound to it, and create, delete and evict any pod. The admission plugin
-// NodeRestriction limits these writes to the node's own pods.
+// decidePod lets a node read the pods that are bound to it. It also lets the node create, delete and evict any pod, and
+// write the status of any pod. The admission plugin NodeRestriction limits these writes to the node's own pods.
 func decidePod(a *Authorizer, node string, request authorizer.Attributes) string {
 	switch verb := request.GetVerb(); request.GetSubresource() {
 	case "":

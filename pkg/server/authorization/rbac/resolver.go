@@ -108,8 +108,8 @@ func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNam
 	return nil, fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
 }
 
-// aggregate adds the rules of the roles that a role's aggregationRule selects. It does the same for the
-// aggregationRules of the selected roles.
+// aggregate returns the rules of a role, together with the rules of the roles that its aggregationRule selects. It does
+// the same for the aggregationRules of the selected roles.
 func (r *Resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	all, err := r.source.ClusterRoles(ctx)
 	if err != nil {

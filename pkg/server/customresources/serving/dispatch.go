@@ -23,7 +23,7 @@ func (next) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	u.server.Next.ServeHTTP(w, req)
 }
 
-// admitting is the admission chain of the server in the context.
+// admitting is an admission plugin that calls the admission chain of the server in the context.
 type admitting struct{}
 
 var _ interface {
@@ -61,7 +61,7 @@ func (admitting) Validate(ctx context.Context, a admission.Attributes, o admissi
 	return chain.Validate(ctx, a, o)
 }
 
-// authorizing is the authorizer of the server in the context.
+// authorizing is an authorizer that calls the authorizer of the server in the context.
 type authorizing struct{}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.

@@ -73,7 +73,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	u.handler.ServeHTTP(w, req.WithContext(u.in(req.Context())))
 }
 
-// isShared reports whether servers can share the handler of a definition.
+// isShared reports whether servers can share the handler of a definition. They can't share the handler of a definition
+// with a conversion webhook.
 func isShared(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
 }
