@@ -88,8 +88,8 @@ func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	})
 }
 
-// dropGated removes the fields of the gates in off from a new value. The fields of a gate stay if the stored value
-// has fields of the gate. now is the new value. was is the stored value, or nil.
+// dropGated removes the fields of the gates in "off" from the new value "now". If the stored value "was" has fields of
+// a gate, the fields of this gate stay. "was" is nil on create.
 func dropGated[T any](now, was *T, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {

@@ -107,7 +107,7 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 	}
 }
 
-// validation returns the validation for the group version of the request. The context has the request.
+// validation returns the validation for the group version of the request. ctx is the context of the request.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
 	if v, ok := h.Through[RequestVersion(ctx)]; ok {
 		return v
@@ -188,7 +188,7 @@ func (h HooksOf[T]) gracefulDelete(ctx context.Context, obj runtime.Object, opti
 	return h.GracefulDelete != nil && h.GracefulDelete(ctx, obj.(T), options)
 }
 
-// RequestVersion returns the group version in the path of the request. The context has the request.
+// RequestVersion returns the group version in the path of the request. ctx is the context of the request.
 func RequestVersion(ctx context.Context) schema.GroupVersion {
 	info, ok := genericapirequest.RequestInfoFrom(ctx)
 	if !ok {

@@ -24,7 +24,8 @@ type Group struct {
 	Kinds []Kind
 	// Types are Go types that subresources need in addition to the kinds, such as autoscaling/v1 Scale.
 	Types []runtime.Object
-	// Conversions convert between the hub and other versions, for types whose JSON differs.
+	// Conversions convert between the hub (the version to which all other versions convert) and other versions, for
+	// types whose JSON differs.
 	Conversions []conversion.Function
 	// Priority orders the groups: the group with the highest priority comes first. If a client names a resource
 	// without a group, it uses the first group that has the resource. The groups of custom resources have the
@@ -36,7 +37,7 @@ type Group struct {
 	Borrowed []schema.GroupResource
 }
 
-// Version is one version of a group.
+// Version is a version of an API group, such as v1beta1.
 type Version struct {
 	Name string
 	// AddToScheme registers the Go types of the version in a scheme.
@@ -103,12 +104,12 @@ type Kind struct {
 	// fields of pod specs, because these are the same for all kinds.
 	Gated []Gate
 
-	// TTL returns the seconds after which an object expires. If it is nil, objects don't expire.
+	// TTL returns the number of seconds after which an object expires. If TTL is nil, objects don't expire.
 	TTL func(Dependencies) uint64
 
-	// Subresources are the subresources, except status.
+	// Subresources are the subresources of the kind, except status.
 	Subresources []Subresource
-	// Answer returns the function that answers objects of a kind that is never stored, such as TokenReview.
+	// Answer returns the function that answers requests for a kind that is never stored, such as TokenReview.
 	Answer func(Dependencies) AnswerFunc
 	// Storage makes the storage of a kind that needs more than the usual storage. Its argument is the usual
 	// storage. The subresources use the usual storage too, so a change of its fields also applies to the
@@ -116,7 +117,7 @@ type Kind struct {
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 
-// Subresource is a subresource of a kind.
+// Subresource is a subresource of a kind, such as scale.
 type Subresource struct {
 	Name string
 	// Options is an empty value of the type of the subresource's query parameters, or nil.

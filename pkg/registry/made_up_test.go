@@ -270,7 +270,7 @@ func (c kettles) watch(query string) *json.Decoder {
 	return json.NewDecoder(c.request(http.MethodGet, query, "", runtime.ContentTypeJSON).Body)
 }
 
-// table checks the table of the kettles whose field status.boiling is yes.
+// table checks the table of the kettles that the field selector status.boiling=yes selects.
 func (c kettles) table() {
 	c.t.Helper()
 	var table metav1.Table

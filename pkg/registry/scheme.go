@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
 )
 
-// Scheme returns the scheme with all versions of all kinds. The Go types of the hub are registered as "__internal".
-// The caller must not change the scheme.
+// Scheme returns the scheme with all versions of all kinds. "__internal" has the Go types of the hub: the version to
+// which all other versions convert. The caller must not change the scheme.
 func (t *Table) Scheme() *runtime.Scheme { return t.scheme }
 
 // Codecs returns the serializers of Scheme: JSON, YAML and protobuf, and CBOR if the feature gate

@@ -152,7 +152,7 @@ func (s Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.ResetFields(fields)
 }
 
-// ResetFields returns the fields with the dotted paths, as a set for each version.
+// ResetFields returns the fields at the dotted paths, as a set for each version.
 func (s Strategy) ResetFields(paths []string) map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, path := range paths {

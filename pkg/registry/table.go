@@ -99,7 +99,7 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	return false
 }
 
-// Priority returns Group.Priority of the group with the name. It returns 0 if the table doesn't have the group.
+// Priority returns the priority of the group with the name. It returns 0 if the table doesn't have the group.
 func (t *Table) Priority(group string) int32 {
 	if g := t.group(group); g != nil {
 		return g.Priority
@@ -207,7 +207,7 @@ func (t *Table) owner(k *Kind) string {
 	return ""
 }
 
-// each calls f for each row in each version of the group, even if the version doesn't have the kind.
+// each calls f for each row in each version of its group, even if the version doesn't have the kind.
 func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	for i := range t.groups {
 		g := &t.groups[i]

@@ -111,7 +111,7 @@ func (s *served) hold() (release func()) {
 	return func() {}
 }
 
-// closeOthers returns when all requests to other servers have ended.
+// closeOthers waits until all requests to other servers have ended.
 func (s *served) closeOthers() {
 	if s.peers != nil {
 		s.peers.Close()

@@ -199,7 +199,7 @@ func networkPolicyWarnings(_ context.Context, p, _ *networkingv1.NetworkPolicy) 
 	return l
 }
 
-// peerWarnings warns of address ranges in the peers of a rule that aren't written in their canonical form.
+// peerWarnings warns of address ranges that aren't written in their canonical form, in the peers of a rule.
 func peerWarnings(l *warnings.List, path *field.Path, peers []networkingv1.NetworkPolicyPeer) {
 	for i, peer := range peers {
 		if peer.IPBlock == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group node.k8s.io. It has the runtimes of containers on nodes.
+// Group is the API group node.k8s.io. Its kind RuntimeClass selects the runtime of containers on nodes.
 var Group = registry.Group{
 	Name: "node.k8s.io",
 	Versions: []registry.Version{

@@ -126,7 +126,7 @@ var (
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"))
 	// volumeFields are the pod fields to which a file in a volume can refer.
 	volumeFields = metadataFields.Union(sets.New("metadata.labels", "metadata.annotations"))
-	// podFields are pod fields that can be referred to without a key.
+	// podFields are all pod fields that a fieldPath without a key can name.
 	podFields = envFields.Union(volumeFields).Union(sets.New("spec.restartPolicy", "spec.schedulerName", "status.phase"))
 )
 

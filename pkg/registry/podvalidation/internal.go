@@ -15,7 +15,7 @@ import (
 // context, which always exists.
 type InternalPodSpec struct{ spec *corev1.PodSpec }
 
-// InternalPodSpecOf returns a pod spec in the internal form.
+// InternalPodSpecOf wraps a pod spec, so that it marshals to JSON like kube-apiserver's internal pod spec.
 func InternalPodSpecOf(spec *corev1.PodSpec) InternalPodSpec { return InternalPodSpec{spec} }
 
 // internalPodFields are the names of the fields of kube-apiserver's internal pod spec, in their order. The value

@@ -203,7 +203,7 @@ func SignerName(path *field.Path, name string) field.ErrorList {
 	segments(domain, utilvalidation.IsDNS1123Label)
 	f.AddIf(!strings.Contains(domain, "."), field.Invalid(path, domain, "should be a domain with at least two segments separated by dots"))
 	segments(inside, utilvalidation.IsDNS1123Subdomain)
-	// The path may consist of the namespace and the name of a resource, with a dot between them.
+	// The part after the slash may consist of the namespace and the name of a resource, with a dot between them.
 	const longestName = longest + 1 + longest + 1 + utilvalidation.DNS1123LabelMaxLength
 	f.AddIf(len(name) > longestName, field.TooLong(path, name, longestName))
 	return f.Errs

@@ -1,4 +1,5 @@
-// Package policy has the kinds of API group policy, which limits disruptions. Evictions are created at pods/eviction.
+// Package policy has the kinds of API group policy, which limit disruptions of pods. Evictions are created at
+// pods/eviction.
 package policy
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group policy. It limits disruptions. Evictions, which are also of this group, are created at
+// Group is the API group policy. Its kinds limit disruptions of pods. The kind Eviction of this group is created at
 // pods/eviction.
 var Group = registry.Group{
 	Name: "policy",

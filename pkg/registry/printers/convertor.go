@@ -58,7 +58,6 @@ func (c convertor) ConvertToTable(ctx context.Context, obj, options runtime.Obje
 	return table, nil
 }
 
-// items returns the items of a list, in order.
 func items(list runtime.Object) ([]runtime.Object, error) {
 	var objects []runtime.Object
 	err := meta.EachListItem(list, func(obj runtime.Object) error {

@@ -18,7 +18,7 @@ type Printer struct {
 	// Cells returns the cells of an object's row, one for each column, including wide columns. It returns nil for
 	// an object of another kind.
 	Cells func(obj runtime.Object) []any
-	// Conditions returns the conditions of an object's row. It may be nil.
+	// Conditions returns the conditions of an object's row. The function may be nil.
 	Conditions func(obj runtime.Object) []metav1.TableRowCondition
 	// Compare orders the rows of a list. If it is nil, the rows have the order of the list.
 	Compare func(a, b runtime.Object) int

@@ -1,4 +1,4 @@
-// Package rbac has the kinds of API group rbac.authorization.k8s.io, which grants permissions.
+// Package rbac has the kinds of API group rbac.authorization.k8s.io, which grant permissions.
 package rbac
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group rbac.authorization.k8s.io. It grants permissions.
+// Group is the API group rbac.authorization.k8s.io. Its kinds grant permissions.
 var Group = registry.Group{
 	Name: "rbac.authorization.k8s.io",
 	Versions: []registry.Version{

@@ -10,9 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Escalation is the part of the server that prevents privilege escalation. It returns an error if a role or a
-// binding grants more permissions than the user of the request has. The context has the request. The argument
-// "old" is nil on create. A nil Escalation allows everything.
+// Escalation returns an error if a role or a binding grants more permissions than the user of the request has. ctx is
+// the context of the request. The argument "old" is nil on create. A nil Escalation allows everything.
 type Escalation func(ctx context.Context, obj, old runtime.Object) error
 
 // guarded is the storage of roles or bindings. It checks that a role or a binding grants no more permissions than
@@ -42,7 +41,7 @@ func (g *guarded) Create(ctx context.Context, obj runtime.Object, validate rest.
 func (g *guarded) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	checked := rest.WrapUpdatedObjectInfo(objInfo, func(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
-		// If an update creates the object, old is an empty object. The check expects nil.
+		// If an update creates the object, old is an empty object. An Escalation expects nil instead.
 		if registry.MetaOf(old).GetUID() == "" {
 			old = nil
 		}

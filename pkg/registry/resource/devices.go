@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// taintedNow sets the time of a taint that has none to the current time, in whole seconds.
+// taintedNow sets the time of a taint to the current time, in whole seconds, if the taint has no time.
 func taintedNow(added **metav1.Time) {
 	if *added == nil {
 		*added = &metav1.Time{Time: time.Now().Truncate(time.Second)}
@@ -30,7 +30,7 @@ func deviceTaint(path *field.Path, t *resourcev1.DeviceTaint) field.ErrorList {
 	return f.Errs
 }
 
-// poolName checks the name of a pool. It is one or more DNS names, separated by slashes.
+// poolName checks the name of a pool: one or more DNS names, separated by slashes.
 func poolName(path *field.Path, name string) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}

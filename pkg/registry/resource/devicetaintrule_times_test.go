@@ -12,8 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 )
 
-// TestDeviceTaintRuleTimes checks the time in a taint. A pod with tolerationSeconds tolerates the taint until
-// this number of seconds after the time.
+// TestDeviceTaintRuleTimes checks that an update of a taint's effect sets the time of the taint, unless the client
+// changes the time too. A pod with tolerationSeconds tolerates the taint until this number of seconds after the time.
 func TestDeviceTaintRuleTimes(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))

@@ -1,4 +1,5 @@
-// Package resource has the kinds of API group resource.k8s.io, which allocates devices (dynamic resource allocation).
+// Package resource has the kinds of API group resource.k8s.io, for the allocation of devices (dynamic resource
+// allocation).
 package resource
 
 import (

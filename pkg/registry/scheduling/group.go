@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group scheduling.k8s.io. It has the priorities of pods, and groups of pods.
+// Group is the API group scheduling.k8s.io. Its kinds are priorities of pods, and groups of pods.
 var Group = registry.Group{
 	Name: "scheduling.k8s.io",
 	Versions: []registry.Version{

@@ -8,7 +8,7 @@ import (
 	utilsnet "k8s.io/utils/net"
 )
 
-// LoadBalancerHost checks the host name of a load balancer.
+// LoadBalancerHost checks that the host name of a load balancer is a DNS name and not an IP address. It may be empty.
 func LoadBalancerHost(path *field.Path, host string) field.ErrorList {
 	if host == "" {
 		return nil

@@ -34,7 +34,7 @@ func (e Expression) Check(compiler plugincel.Compiler, path *field.Path) field.E
 	return e.Failure(compiler.CompileCELExpression(e, e.Uses, e.Environment()).Error, path)
 }
 
-// Failure returns the error of the field if the expression doesn't compile. It returns nil if err is nil.
+// Failure returns the field's error for the error of the compiler. It returns nil if err is nil.
 func (e Expression) Failure(err *cel.Error, path *field.Path) field.ErrorList {
 	switch {
 	case err == nil:

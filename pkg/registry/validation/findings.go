@@ -190,7 +190,7 @@ func PathSegmentName(name string, prefix bool) []string {
 	return content.IsPathSegmentName(name)
 }
 
-// Few checks that a list isn't longer than a limit.
+// Few checks that a list of n items has at most the number "most" of items.
 func Few(path *field.Path, n, most int) field.ErrorList {
 	if n <= most {
 		return nil

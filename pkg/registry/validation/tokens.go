@@ -10,7 +10,8 @@ const (
 	mostTokenLifetime  = 1 << 32
 )
 
-// TokenLifetime checks the requested lifetime of a token.
+// TokenLifetime checks that the requested lifetime of a token is between 10 minutes and 2^32
+// seconds.
 func TokenLifetime(path *field.Path, seconds int64) field.ErrorList {
 	var f Findings
 	f.AddIf(seconds < leastTokenLifetime, field.Invalid(path, seconds, "may not specify a duration less than 10 minutes"))

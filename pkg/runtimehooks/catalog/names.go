@@ -16,7 +16,7 @@ type GroupHook struct {
 	Group, Hook string
 }
 
-// GroupVersion returns the group version.
+// GroupVersion returns the group and the version, without the name of the hook.
 func (h GroupVersionHook) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: h.Group, Version: h.Version}
 }

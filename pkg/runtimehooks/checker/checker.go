@@ -59,7 +59,7 @@ type Check struct {
 	run    func(context.Context, *session) error
 }
 
-// Result is the result of a check.
+// Result says whether an extension has passed a check.
 type Result struct {
 	// Check is the ID of the check.
 	Check  string

@@ -20,7 +20,7 @@ import (
 // Call is a call of a hook by its name, with JSON in place of Go types. It is for a caller that gets the name of
 // the hook at run time, such as a command line.
 type Call struct {
-	// Hook is the name of a hook. GROUP/VERSION/HOOK names a version. A bare HOOK stands for the newest version.
+	// Hook is the name of a hook, as GROUP/VERSION/HOOK or as HOOK. HOOK alone stands for the newest version.
 	Hook string `json:"hook"`
 	// Handler is the name of a handler, HANDLER.CONFIG. If it is "", all handlers of the hook are called.
 	Handler string `json:"handler,omitempty"`

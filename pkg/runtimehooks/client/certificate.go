@@ -26,7 +26,7 @@ func NewCertificate(certFile, keyFile string) (*Certificate, error) {
 	return c, err
 }
 
-// fileState is the time and the size of a file, by which a change is recognized.
+// fileState is the time and the size of a file. If one of them differs, the file has changed.
 type fileState struct {
 	modified time.Time
 	size     int64
@@ -65,8 +65,8 @@ func (c *Certificate) PEM() (cert, key []byte) {
 	return c.pem[0], c.pem[1]
 }
 
-// unless returns nil if the files have been read before, because the earlier certificate can still be used.
-// Otherwise it returns err.
+// unless returns nil if the files have been read before: then the earlier certificate can still be used. Otherwise it
+// returns err.
 func (c *Certificate) unless(err error) error {
 	if c.current != nil {
 		return nil

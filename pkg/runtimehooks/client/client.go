@@ -120,9 +120,9 @@ func (c *Client) matches(ctx context.Context, r *registry.Registration, forObjec
 	return r.Namespaces.Matches(labels.Set(of)), nil
 }
 
-// CallAll calls all handlers of a hook for an object, one after the other. It combines their responses in response:
-// the status is Success, retryAfterSeconds is the lowest value that isn't 0, and the messages are joined. Other
-// fields of the handlers' responses are only passed to WithObserver.
+// CallAll calls all handlers of a hook for an object, one after the other. It combines their responses into the
+// argument "response": the status is Success, retryAfterSeconds is the lowest value that isn't 0, and the messages
+// are joined. Other fields of the handlers' responses are only passed to WithObserver.
 //
 // The first handler that fails ends the call. If the caller calls again, after an error or because a handler
 // blocks, all handlers are called again.
@@ -167,9 +167,9 @@ func aggregate(into hooksv1.ResponseObject, responses []hooksv1.ResponseObject) 
 	}
 }
 
-// CallExtension calls one handler by its name, HANDLER.CONFIG, for an object, and fills response. The handler may
-// implement another version of the hook. If the handler isn't for objects in the object's namespace, CallExtension
-// returns an error.
+// CallExtension calls one handler by its name, HANDLER.CONFIG, for an object, and fills the argument "response". The
+// handler may implement another version of the hook. If the handler isn't for objects in the object's namespace,
+// CallExtension returns an error.
 func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject metav1.Object, name string, request hooksv1.RequestObject, response hooksv1.ResponseObject, options ...CallOption) error {
 	d, err := c.describe(hook, request, response)
 	if err != nil {

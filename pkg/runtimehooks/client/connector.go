@@ -39,7 +39,7 @@ type ServiceResolver interface {
 	ResolveEndpoint(namespace, name string, port int32) (*url.URL, error)
 }
 
-// ConnectorOptions are the options of an HTTPSConnector.
+// ConnectorOptions are the options of an HTTPSConnector. The zero value is valid.
 type ConnectorOptions struct {
 	// Services finds the addresses of services. By default, the DNS name of the service is used, as in a cluster.
 	Services ServiceResolver

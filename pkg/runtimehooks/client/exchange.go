@@ -27,7 +27,7 @@ const MaxBodyBytes = 20 << 20
 // maxShownBytes bounds the part of a body that is shown in an error.
 const maxShownBytes = 512
 
-// Outcome is the outcome of a call of one handler.
+// Outcome describes a finished call of one handler.
 type Outcome struct {
 	// Handler is HANDLER.CONFIG, the name of the handler and of its ExtensionConfig. It is "" for Discovery.
 	Handler string

@@ -73,7 +73,7 @@ type Controller struct {
 	warming map[string]*runtimev1.ExtensionConfig
 }
 
-// New returns a controller. Run starts it.
+// New returns a controller. The method Run starts it.
 func New(options Options) (*Controller, error) {
 	var errs []error
 	for name, missing := range map[string]bool{

@@ -21,7 +21,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Resource is the resource of APIServices.
+// Resource is the resource apiservices in apiregistration.k8s.io/v1.
 var Resource = apiregistrationv1.SchemeGroupVersion.WithResource("apiservices")
 
 const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv1.GroupName + "/v1/apiservices"
@@ -59,7 +59,7 @@ type Config struct {
 	Changed func()
 }
 
-// Documents describe group versions, each by a name such as apis/GROUP/VERSION.
+// Documents stores the OpenAPI documents of group versions. The name of a document is apis/GROUP/VERSION.
 type Documents interface {
 	UpdateGroupVersion(name string, document *spec3.OpenAPI)
 	DeleteGroupVersion(name string)

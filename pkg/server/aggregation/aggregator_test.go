@@ -56,7 +56,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestListOfGroups checks that a list of groups waits for the resources of a new server, for at most
+// TestListOfGroups checks that a request for the list of groups waits for the resources of a new server, for at most
 // settleTimeout.
 func TestListOfGroups(t *testing.T) {
 	t.Parallel()

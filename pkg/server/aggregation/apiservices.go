@@ -68,7 +68,7 @@ type local struct {
 	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
 	// new custom resources. keptAt is the value of changes at the last complete write, and -1 before the first one.
 	changes, keptAt atomic.Int64
-	// used is set at the first request for APIServices.
+	// used is true after the first request for APIServices.
 	used atomic.Bool
 
 	writing sync.Mutex
@@ -139,9 +139,9 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited compares the stored APIService (have) with the APIService as this server writes it (want). The result is true if
-// their specs differ, because a client has edited the stored spec. The result is false if the label managedLabel of one of
-// them doesn't have the value of the argument managed.
+// edited reports whether the specs of the stored APIService (have) and of the APIService as this server writes it
+// (want) differ, because a client has edited the stored spec. It returns false unless the label managedLabel of both
+// has the value of the argument "managed".
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

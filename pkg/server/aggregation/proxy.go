@@ -144,8 +144,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hijackable is a response. If a handler takes over the connection of the response, this server closes the connection
-// when it stops.
+// hijackable is a response writer. If a handler takes over the connection of the response, this server closes the
+// connection when it stops.
 type hijackable struct {
 	http.ResponseWriter
 

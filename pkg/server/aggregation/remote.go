@@ -21,7 +21,8 @@ const (
 	checkPeriod = 30 * time.Second
 	// checkTimeout limits the time of a check.
 	checkTimeout = 5 * time.Second
-	// settleTimeout limits the time for which a list of groups waits for the answers of new servers.
+	// settleTimeout limits the time for which a request for the list of groups waits for the answers of new
+	// servers.
 	settleTimeout = 2 * time.Second
 	// stopTimeout limits the time for which a stop of this server waits for the other server's answers to requests in
 	// progress.

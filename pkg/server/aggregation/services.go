@@ -39,7 +39,7 @@ func (a *Aggregator) serviceChanged(obj any) {
 	}
 }
 
-// serviceOf returns the name of a Service. The object is the Service itself, or its Endpoints or EndpointSlice.
+// serviceOf returns the name of the Service to which obj belongs. obj is a Service, an Endpoints or an EndpointSlice.
 func serviceOf(obj any) (types.NamespacedName, bool) {
 	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj

@@ -47,7 +47,7 @@ func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	return nil
 }
 
-// prototype is a rest.Storage that only returns an object. From the kind of the object, the library determines
+// prototype is a rest.Storage that only returns an object. From the kind of the object, k8s.io/apiserver determines
 // whether the emulated version of Kubernetes serves the resource.
 type prototype struct{ object runtime.Object }
 

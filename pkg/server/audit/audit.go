@@ -30,7 +30,7 @@ func Add(config *genericapiserver.Config, backend audit.Backend, rules *auditint
 	}
 }
 
-// Apply sends audit events to the backends of the options.
+// Apply makes a server send audit events to the backends of the options.
 func Apply(o *genericoptions.AuditOptions, config *genericapiserver.Config) error {
 	err := o.ApplyTo(config)
 	if err == nil {

@@ -39,8 +39,8 @@ type Environment struct {
 	// ClientCA has authorities for client certificates in addition to --client-ca-file. One is the server's own
 	// authority, which signs the admin's certificate. ClientCA may be nil.
 	ClientCA dynamiccertificates.CAContentProvider
-	// SigningKey signs service account tokens, unless a flag names a file with the key. If SigningKey is nil, a key is
-	// generated.
+	// SigningKey signs service account tokens, unless a flag names a file with the key. If there is neither, the
+	// server generates a key.
 	SigningKey crypto.Signer
 	// APIServerID identifies the server in metrics.
 	APIServerID string
@@ -229,8 +229,8 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 	return authorities, nil
 }
 
-// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys come from the key files.
-// Without key files, the only key is the signer's.
+// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys come from the key files. The
+// signer's key is added if there are no key files, or if no file has the signing key.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer is required")
@@ -252,7 +252,7 @@ func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.Token
 	if err != nil {
 		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
 	}
-	// A generated key isn't in any key file, so add it.
+	// If the signing key isn't from a file, no key file has its public key, so add it.
 	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
 		keys = keys.With(signer.Public())
 	}

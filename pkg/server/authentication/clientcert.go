@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// clientCertTTL is the time for which a verified certificate isn't verified again. Within this time, only the
-	// expiry of the client's own certificate is checked, not the expiry of intermediate certificates. So the time is as
+	// clientCertTTL is the time for which the result of a verification is cached. Within this time, only the expiry
+	// of the client's own certificate is checked, not the expiry of intermediate certificates. So the time is as
 	// short as the lifetime of entries in the token cache.
 	clientCertTTL = 10 * time.Second
 	// clientCerts is the largest number of certificates in the cache.

@@ -55,9 +55,10 @@ type AnonymousOptions struct {
 type ServiceAccountOptions struct {
 	// Issuers are the accepted issuers. New tokens have the first issuer.
 	Issuers []string
-	// KeyFiles hold the keys that tokens are verified with.
+	// KeyFiles have the keys that verify service account tokens.
 	KeyFiles []string
-	// SigningKeyFile is the file of the key that signs tokens. Without the file, a key is generated.
+	// SigningKeyFile is the file of the key that signs tokens. By default, Environment.SigningKey is the key. If that
+	// is nil, the server generates a key.
 	SigningKeyFile string
 	// Lookup refuses a token that is stored in a Secret (a legacy token) unless the Secret exists.
 	Lookup bool
@@ -179,7 +180,7 @@ func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
 // anonymousGiven tells whether --anonymous-auth is on the command line.
 func (o *Options) anonymousGiven() bool { return o.flags != nil && o.flags.Changed("anonymous-auth") }
 
-// given tells whether any --oidc-* flag is used.
+// given tells whether the value of any --oidc-* flag differs from its default.
 func (o *OIDCOptions) given() bool {
 	defaults := NewOptions().OIDC
 	return o.IssuerURL != "" || o.ClientID != "" || o.CAFile != "" || o.UsernamePrefix != "" ||

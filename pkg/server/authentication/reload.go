@@ -34,8 +34,8 @@ func (r *reloaded) AuthenticateToken(ctx context.Context, token string) (*authen
 	return now.AuthenticateToken(ctx, token)
 }
 
-// followConfig returns the file of --authentication-config, which is read again when it changes (KEP-3331). As in
-// kube-apiserver, a change replaces the issuers as soon as all new issuers answer. A change of the settings for
+// followConfig returns the file of --authentication-config. The server reads the file again when it changes (KEP-3331).
+// As in kube-apiserver, a change replaces the issuers as soon as all new issuers answer. A change of the settings for
 // anonymous requests has no effect before the next start. The background work of issuers ends with life.
 func followConfig(life context.Context, o *Options, data []byte, first *apiserver.AuthenticationConfiguration, known *bearerTokens, current *reloaded, env Environment) *reload.File {
 	metrics.RegisterMetrics()
@@ -73,7 +73,7 @@ func followConfig(life context.Context, o *Options, data []byte, first *apiserve
 	}
 }
 
-// ready waits until all issuers are ready.
+// ready waits until each issuer serves the URL of its keys.
 func ready(ctx context.Context, issuers []issuer) error {
 	for _, issuer := range issuers {
 		var last error

@@ -41,8 +41,8 @@ type Authenticator struct {
 	Issuers []string
 	// Keys verify the signatures.
 	Keys KeySet
-	// Audiences are the audiences of the API server. A token must have one of these audiences, or one of the audiences
-	// in the context of AuthenticateToken.
+	// Audiences are the audiences of the API server. A token must have one of these audiences. If the context of
+	// AuthenticateToken has audiences, the token must have one of those instead.
 	Audiences authenticator.Audiences
 	// Objects reads accounts, pods, secrets and nodes.
 	Objects ObjectGetter

@@ -23,7 +23,7 @@ const (
 	// legacy token (a token without expiry). A request for this unusual lifetime means that the token may get the
 	// extended lifetime (KEP-1205).
 	safeTransitionSeconds = 60*60 + 7
-	// extendedSeconds is the extended lifetime: a year.
+	// extendedSeconds is the lifetime of a token that ExtendExpiration extends: a year.
 	extendedSeconds = 365 * 24 * 60 * 60
 )
 

@@ -132,7 +132,7 @@ func LoadKeySet(files ...string) (KeySet, error) {
 	return set, nil
 }
 
-// With returns the set with one more key. If the set already has the key, With returns the set.
+// With returns the set with one more key. If the set already has the key, With returns the set unchanged.
 func (s KeySet) With(key PublicKey) KeySet {
 	for _, have := range s {
 		if have.ID == key.ID {

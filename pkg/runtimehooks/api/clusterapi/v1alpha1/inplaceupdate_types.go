@@ -40,7 +40,7 @@ type Patch struct {
 	// +required
 	PatchType PatchType `json:"patchType,omitempty"`
 
-	// patch is the patch, in base64 on the wire.
+	// patch is the content of the patch. In JSON, it is encoded in base64.
 	// +required
 	Patch []byte `json:"patch,omitempty"`
 }
@@ -62,7 +62,7 @@ type CanUpdateMachineRequest struct {
 
 // CanUpdateMachineRequestObjects are a Machine and the objects that it refers to.
 type CanUpdateMachineRequestObjects struct {
-	// machine is the Machine.
+	// machine is the Machine in its current or its desired state.
 	// +required
 	Machine runtime.RawExtension `json:"machine,omitempty,omitzero"`
 
@@ -117,7 +117,7 @@ type CanUpdateMachineSetRequest struct {
 
 // CanUpdateMachineSetRequestObjects are a MachineSet and the templates that it refers to.
 type CanUpdateMachineSetRequestObjects struct {
-	// machineSet is the MachineSet.
+	// machineSet is the MachineSet in its current or its desired state.
 	// +required
 	MachineSet runtime.RawExtension `json:"machineSet,omitempty,omitzero"`
 
@@ -168,7 +168,7 @@ type UpdateMachineRequest struct {
 
 // UpdateMachineRequestObjects are a Machine and the objects that it refers to.
 type UpdateMachineRequestObjects struct {
-	// machine is the Machine.
+	// machine is the Machine in its desired state.
 	// +required
 	Machine runtime.RawExtension `json:"machine,omitempty,omitzero"`
 

@@ -43,7 +43,7 @@ const (
 	JSONMergePatchType PatchType = "JSONMergePatch"
 )
 
-// Variable is a variable with its value.
+// Variable is a variable of a ClusterClass, with its value.
 type Variable struct {
 	// name is the name of the variable.
 	// +required
@@ -56,23 +56,23 @@ type Variable struct {
 
 // HolderReference names the object that uses a template, such as a MachineDeployment.
 type HolderReference struct {
-	// apiVersion is the group and version of the object.
+	// apiVersion is the group and the version of the object, such as cluster.x-k8s.io/v1beta2.
 	// +required
 	APIVersion string `json:"apiVersion"`
 
-	// kind is the kind of the object.
+	// kind is the kind of the object, such as MachineDeployment.
 	// +required
 	Kind string `json:"kind"`
 
-	// namespace is the namespace of the object.
+	// namespace is the namespace of the object that uses the template.
 	// +required
 	Namespace string `json:"namespace"`
 
-	// name is the name of the object.
+	// name is the name of the object that uses the template.
 	// +required
 	Name string `json:"name"`
 
-	// fieldPath is the path of the field that refers to the template.
+	// fieldPath is the path of the object's field that refers to the template.
 	// +required
 	FieldPath string `json:"fieldPath"`
 }
@@ -87,7 +87,7 @@ type GeneratePatchesRequest struct {
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 
-	// items are the templates.
+	// items are the templates to patch.
 	// +required
 	Items []GeneratePatchesRequestItem `json:"items"`
 }
@@ -102,7 +102,7 @@ type GeneratePatchesRequestItem struct {
 	// +required
 	HolderReference HolderReference `json:"holderReference"`
 
-	// object is the template.
+	// object is the template to patch.
 	// +required
 	Object runtime.RawExtension `json:"object"`
 
@@ -132,12 +132,12 @@ type GeneratePatchesResponseItem struct {
 	// +required
 	PatchType PatchType `json:"patchType"`
 
-	// patch is the patch, in base64 on the wire.
+	// patch is the content of the patch. In JSON, it is encoded in base64.
 	// +required
 	Patch []byte `json:"patch"`
 }
 
-// GeneratePatches is called while the topology of a Cluster is computed.
+// GeneratePatches is called to get an extension's patches for the templates of a Cluster.
 func GeneratePatches(*GeneratePatchesRequest, *GeneratePatchesResponse) {}
 
 // ValidateTopologyRequest is the request of the hook ValidateTopology.
@@ -150,7 +150,7 @@ type ValidateTopologyRequest struct {
 	// +optional
 	Variables []Variable `json:"variables,omitempty"`
 
-	// items are the templates.
+	// items are the templates to validate.
 	// +required
 	Items []ValidateTopologyRequestItem `json:"items"`
 }

@@ -56,7 +56,7 @@ type GenerateUpgradePlanResponse struct {
 	WorkersUpgrades []UpgradeStep `json:"workersUpgrades,omitempty"`
 }
 
-// UpgradeStep is a step of an upgrade.
+// UpgradeStep is an upgrade to one Kubernetes version.
 type UpgradeStep struct {
 	// version is the Kubernetes version to which the step leads.
 	// +required

@@ -1249,7 +1249,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineRequestObjects(
 				Properties: map[string]spec.Schema{
 					"machine": {
 						SchemaProps: spec.SchemaProps{
-							Description: "machine is the Machine.",
+							Description: "machine is the Machine in its current or its desired state.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1408,7 +1408,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_CanUpdateMachineSetRequestObjec
 				Properties: map[string]spec.Schema{
 					"machineSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "machineSet is the MachineSet.",
+							Description: "machineSet is the MachineSet in its current or its desired state.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1737,7 +1737,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequest(ref comm
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the templates.",
+							Description: "items are the templates to patch.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1781,7 +1781,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesRequestItem(ref 
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is the template.",
+							Description: "object is the template to patch.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -1891,7 +1891,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_GeneratePatchesResponseItem(ref
 					},
 					"patch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "patch is the patch, in base64 on the wire.",
+							Description: "patch is the content of the patch. In JSON, it is encoded in base64.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -2055,7 +2055,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the object.",
+							Description: "apiVersion is the group and the version of the object, such as cluster.x-k8s.io/v1beta2.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2063,7 +2063,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the object.",
+							Description: "kind is the kind of the object, such as MachineDeployment.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2071,7 +2071,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is the namespace of the object.",
+							Description: "namespace is the namespace of the object that uses the template.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2079,7 +2079,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object.",
+							Description: "name is the name of the object that uses the template.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2087,7 +2087,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_HolderReference(ref common.Refe
 					},
 					"fieldPath": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fieldPath is the path of the field that refers to the template.",
+							Description: "fieldPath is the path of the object's field that refers to the template.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2129,7 +2129,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_Patch(ref common.ReferenceCallb
 					},
 					"patch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "patch is the patch, in base64 on the wire.",
+							Description: "patch is the content of the patch. In JSON, it is encoded in base64.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
@@ -2202,7 +2202,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpdateMachineRequestObjects(ref
 				Properties: map[string]spec.Schema{
 					"machine": {
 						SchemaProps: spec.SchemaProps{
-							Description: "machine is the Machine.",
+							Description: "machine is the Machine in its desired state.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
@@ -2282,7 +2282,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_UpgradeStep(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeStep is a step of an upgrade.",
+				Description: "UpgradeStep is an upgrade to one Kubernetes version.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
@@ -2371,7 +2371,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ValidateTopologyRequest(ref com
 					},
 					"items": {
 						SchemaProps: spec.SchemaProps{
-							Description: "items are the templates.",
+							Description: "items are the templates to validate.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2480,7 +2480,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_Variable(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Variable is a variable with its value.",
+				Description: "Variable is a variable of a ClusterClass, with its value.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {

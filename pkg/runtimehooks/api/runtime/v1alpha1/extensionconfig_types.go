@@ -36,7 +36,7 @@ type ClientConfig struct {
 	CABundle []byte            `json:"caBundle,omitempty"`
 }
 
-// ServiceReference names a port of a service.
+// ServiceReference names a port of a service, and a prefix of the URL path.
 type ServiceReference struct {
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`
@@ -44,8 +44,8 @@ type ServiceReference struct {
 	Port      *int32  `json:"port,omitempty"`
 }
 
-// ExtensionConfigStatus lists the handlers of an extension. Conditions have the form that Cluster API used before
-// metav1.Condition. V1Beta2 has the conditions of v1beta2.
+// ExtensionConfigStatus has the handlers of an extension, and the conditions of its ExtensionConfig. Conditions have
+// the form that Cluster API used before metav1.Condition. V1Beta2 has the conditions in the form of v1beta2.
 type ExtensionConfigStatus struct {
 	Handlers   []ExtensionHandler            `json:"handlers,omitempty"`
 	Conditions []v1beta2.LegacyCondition     `json:"conditions,omitempty"`

@@ -45,7 +45,7 @@ type ExtensionConfig struct {
 
 	// Spec says how to reach the extension, and for which objects it is called.
 	Spec ExtensionConfigSpec `json:"spec,omitempty,omitzero"`
-	// Status lists the handlers of the extension.
+	// Status has the conditions of the ExtensionConfig, and the handlers of the extension.
 	Status ExtensionConfigStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -80,7 +80,7 @@ type ClientConfig struct {
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// ServiceReference names a port of a service.
+// ServiceReference names a port of a service, and a prefix of the URL path.
 type ServiceReference struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -93,7 +93,7 @@ type ServiceReference struct {
 // IsSet reports whether the reference names a service.
 func (r ServiceReference) IsSet() bool { return r != ServiceReference{} }
 
-// ExtensionConfigStatus lists the handlers of an extension.
+// ExtensionConfigStatus has the conditions of an ExtensionConfig, and the handlers of the extension.
 type ExtensionConfigStatus struct {
 	// Conditions are Discovered and Paused, and DeprecatedHooks if a handler implements a deprecated version of a
 	// hook.
