@@ -66,8 +66,8 @@ func compare(log logContent, database databaseContent) error {
 	return nil
 }
 
-// advised adds advice about damaged files to an error. An error of the operating system, such as a full disk, is
-// returned unchanged: the files aren't damaged.
+// advised adds advice about damaged files to an error. It returns an error of the operating system, such as a full
+// disk, unchanged, because the files aren't damaged. The error of a missing file also gets the advice.
 func advised(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) {
 		return err

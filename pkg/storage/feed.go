@@ -47,10 +47,11 @@ type Decoder struct {
 	Decode func(data []byte, revision int64) (runtime.Object, error)
 }
 
-// Feed returns the feed of a resource. It returns nil if the resource's store hasn't been made.
+// Feed returns the feed from which informers read the objects of a resource. It returns nil if the resource's store
+// hasn't been made.
 func (m *Member) Feed(resource schema.GroupResource) *Feed { return m.feeds.get(resource) }
 
-// Decoding returns a feed that uses the caller's decoder.
+// Decoding returns a feed of the same resource that uses the caller's decoder in place of the store's codec.
 func (f *Feed) Decoding(d Decoder) *Feed {
 	decoding := *f
 	decoding.other = &d
@@ -101,7 +102,8 @@ func (f *Feed) listDecoding(ctx context.Context) ([]runtime.Object, int64, error
 	if all {
 		return objects, revision, nil
 	}
-	// A read at the revision of the first read has the same keys in the same order, so the indices fit.
+	// A read at the revision of the first read has the same keys in the same order. So objects[i] is the object of
+	// found.Kvs[i].
 	found, err := f.client.KV.Get(ctx, f.key, clientv3.WithPrefix(), clientv3.WithRev(revision))
 	if err != nil {
 		return nil, 0, err

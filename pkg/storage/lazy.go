@@ -82,7 +82,7 @@ func (s *lazyCache) open(from uint64) (*watchCache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.destroyed {
-		// A stopped watch cache of k8s.io/apiserver has the same text.
+		// A stopped watch cache of k8s.io/apiserver returns an error with the same text.
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("storage of %s is stopped", s.resource), 1)
 	}
 	if c := s.cached.Load(); c != nil {
@@ -250,7 +250,7 @@ type watchCache struct {
 
 // cacheProgress is the progress of a watch cache.
 type cacheProgress struct {
-	// filled is true when requests can use the cache: it is filled, or firstFill is over.
+	// filled is true when the cache is filled, or when the time firstFill is over. Requests can then use the cache.
 	filled bool
 	// seen is the newest revision that the cache is known to have reached. The method await sets it.
 	seen int64

@@ -103,7 +103,8 @@ func newStacks(before map[string]string) (left []string) {
 	return left
 }
 
-// The test isn't parallel, because it compares all goroutines of the process.
+// After a stop, a temporary member has left no goroutine and no file. The test isn't parallel, because it compares
+// all goroutines of the process.
 func TestStopLeavesNothing(t *testing.T) {
 	base := t.TempDir()
 	isolated(t, func() {

@@ -65,7 +65,7 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 	return nil
 }
 
-// firstTransaction returns the number of records that fit into one transaction.
+// firstTransaction returns how many of the records, from the first, fit into one transaction.
 func firstTransaction(records []Record) int {
 	size := 0
 	for n, r := range records {

@@ -133,8 +133,9 @@ func TestDecoratorFollowsTheInnerOptions(t *testing.T) {
 	}
 }
 
-// If a resource has no events, its watch cache gets a newer revision only by a progress request. The answer must
-// reach the watch of the cache: otherwise each read of the test fails with "Too large resource version".
+// If a resource has no events, its watch cache gets a newer revision only by a progress notification. The
+// notification must reach the watch of the cache. Otherwise each read of the test fails with "Too large resource
+// version".
 func TestReadsFromTheWatchCacheAreFresh(t *testing.T) {
 	t.Parallel()
 	m := startMember(t, Options{})

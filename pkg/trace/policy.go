@@ -6,7 +6,7 @@ import "encoding/json"
 type Policy struct {
 	// Reference names the policy.
 	Reference `json:",inline"`
-	// Verdict says why the policy matched or not.
+	// Verdict says why the policy matched the request, or why it didn't.
 	Verdict  Verdict    `json:"verdict"`
 	Bindings []*Binding `json:"bindings,omitempty"`
 

@@ -12,8 +12,8 @@ type Limits struct {
 	// receives them.
 	Requests int
 	// Bytes bounds, approximately, the size of the kept requests. Above this size, the recorder drops the oldest
-	// requests. The same bound applies to all requests that haven't ended, without the kept requests. Above it, the
-	// recorder doesn't record the objects and reviews of these requests.
+	// requests. The same bound applies to the size of all requests that haven't ended. Above it, the recorder
+	// doesn't record the objects and reviews of these requests.
 	Bytes int64
 	// Secrets keeps secret values, such as the data of Secrets. By default they are replaced by a placeholder.
 	Secrets bool

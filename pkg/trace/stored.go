@@ -161,8 +161,8 @@ func removed(changes []Change) []Change {
 	return slices.DeleteFunc(changes, func(c Change) bool { return c.After != "" })
 }
 
-// set reports whether the value before the change differs from the zero value of its type. A Go type may leave out a
-// zero value that the object has.
+// set reports whether the value before the change differs from the zero value of its type. A removed zero value isn't
+// lost, because a Go type may leave out zero values.
 func (c Change) set() bool {
 	return !slices.Contains([]string{`""`, "0", "false", "{}", "[]"}, c.Before)
 }

@@ -16,7 +16,7 @@ type Verdict struct {
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 	// By names the cause of the verdict if the cause is outside of the webhook or policy: a plugin, another webhook or
-	// policy, a fault, or the server.
+	// policy, a fault, or the server. For ValidationReported, it is the validationActions of the binding.
 	By string `json:"by,omitempty"`
 	// Detail is a text with more about the reason, such as the message of an error.
 	Detail string `json:"detail,omitempty"`

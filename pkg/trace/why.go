@@ -29,8 +29,8 @@ type Answer struct {
 	// run, it is true if the webhook would have been called.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
-	// Again says why the webhook wasn't called again in the second round of mutating plugins. It is nil if there
-	// was no second round, or if the webhook was called in it.
+	// Again says why the second round of mutating plugins didn't call the webhook, or didn't evaluate the policy. It
+	// is nil if there was no second round, or if the webhook or policy was in it.
 	Again *Verdict `json:"again,omitempty"`
 	// Sentence is the answer as a sentence.
 	Sentence string `json:"sentence"`

@@ -221,8 +221,8 @@ func TestAuditOfDecisions(t *testing.T) {
 	}
 }
 
-// A user who grants a role must have the role's permissions. The server checks the permissions by requests, and these
-// requests have audit events of their own.
+// A user who grants a role must have the role's permissions, which the server checks by requests of its own. These
+// requests don't change the audit event of the user's request.
 func TestAuditOfGrants(t *testing.T) {
 	t.Parallel()
 	srv, log := audited(t)

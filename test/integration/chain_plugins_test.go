@@ -17,7 +17,7 @@ import (
 // onPods makes a hook select the creation of pods.
 var onPods = on("CREATE", "v1", "pods")
 
-// The in-tree plugins change an object before the first webhook gets it.
+// In-tree plugins, such as LimitRanger and Priority, change an object before the first webhook gets it.
 func TestMutatingPluginsComeBeforeWebhooks(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

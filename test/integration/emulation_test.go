@@ -62,7 +62,8 @@ func servedBy(t *testing.T, srv *miniapitest.Server) sets.Set[string] {
 	return served
 }
 
-// Options can turn on exactly the API versions that are off by default in the emulated version.
+// Options can turn on API versions that are off by default in the emulated version of Kubernetes. API versions that are
+// newer than the emulated version need another option.
 func TestEmulatedVersionsOnDemand(t *testing.T) {
 	const v1, v1beta1 = "admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies"
 	for _, test := range []struct {

@@ -315,8 +315,8 @@ func TestFaultsAreReproducible(t *testing.T) {
 	}
 }
 
-// With the fault "stale", a list has the objects and the resource version of an earlier state. A get returns the
-// present object.
+// If an injected fault has the field stale, a list has the objects and the resource version of an earlier state. A get
+// returns the present object.
 func TestFaultAnswersAStaleList(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)

@@ -268,8 +268,8 @@ func TestAlwaysDeny(t *testing.T) {
 	must(client.CoreV1().ConfigMaps(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{}))(t)
 }
 
-// AlwaysDeny runs last among the mutating plugins: every mutating webhook is called before it, and no validating
-// webhook.
+// AlwaysDeny runs last among the mutating plugins. So the server calls every mutating webhook before AlwaysDeny refuses
+// the request, and calls no validating webhook.
 func TestAlwaysDenyComesLast(t *testing.T) {
 	t.Parallel()
 	own := must(newAuthority())(t)

@@ -260,7 +260,7 @@ func TestStaticNamesAreReserved(t *testing.T) {
 	}
 }
 
-// If the server can't read a manifest, the start fails with the name of the file.
+// If the server can't read a manifest, or if a manifest is invalid, the start fails with the name of the file.
 func TestStaticManifestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	const url = `{"url": "https://localhost/"}`

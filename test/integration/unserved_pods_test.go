@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// A deleted pod is removed after its grace period if its node doesn't exist or has no kubelet. A kubelet that renews
-// its Lease removes its pods itself.
+// A deleted pod is removed after its grace period if its node doesn't exist or has no kubelet. It is removed at once if
+// it has no node, or if its node has the taint out-of-service. A kubelet that renews its Lease removes its pods itself.
 func TestDeletedPodsOfNodesWithoutKubelet(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("podgc"))
