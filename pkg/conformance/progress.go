@@ -16,7 +16,7 @@ type Progress struct {
 }
 
 // meter estimates the remaining time of a run. The costs of the remaining cases are their usual durations. The meter
-// compares the durations of the ended cases with their costs, to find out how much slower this target is.
+// compares the durations of the ended cases with their costs, to find out how much slower than usual this target is.
 type meter struct {
 	report   func(Progress)
 	parallel int

@@ -86,7 +86,7 @@ func dryRunTests() []trial.Test {
 	return tests
 }
 
-// triedRuns has a dry run of each kind of request. The ConfigMap "there" exists.
+// triedRuns has a dry run of each kind of request. The dry runs need the ConfigMap "there".
 var triedRuns = []struct {
 	verb    string
 	request func(t *trial.T, there trial.Object) *trial.Answer

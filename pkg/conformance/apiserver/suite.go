@@ -35,7 +35,7 @@ const (
 	crdVersions = "Versions in CustomResourceDefinitions, "
 )
 
-// subjects has the cases of all files, in the order of reports.
+// subjects has the cases that exist for every server, in the order of reports.
 var subjects = [][]trial.Test{
 	reviews, versions, responses, failures, timeouts, defaults, validations, legacy, matching, selectors, conditions, equivalence,
 	reinvocation, dryRuns, warnings, ordering, phases, plugins, repeats, collections, patches, connections, services, customs, policies, mutatingPolicies, conversions, observed,

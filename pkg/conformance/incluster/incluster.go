@@ -46,7 +46,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Webhooks is a Service in the cluster with a link to its relay.
+// Webhooks has the objects that forward calls from a cluster to the suite's webhooks, and the link to their relay.
 type Webhooks struct {
 	options Options
 	client  kubernetes.Interface

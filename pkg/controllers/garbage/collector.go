@@ -25,7 +25,7 @@ const (
 	Component = "garbage-collector-controller"
 
 	// workers is the number of goroutines that check objects. The same number of goroutines removes references to
-	// deleted owners.
+	// owners that are deleted with the policy Orphan.
 	workers = 20
 )
 

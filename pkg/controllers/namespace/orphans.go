@@ -13,9 +13,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// lateLooks are the delays of the controller's looks at a namespace that has ended. The first delay begins at the end
-// of the namespace, and every further delay begins at the previous look. By default, all requests that began before
-// the end of the namespace have reached their timeout at the last look.
+// lateLooks are the delays before the controller searches for orphans of a namespace that has ended. The first delay
+// begins at the end of the namespace, and each further delay begins after the previous search. By default, all requests
+// that began before the end of the namespace have timed out before the last search.
 var lateLooks = []time.Duration{time.Second, 10 * time.Second, time.Minute}
 
 // orphans deletes orphans: objects whose namespace doesn't exist. A create that admission allowed just before the
@@ -26,8 +26,7 @@ type orphans struct {
 	queue *work.Queue[string]
 
 	mu sync.Mutex
-	// looks maps the name of a namespace that has ended to the number of times that the controller must still look for
-	// orphans in it.
+	// looks maps the name of a namespace that has ended to the number of searches for its orphans that are left.
 	looks map[string]int
 }
 

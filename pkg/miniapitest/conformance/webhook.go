@@ -44,7 +44,8 @@ func Configuration(paths ...string) Option {
 	}
 }
 
-// Objects names files, globs or folders with objects for the requests. Resources without an object get samples.
+// Objects names files, globs or folders with objects for the requests. For a resource without an object, Webhook uses a
+// sample object or a random one.
 func Objects(paths ...string) Option {
 	return func(o *options) error {
 		o.objects = append(o.objects, paths...)

@@ -90,7 +90,7 @@ type Server struct {
 
 // These are the labels of the objects that a suite creates, and the prefix of object names.
 const (
-	// LabelRun is a label of every cluster-scoped object. Its value identifies the run.
+	// LabelRun is a label of every cluster-scoped object that the suite creates. Its value identifies the run.
 	LabelRun = "conformance.miniapi.dev/run"
 	// LabelCase is a label of every object and namespace of a case.
 	LabelCase = "conformance.miniapi.dev/case"

@@ -33,7 +33,8 @@ const DefaultFuzzed = 3
 type Options struct {
 	// Config is the client configuration of an administrator. The server must have no other users.
 	Config *rest.Config
-	// Objects are sent to the webhooks. A resource that has no object in the list gets sample objects.
+	// Objects are sent to the webhooks. For a resource without an object in the list, the chain uses a sample object or
+	// a random one.
 	Objects []*unstructured.Unstructured
 	// Seed is the seed of the random objects.
 	Seed uint64

@@ -16,7 +16,7 @@ import (
 //go:embed samples.yaml
 var samplesYAML []byte
 
-// samples has one sample object for each of some kinds, by version and kind.
+// samples maps a group version, such as apps/v1, and a kind to a sample object.
 type samples map[string]map[string]map[string]any
 
 func readSamples() (samples, error) {
