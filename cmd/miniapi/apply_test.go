@@ -106,9 +106,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// In the files of --apply, custom resource definitions may come before all webhook configurations and policies. The
-// server stores these definitions at its start. If two of these definitions have the same name, the server keeps the
-// later one.
+// A server stores the custom resource definitions of --apply together, at its start. If the files have a definition
+// twice, the server stores the definitions one after the other, and keeps the later one.
 func TestApplyOfDefinitions(t *testing.T) {
 	t.Parallel()
 	gears := strings.NewReplacer("widgets", "gears", "Widget", "Gear").Replace(widgetDefinition)

@@ -61,7 +61,8 @@ func TestFindKubectl(t *testing.T) {
 	}
 }
 
-// If there is no kubectl, "miniapi assets" removes the link that an earlier run has made.
+// If there is no kubectl on the PATH, "miniapi assets" prints a warning. It removes a link kubectl whose target is
+// missing, and keeps a link that works, or a file.
 func TestAssetsWithoutKubectl(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)

@@ -166,7 +166,7 @@ plugins:
 	}
 }
 
-// A file that can't be read is a usage error, for every flag with a file.
+// If the file of a flag doesn't exist, the program ends with a usage error that names the flag and the file.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -98,8 +98,8 @@ func TestConformanceWebhook(t *testing.T) {
 	}
 }
 
-// A webhook configuration in a cluster is judged with the custom resource definitions of the cluster. The webhook is
-// called through the API server, by its service.
+// With --configuration, the command judges a webhook configuration of a cluster, with the custom resource definitions
+// of the cluster. --url is the address at which the command calls the webhook.
 func TestConformanceWebhookInCluster(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))
@@ -152,7 +152,8 @@ func TestConformanceWebhookByService(t *testing.T) {
 	}
 }
 
-// Through a forwarded port, the webhook has another address, but its certificate is still for the name of its service.
+// If --url is the address of a forwarded port, the cases still check the webhook's certificate for the name of its
+// service.
 func TestConformanceWebhookForwarded(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t, "--apply", written(t, "gears.yaml", gearsDefinition+"\n---\n"+gearsConfiguration))

@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Every command that runs a server has --emulated-version.
+// With --emulated-version, the servers of "miniapi serve" and "miniapi kube-apiserver" lack the APIs and fields that
+// are newer than that version.
 func TestEmulatedVersion(t *testing.T) {
 	t.Parallel()
 

@@ -145,8 +145,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Each server answers requests for custom resources itself. After a definition is deleted, no server lists its
-// resources.
+// If a client creates a custom resource definition through one server, the discovery of each server has the group of
+// the definition. After the definition is deleted, no server has the group.
 func TestPeersOfDefinitions(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, nil)

@@ -148,7 +148,8 @@ func TestRestartElsewhere(t *testing.T) {
 	}
 }
 
-// "miniapi kube-apiserver" stores its serving certificate in --cert-dir, and no other key.
+// "miniapi kube-apiserver" stores its serving certificate and the key of this certificate in --cert-dir, and no other
+// key.
 func TestStandInKeepsNoAuthority(t *testing.T) {
 	t.Parallel()
 	certificates, address := t.TempDir(), freeAddress(t)

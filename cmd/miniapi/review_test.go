@@ -292,7 +292,8 @@ func valueAt(value any, path ...string) any {
 	return value
 }
 
-// "miniapi review --url" accepts and refuses the same responses of a webhook as a server does.
+// "miniapi review --url" judges a webhook's response as a server does, with one exception: a patch with fields that the
+// server would drop is an error.
 func TestReviewJudges(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)

@@ -27,8 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
 
-// BenchmarkFirstCall measures the time from the start of the extension's process to its first answer: discovery and one
-// call.
+// BenchmarkFirstCall measures the time from the start of the extension's process to the answer of its first call. The
+// call comes after discovery.
 func BenchmarkFirstCall(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "runtime-extension")

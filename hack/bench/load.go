@@ -36,9 +36,9 @@ const (
 // loadStep is a measurement of the servers under one kind of load.
 type loadStep struct {
 	row *row
-	// mutating and validating are the numbers of webhooks for the objects.
+	// mutating and validating are the numbers of webhooks that the server calls for each object.
 	mutating, validating int
-	// measure sends the requests of a turn, and returns its figure.
+	// measure sends the requests of a turn, and returns the measured value.
 	measure func(l *load, ctx context.Context) (float64, error)
 }
 
@@ -171,7 +171,7 @@ func (l *load) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// serial returns a step that makes n creates one after the other. The step's figure is the median latency in
+// serial returns a function that makes n creates one after the other. The function returns the median latency in
 // milliseconds.
 func serial(n int) func(*load, context.Context) (float64, error) {
 	return func(l *load, ctx context.Context) (float64, error) {
@@ -268,7 +268,7 @@ func await(ctx context.Context, pending *sync.WaitGroup) error {
 	}
 }
 
-// deleteAll returns a step that measures the rate of deletecollection of n objects.
+// deleteAll returns a function that deletes n objects by a deletecollection, and returns the objects per second.
 func deleteAll(n int) func(*load, context.Context) (float64, error) {
 	return func(l *load, ctx context.Context) (float64, error) {
 		if err := l.configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {

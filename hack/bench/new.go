@@ -54,8 +54,8 @@ func measureNewWith(ctx context.Context, c column, name string) (err error) {
 	return nil
 }
 
-// newMachine returns an environment without a miniapi program. The build cache and the program cache are below one folder,
-// and the module cache is another folder.
+// newMachine returns the environment variables of a new machine. $MINIAPI isn't set. The build cache and the program
+// cache are below the folder caches, and the module cache is the folder modules.
 func newMachine(caches, modules string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MINIAPI=") })
 	return append(env,

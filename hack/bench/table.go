@@ -15,8 +15,8 @@ type row struct {
 	format func(float64) string
 	// higher is true if a higher value is better.
 	higher bool
-	// target is the value that miniapi should reach. If ofReference is true, target is a factor, by which
-	// kube-apiserver's value is multiplied.
+	// target is the value that miniapi should reach. If ofReference is true, target is a ratio instead: miniapi should
+	// be that many times as good as kube-apiserver.
 	target      float64
 	ofReference bool
 }

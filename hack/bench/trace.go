@@ -46,7 +46,7 @@ func measureTrace(ctx context.Context, t *table, binary string) (err error) {
 	})
 }
 
-// traced is a server that gets requests in turns.
+// traced is one of the two servers that get requests by turns.
 type traced struct {
 	*process
 	*load

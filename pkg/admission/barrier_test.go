@@ -30,7 +30,7 @@ func TestBarrierWait(t *testing.T) {
 		handle func()
 		// act writes objects after the informer has synced.
 		act func(*source)
-		// later is called a second after the wait began.
+		// later is called a second after the call of Barrier.Wait.
 		later func(source *source, cancel, stop func())
 		// resource and written are the arguments of Barrier.Wait.
 		resource schema.GroupResource

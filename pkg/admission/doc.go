@@ -1,5 +1,5 @@
 // Package admission builds the admission chain of a server. order.go lists the plugins in their order. options.go
-// has the flags that select and configure plugins. services.go finds the addresses of webhooks' services.
+// has the flags that select and configure plugins. service_resolver.go finds the addresses of webhooks' services.
 // barrier.go makes a write of configuration wait until the configuration is in force.
 //
 // The package doesn't serve HTTP. pkg/server passes clients, informers and an authorizer to New, and calls the

@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Every flag sets its option and has a usage text.
+// Every flag sets its option. The usage of --enable-admission-plugins lists the plugins.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	options := NewOptions()
@@ -173,7 +173,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// The chain has kube-apiserver's plugins, in its order and with its defaults.
+// The chain has kube-apiserver's plugins, in its order and with its defaults, except that ServiceAccount is off.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(`

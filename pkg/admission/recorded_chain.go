@@ -33,7 +33,8 @@ type recordedAttributes struct {
 	steps *trace.Steps
 	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no such trace.
 	spans *spans
-	// object is the object after the last comparison. It is empty if a plugin may have changed the object since.
+	// object is the request's object at the time of the last comparison. It is empty if a plugin may have changed the
+	// object since.
 	object trace.Encoding
 }
 

@@ -12,7 +12,8 @@ import (
 // Constraints are the rules and selectors of a webhook, a policy or a binding. Make them with Webhook or Resources.
 type Constraints struct {
 	rules, excluded []rule
-	// rulesField is the name of the field with the rules. anything is true if empty rules match every request.
+	// rulesField is the name of the field with the rules. If anything is true, constraints without rules match every
+	// request.
 	rulesField  string
 	anything    bool
 	matchPolicy *admissionregistrationv1.MatchPolicyType

@@ -41,7 +41,7 @@ type Matching struct {
 	Path       string
 	Attributes admission.Attributes
 	Interfaces admission.ObjectInterfaces
-	// Earlier returns the versions that the request's object has had so far. Earlier is nil if the request isn't
+	// Earlier returns the states that the request's object has had so far. Earlier is nil if the request isn't
 	// recorded.
 	Earlier func() []trace.Object
 }

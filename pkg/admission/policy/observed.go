@@ -27,7 +27,7 @@ import (
 // observedConditions wraps expressions of one role, such as the match conditions of a policy.
 type observedConditions struct {
 	cel.ConditionEvaluator
-	// field returns the path of the expression with an index.
+	// field returns the path of the expression with an index, such as spec.validations[0].expression.
 	field func(int) string
 	role  role
 }

@@ -29,8 +29,8 @@ type params struct {
 	informers informers.SharedInformerFactory
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
-	// observe registers an informer at the barrier, if the informer isn't from the factory. If observe is nil,
-	// nothing is registered.
+	// observe makes writes wait for an informer of a custom resource. If observe is nil, writes don't wait for such
+	// informers.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
 	// definition returns the CustomResourceDefinition of a kind, or nil if there is none. The function itself may
 	// be nil.

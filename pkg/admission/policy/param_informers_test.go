@@ -46,8 +46,8 @@ func TestParamsRenew(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		was, is      *apiextensionsv1.CustomResourceDefinition
-		// plural is the name of the kind's resource after the change, or empty if the kind isn't served. scope is
-		// the scope of the resource.
+		// plural is the name of the kind's resource after the definition has changed, or empty if the kind isn't
+		// served. scope is the scope of the resource.
 		plural string
 		scope  meta.RESTScope
 		// stopped is true if renew must stop the informer. kept is true if the informer's objects must still be
@@ -112,7 +112,7 @@ func TestParamsKeep(t *testing.T) {
 	}
 }
 
-// The informer of a kind is started once. After a stop, it is started again.
+// The informer of a kind is started once. If the definition of the kind changes, a new informer is started.
 func TestParamsGet(t *testing.T) {
 	t.Parallel()
 	gvr := thing.GroupVersion().WithResource("things")

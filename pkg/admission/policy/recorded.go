@@ -55,7 +55,7 @@ type candidate struct {
 	bindings     []*bound
 }
 
-// bound is a binding of a candidate, with its record.
+// bound is a binding of a policy, with its record.
 type bound struct {
 	generic.BindingAccessor
 	record *trace.Binding

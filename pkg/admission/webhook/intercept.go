@@ -13,7 +13,7 @@ import (
 type Target struct {
 	// Configuration and Webhook are the names of the webhook configuration and of the webhook.
 	Configuration, Webhook string
-	// Attributes are the attributes of the request.
+	// Attributes describe the request, such as its user, its operation and its object.
 	Attributes admission.Attributes
 }
 

@@ -14,7 +14,7 @@ import (
 // Options are the options of the Kubernetes API for a request.
 type Options struct {
 	DryRun bool
-	// FieldManager and FieldValidation are options of writes.
+	// FieldManager and FieldValidation are the parameters fieldManager and fieldValidation of creates and updates.
 	FieldManager, FieldValidation string
 	// Replace sends an update without the metadata that the server has set, such as the resource version.
 	Replace bool
@@ -24,7 +24,7 @@ type Options struct {
 	// request sets no grace period.
 	GracePeriod       int64
 	PropagationPolicy string
-	// Preconditions adds the object's uid and resource version to a deletion.
+	// Preconditions makes a deletion conditional on the object's uid and resource version.
 	Preconditions bool
 }
 

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Outcome is the result of the request.
+// Outcome has the server's answer to the request, and the reviews that the webhook got.
 type Outcome struct {
 	// Exchanges are the reviews of the request, with their responses. There is one exchange, or, for a collection, one
 	// for each object.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Request is the request that is reviewed.
+// Request is the API request about which the server sends a review to the webhook.
 type Request struct {
-	// Operation is the operation of the request. If it is empty, the other fields decide.
+	// Operation is CREATE, UPDATE, DELETE or CONNECT. If it is empty, it follows from the other fields.
 	Operation admissionv1.Operation
 	// Objects has the object of the request. The deletion of a Collection may have several objects. A Patch has no
 	// object, except for an apply configuration.
@@ -30,7 +30,7 @@ type Request struct {
 	Old *unstructured.Unstructured
 	// Collection, if true, makes one request that deletes all objects. The server sends a review for each object.
 	Collection bool
-	// Patch, if it isn't nil, makes an update by this patch.
+	// Patch, if it isn't nil, is the patch that the request sends: a patch of Old, or a server-side apply.
 	Patch *Patch
 	// Subresource is the subresource of the request, or "". It can be empty for objects that only one subresource takes, such
 	// as an Eviction.
@@ -57,8 +57,8 @@ type Webhook struct {
 	ReviewVersion string
 	// Validating selects a validating webhook instead of a mutating one.
 	Validating bool
-	// Version, if set, is the version in the webhook's rules. If it differs from the version of the request, the review
-	// has the object in Version.
+	// Version, if set, is the version in the webhook's rules. If it differs from the version of the request, the server
+	// converts the object to Version for the review.
 	Version schema.GroupVersion
 	// Timeout is the webhook's timeoutSeconds.
 	Timeout time.Duration

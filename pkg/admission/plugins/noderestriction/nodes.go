@@ -47,8 +47,8 @@ func node(node string, a admission.Attributes) error {
 	if !equality.Semantic.DeepEqual(object.Spec.Taints, old.Spec.Taints) {
 		return fmt.Errorf("node %q is not allowed to modify taints", node)
 	}
-	// A kubelet may not delete its node. If it could set an owner reference to a missing object, the garbage
-	// collector would delete the node.
+	// A kubelet has no permission to delete its node. If it could set an owner reference to a missing object, the
+	// garbage collector would delete the node.
 	if !equality.Semantic.DeepEqual(object.OwnerReferences, old.OwnerReferences) {
 		return fmt.Errorf("node %q is not allowed to modify ownerReferences", node)
 	}

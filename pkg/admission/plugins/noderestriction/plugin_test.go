@@ -268,7 +268,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// A kubelet can request certificates only for its own node.
+// A kubelet can request kubelet certificates only for its own node.
 func TestSigningRequests(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -344,7 +344,8 @@ func TestPodCertificates(t *testing.T) {
 	}
 }
 
-// Some subresources have another kind than their resource, such as Eviction for pods/eviction.
+// A kubelet can evict only pods on its node. It can request tokens only for such pods, and only for audiences that a
+// volume of the pod needs or that an authorizer allows.
 func TestSubresources(t *testing.T) {
 	t.Parallel()
 	token := func(pod string, uid types.UID, audiences ...string) *authenticationv1.TokenRequest {

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// rules say how a kind is counted. A kind that is counted only by the number of its objects has no rules.
+// rules say how a quota counts the objects of a kind. A kind has no rules if a quota counts only the number of its
+// objects.
 type rules struct {
 	// counts reports whether objects of the kind can use a resource of a quota, such as requests.cpu.
 	counts func(corev1.ResourceName) bool

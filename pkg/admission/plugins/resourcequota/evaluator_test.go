@@ -222,7 +222,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// The configuration can demand that a pod is covered by a quota with a scope.
+// The plugin's configuration can require that a quota covers a pod. A quota with a scope covers every requirement for
+// the same scope, even if the operators and values differ.
 func TestLimitedScopes(t *testing.T) {
 	t.Parallel()
 	scope := corev1.ScopedResourceSelectorRequirement{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpExists}
