@@ -88,7 +88,7 @@ func isLater(early []manifests.Object) func(installed) bool {
 	}
 }
 
-// differs reports whether the same request may store another object of the kind on another server. It also returns true
+// differs reports whether two servers may store different objects of a kind for the same request. It also returns true
 // for a kind whose objects affect later objects.
 func differs(gvk schema.GroupVersionKind) bool {
 	switch gvk.Group {

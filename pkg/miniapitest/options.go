@@ -156,7 +156,8 @@ func WithLog(to io.Writer) Option {
 }
 
 // WithEmulatedVersion makes the server serve the kinds and API versions of an earlier version of Kubernetes, such as
-// "1.35", with the feature gates that k8s.io/apiserver had then. Fields and validation aren't emulated.
+// "1.35", with the feature gates that k8s.io/apiserver had then. Fields that are newer are dropped from writes.
+// Validation and defaults aren't emulated.
 //
 // A process has one emulated version, so servers with different versions need different processes: see
 // [WithFeatureGates].

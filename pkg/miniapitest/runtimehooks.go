@@ -107,7 +107,7 @@ type HookResult struct {
 
 // HookAnswer is the answer of one handler.
 type HookAnswer struct {
-	// Handler is the name HANDLER.EXTENSION.
+	// Handler is the name of the handler, as HANDLER.EXTENSION.
 	Handler  string          `json:"handler"`
 	Duration time.Duration   `json:"duration"`
 	Response json.RawMessage `json:"response"`

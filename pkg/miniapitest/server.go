@@ -102,7 +102,7 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("the context of the start has ended (%w): %w", context.Cause(ctx), err)
 }
 
-// start starts a server. If it returns an error, it leaves nothing behind.
+// start starts a server. If it returns an error, it has released everything that it had opened.
 func (o *options) start(ctx context.Context, origin *origin, log *serverLog) (*Server, error) {
 	if err := o.checkReplaced(); err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ type origin struct {
 	stopped atomic.Bool
 }
 
-// newOrigin returns the place in the test that calls New. newOrigin must be called by New itself.
+// newOrigin returns the place in the test that calls New. Only New may call newOrigin, which takes the caller of its
+// caller.
 func newOrigin() *origin {
 	place := "an unknown place"
 	if _, file, line, ok := runtime.Caller(2); ok {

@@ -15,7 +15,7 @@ type answer struct {
 	to   AnswerFunc
 }
 
-// AnswerFunc answers a question. It is called after admission.
+// AnswerFunc returns the answer to a question, such as a SubjectAccessReview. It is called after admission.
 type AnswerFunc func(ctx context.Context, question runtime.Object) (runtime.Object, error)
 
 var (
@@ -31,7 +31,7 @@ func (a *answer) GetSingularName() string { return a.kind.SingularName() }
 // Destroy does nothing: nothing is stored.
 func (a *answer) Destroy() {}
 
-// Create answers the question. Admission runs first: its object is the question.
+// Create returns the object with the answer. Admission runs first, on the object with the question.
 func (a *answer) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	if validate != nil {
 		if err := validate(ctx, obj.DeepCopyObject()); err != nil {

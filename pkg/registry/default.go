@@ -37,7 +37,7 @@ func DefaultLike[T, H any](set func(*H)) Default {
 	}
 }
 
-// check returns an error if the two types of a DefaultLike don't have the same fields.
+// check returns an error if a Default comes from DefaultLike and its two types don't have the same fields.
 func (d Default) check() error {
 	if d.like == nil {
 		return nil

@@ -35,8 +35,8 @@ type Dependencies struct {
 	// it. If CustomResource is nil, there are no custom resources.
 	CustomResource func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 
-	// Parts are further parts of the server that kinds of some groups need. The group declares the Go type of the
-	// part, and gets the value by PartOf. Each type may be in the list once.
+	// Parts are further parts of the server that kinds of some groups need. The package of the group declares the Go type
+	// of the part, and gets the value by PartOf. Each type may be in the list once.
 	Parts []any
 
 	// StoreOf returns the storage of another resource. Table.Stores sets it.
@@ -45,8 +45,8 @@ type Dependencies struct {
 	ResourceOf func(schema.GroupVersionKind) (schema.GroupVersionResource, bool)
 }
 
-// PartOf returns the value of type T in Parts, or the zero value. T is a type that the group declares, and not an
-// interface.
+// PartOf returns the value of type T in Parts, or the zero value. T is a type that the package of an API group
+// declares, and not an interface.
 func PartOf[T any](d Dependencies) T {
 	for _, part := range d.Parts {
 		if t, ok := part.(T); ok {

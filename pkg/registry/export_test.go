@@ -5,19 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// PodGates returns the gates of fields in the specs of pods.
+// PodGates returns the feature gates that have fields in the specs of pods.
 var PodGates = podGates
 
-// Name returns the name of the gate.
+// Name returns the name of the feature gate.
 func (g Gate) Name() string { return g.name }
 
-// Since returns the first version of Kubernetes that has the gate on by default.
+// Since returns the first version of Kubernetes that has the feature gate on by default.
 func (g Gate) Since() *version.Version { return g.since }
 
-// Used reports whether a value has fields of the gate.
+// Used reports whether a value has fields that belong to the feature gate.
 func (g Gate) Used(value any) bool { return g.used(value) }
 
-// Fields returns the paths of the gate's fields.
+// Fields returns the paths of the fields that belong to the feature gate.
 func (g Gate) Fields() [][]int {
 	var paths [][]int
 	for _, p := range g.fields {

@@ -23,12 +23,12 @@ type Fields interface {
 type FieldsOf[T runtime.Object] struct {
 	// Values returns the values of an object's fields. A field selector matches an object by these values.
 	Values func(T) fields.Set
-	// Names are the field labels that are also keys of Values, such as status.phase.
+	// Names are the labels in field selectors that are also keys of the map from Values, such as status.phase.
 	Names []string
-	// Aliases maps field labels that aren't keys of Values to keys of Values.
+	// Aliases maps the other labels in field selectors to keys of the map from Values.
 	Aliases map[string]string
-	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of
-	// the version to keys of Values.
+	// Through replaces Names and Aliases for requests through certain group versions. It maps all field labels of the
+	// version to keys of the map from Values.
 	Through map[schema.GroupVersion]map[string]string
 	// Unsupported is the format of the error about a field label that the kind doesn't support. %[1]s is the label,
 	// and %[2]s is the kind.
@@ -62,8 +62,8 @@ func (f FieldsOf[T]) unsupported(gvk schema.GroupVersionKind, label string) erro
 
 func (f FieldsOf[T]) set(obj runtime.Object) fields.Set { return f.Values(obj.(T)) }
 
-// fieldLabelConversion returns the function that converts the field labels of a group version to keys of Values. It
-// returns nil for a kind without selectable fields.
+// fieldLabelConversion returns the function that converts the field labels of a group version to keys of the map from
+// FieldsOf.Values. It returns nil for a kind without selectable fields.
 func (k *Kind) fieldLabelConversion(gvk schema.GroupVersionKind) runtime.FieldLabelConversionFunc {
 	if k.Fields == nil {
 		return nil

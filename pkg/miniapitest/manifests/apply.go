@@ -107,8 +107,8 @@ func (a *application) all(ctx context.Context, objects []Object) error {
 	return nil
 }
 
-// waits tells whether an object must wait, because a definition later in the list defines its kind. If the server
-// served the kind before, the object doesn't wait.
+// waits tells whether an object must wait, because a definition later in the list defines its kind. The object doesn't
+// wait if the server serves the kind without this definition.
 func (a *application) waits(ctx context.Context, object Object, later []Object) (bool, error) {
 	gvk := object.GroupVersionKind()
 	defined := false
@@ -228,7 +228,7 @@ func (a *application) apply(ctx context.Context, object Object, dryRun ...string
 	return a.checkEstablished(ctx, object)
 }
 
-// at returns a request whose path is the path of the resource.
+// at returns the request with the path of the resource.
 func at(request *rest.Request, resource schema.GroupVersionResource) *rest.Request {
 	return in(request, resource.GroupVersion()).Resource(resource.Resource)
 }

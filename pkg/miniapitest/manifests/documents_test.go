@@ -49,7 +49,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// The cache has at most mostFiles files. Documents also decodes further files.
+// Documents keeps at most mostFiles files, and decodes further files each time.
 func TestDocumentsAreBounded(t *testing.T) {
 	t.Parallel()
 	documents, files := &Documents{}, fstest.MapFS{}

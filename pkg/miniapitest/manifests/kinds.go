@@ -87,7 +87,7 @@ func mappingIn(resources []metav1.APIResource, gvk schema.GroupVersionKind) *met
 	return nil
 }
 
-// in returns a request whose path is the path of the group version.
+// in returns the request with the path of the group version.
 func in(request *rest.Request, gv schema.GroupVersion) *rest.Request {
 	if gv.Group == "" {
 		return request.AbsPath("api", gv.Version)

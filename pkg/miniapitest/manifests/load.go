@@ -39,8 +39,8 @@ type Reader struct {
 	// Wanted, if set, selects objects by their kind. The reader then also skips documents that aren't objects. If
 	// Wanted is nil, every document must be an object.
 	Wanted func(schema.GroupVersionKind) bool
-	// Patch returns an error if an object is only a patch for kustomize. If Wanted is set, patches in folders and globs
-	// are skipped. Other patches are errors.
+	// Patch returns an error if an object is only a patch for kustomize. If the field Wanted is set, patches in folders
+	// and globs are skipped. Other patches are errors.
 	Patch func(*unstructured.Unstructured) error
 	// KeepPatches makes the reader return a patch as an object, where the patch would otherwise be an error.
 	KeepPatches bool

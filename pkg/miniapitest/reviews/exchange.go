@@ -11,8 +11,8 @@ import (
 
 // Exchange is a request to a webhook, and its response.
 type Exchange struct {
-	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recorder has no
-	// name, but only the path.
+	// Webhook is the name of the webhook, as KIND/NAME/WEBHOOK of its configuration. It is "" if the recording has only
+	// the path.
 	Webhook string `json:"webhook,omitempty"`
 	// Path is the path of the webhook's URL. It is "" if the recording has only the webhook's name.
 	Path string `json:"path,omitempty"`

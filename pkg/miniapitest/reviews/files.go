@@ -153,14 +153,14 @@ func (e Exchange) folder() string {
 	return strings.Join(parts, "/")
 }
 
-// File is a file with its exchange.
+// File is a file of a recording, with the exchange that it contains.
 type File struct {
 	// Path is the path of the file. Name is the path relative to the folder, with slashes.
 	Path, Name string
 	Exchange
 }
 
-// Read returns the files of a folder and of its subfolders, in the order of their names.
+// Read returns the recordings in the .json files of a folder and of its subfolders, in the order of the files' names.
 func Read(dir string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -15,10 +15,10 @@ import (
 const (
 	// normalTime replaces the times that a server sets.
 	normalTime = "2000-01-01T00:00:00Z"
-	// normalUID replaces UUIDs. Its number counts the UUIDs in the order in which they appear.
+	// normalUID replaces a UUID. Its number is the number of the UUID, in the order in which UUIDs appear.
 	normalUID = "00000000-0000-4000-8000-%012d"
-	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers count the addresses
-	// and the ports in the order in which they appear.
+	// normalIPv4, normalIPv6 and normalPort replace addresses and ports of Services. Their numbers are assigned in the
+	// order in which the addresses and the ports appear.
 	normalIPv4, normalIPv6, normalPort = "10.0.0.%d", "fd00::%x", "3%04d"
 	// normalVersion replaces a resource version by its number in the order of appearance.
 	normalVersion = "%d"
@@ -205,7 +205,7 @@ func isServerTime(key, parent string) bool {
 	return false
 }
 
-// address returns the replacement of a cluster IP.
+// address returns the text that replaces a cluster IP.
 func (n *normaliser) address(s string) string {
 	switch ip := net.ParseIP(s); {
 	case ip == nil: // "None" or ""
@@ -216,7 +216,7 @@ func (n *normaliser) address(s string) string {
 	return n.numbered(s, normalIPv4)
 }
 
-// numbered returns the replacement of a text in a format. A text that appears again gets the same number.
+// numbered returns the replacement of a text: the format with a number. A text that appears again gets the same number.
 func (n *normaliser) numbered(s, format string) string {
 	met := n.met[format]
 	if met == nil {

@@ -21,7 +21,7 @@ type Request struct {
 	// UserAgent is the client's User-Agent.
 	UserAgent string `json:"userAgent"`
 	// Verb is the verb of the API request, such as create or deletecollection. A connection has the verb of its HTTP
-	// method, such as get for pods/exec. A request that only reads is recorded only if it met a fault.
+	// method, such as get for pods/exec. A request that only reads is recorded only if a fault was injected into it.
 	Verb string `json:"verb"`
 	Resource
 	// Path is the path of a request that isn't for a resource.
@@ -29,7 +29,7 @@ type Request struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	DryRun    bool   `json:"dryRun"`
-	// Faults are the faults that the server injected into the request itself.
+	// Faults are the faults that the server injected into the request itself, and not into its calls of webhooks.
 	Faults []Fault `json:"faults"`
 	// Admissions are the passes of objects through admission. Most requests have one. A deletecollection has one for
 	// each object. An update that conflicts with another update has one for each attempt.
@@ -113,9 +113,9 @@ type Admission struct {
 	Object    json.RawMessage `json:"object"`
 	OldObject json.RawMessage `json:"oldObject"`
 	Admitted  json.RawMessage `json:"admitted"`
-	// Stored is the object of a custom resource as the server stored it, in the version of the request: without the
-	// fields that its schema lacks. StoredVersion is the version in which the server keeps the object. Both are empty
-	// for built-in kinds, and if nothing was stored.
+	// Stored is a custom resource as the server stored it, in the version of the request. It has only the fields of its
+	// schema. StoredVersion is the version in which the server keeps the object. Both are empty for built-in kinds, and if
+	// nothing was stored.
 	Stored        json.RawMessage `json:"stored"`
 	StoredVersion string          `json:"storedVersion"`
 	// Steps are the calls of admission plugins, in order.

@@ -32,7 +32,6 @@ var mutatingAdmissionPolicyBindingKind = registry.Kind{
 	}),
 }
 
-// defaultMutatingAdmissionPolicyBinding sets the defaults of a MutatingAdmissionPolicyBinding.
 func defaultMutatingAdmissionPolicyBinding(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) {
 	defaultMatchResources(b.Spec.MatchResources)
 }

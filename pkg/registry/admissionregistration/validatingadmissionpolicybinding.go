@@ -36,7 +36,6 @@ var validatingAdmissionPolicyBindingKind = registry.Kind{
 	}),
 }
 
-// defaultValidatingAdmissionPolicyBinding sets the defaults of a ValidatingAdmissionPolicyBinding.
 func defaultValidatingAdmissionPolicyBinding(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	defaultMatchResources(b.Spec.MatchResources)
 }

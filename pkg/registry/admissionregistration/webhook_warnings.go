@@ -93,7 +93,8 @@ func webhookRulesWarnings(path *field.Path, rules []admissionregistrationv1.Rule
 // unmetRule has the groups and resources of a rule for which no served resource has been found yet.
 type unmetRule struct {
 	*admissionregistrationv1.Rule
-	// groups and resources are the indexes of the remaining items in the rule's lists APIGroups and Resources.
+	// groups and resources are the indexes of items in the rule's lists APIGroups and Resources. For these items, no
+	// served resource has been found yet.
 	groups, resources []int
 }
 
@@ -110,7 +111,7 @@ func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
 	return u
 }
 
-// meet removes the group and the resource that match a served resource.
+// meet removes the groups and the resources that a served resource matches from the remaining ones.
 func (u *unmetRule) meet(s ServedResource) {
 	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
 	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {

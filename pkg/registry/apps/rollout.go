@@ -18,9 +18,9 @@ const (
 	progressDeadlineSeconds int32 = 600
 )
 
-// selectorOf sets a missing selector of a workload to the labels of the pod template. Only versions before
-// apps/v1beta2 have this default. The argument object has the labels of the workload. If it has no labels,
-// selectorOf sets them to the labels of the pod template too.
+// selectorOf sets a missing selector of a workload to the labels of the pod template. Only versions before apps/v1beta2
+// have this default. If the workload has no labels, selectorOf also sets its labels, object, to the labels of the pod
+// template.
 func selectorOf(template map[string]string, selector **metav1.LabelSelector, object *map[string]string) {
 	if template != nil {
 		defaults.Pointer(selector, metav1.LabelSelector{MatchLabels: template})

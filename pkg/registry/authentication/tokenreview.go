@@ -22,7 +22,8 @@ var tokenReviewKind = registry.Kind{
 // Tokens is the part of the server that checks the tokens of TokenReviews.
 type Tokens struct {
 	Authenticator authenticator.Request
-	// Audiences are the audiences of this server.
+	// Audiences are the audiences of this server. A token must be valid for one of them if the TokenReview names no
+	// audiences.
 	Audiences authenticator.Audiences
 }
 

@@ -117,7 +117,7 @@ func mapped[In, Out any](in []In, convert func(In) Out) []Out {
 	return out
 }
 
-// The annotation has the field names of kube-apiserver's internal type.
+// The annotation with the behavior has the field names of kube-apiserver's internal type. So have these types.
 type (
 	goBehavior struct {
 		ScaleUp, ScaleDown *goScalingRules

@@ -253,7 +253,7 @@ func (j *jobStorage) Delete(ctx context.Context, name string, validate rest.Vali
 	return j.Storage.Delete(ctx, name, validate, options)
 }
 
-// DeleteCollection deletes the selected jobs.
+// DeleteCollection deletes the selected jobs. It warns if the deletion orphans their pods.
 func (j *jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *metainternalversion.ListOptions) (runtime.Object, error) {
 	j.warn(ctx, options)
 	return j.Storage.DeleteCollection(ctx, validate, options, list)

@@ -34,7 +34,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/storagemigration"
 )
 
-// Table returns the table. The first call in a process makes it.
+// Table returns the table of all kinds. The first call in a process makes it.
 func Table() *registry.Table { return table() }
 
 var table = sync.OnceValue(func() *registry.Table {

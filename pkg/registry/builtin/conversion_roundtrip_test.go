@@ -79,7 +79,7 @@ func TestRoundTripThroughHub(t *testing.T) {
 	}
 }
 
-// validValues fill types for which a random value may be invalid.
+// validValues returns functions that fill types for which a random value may be invalid.
 func validValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {

@@ -135,7 +135,8 @@ func send(t *testing.T, k *registry.Kind, gvk schema.GroupVersionKind, fill *ran
 	return nil
 }
 
-// anyValues fill types that decoders make from text. Random fields could form a value that no decoder makes.
+// anyValues returns functions that fill types that decoders make from text. Random fields could form a value that no
+// decoder makes.
 func anyValues(serializer.CodecFactory) []any {
 	return []any{
 		func(q *apiresource.Quantity, c randfill.Continue) {

@@ -103,7 +103,7 @@ func isNode(csr *x509.CertificateRequest) bool {
 		len(csr.EmailAddresses) == 0 && len(csr.URIs) == 0
 }
 
-// areUsages reports whether the usages are the usages of a TLS key with the given purpose, auth. The usage "key
+// areUsages reports whether the usages fit a TLS key with the purpose auth, such as client auth. The usage "key
 // encipherment" is optional, because elliptic curve keys can't have it.
 func areUsages(usages []certificatesv1beta1.KeyUsage, auth certificatesv1beta1.KeyUsage) bool {
 	wanted := map[certificatesv1beta1.KeyUsage]bool{

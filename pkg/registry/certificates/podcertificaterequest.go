@@ -77,7 +77,8 @@ const (
 	maxProofOfPossession = 10 * 1024
 	maxStubRequest       = 10 * 1024
 	maxObjectUID         = 128
-	// maxKubernetesSeconds is the longest validity of a certificate by a signer of Kubernetes itself.
+	// maxKubernetesSeconds is the longest validity, in seconds, of a certificate that a signer of Kubernetes itself
+	// issues.
 	maxKubernetesSeconds = 24 * 60 * 60
 )
 
@@ -258,7 +259,7 @@ func validatePodCertificateRequestStatusUpdate(o, old *certificatesv1beta1.PodCe
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, otherwise)}
 }
 
-// podRequestAnswers are the types of conditions. Each stands for an answer of the signer.
+// podRequestAnswers are the types of the conditions by which a signer answers a request.
 var podRequestAnswers = []string{
 	certificatesv1beta1.PodCertificateRequestConditionTypeIssued,
 	certificatesv1beta1.PodCertificateRequestConditionTypeDenied,

@@ -25,8 +25,8 @@ func CopyFields(in, out any) error {
 	return nil
 }
 
-// fieldsWithout returns the fields of a struct that don't exist in another struct. It looks into nested structs
-// too. Fields are compared by their JSON names.
+// fieldsWithout returns the fields of a struct, and of its nested structs, that don't exist in another struct. Fields
+// are compared by their JSON names.
 func fieldsWithout(t, other reflect.Type) [][]int {
 	if t == other {
 		return nil

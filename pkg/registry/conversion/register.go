@@ -42,8 +42,8 @@ func Register(s *runtime.Scheme, pairs []Pair, functions []Function) error {
 	return nil
 }
 
-// same converts between types with the same JSON. Lists are converted item by item. A field of out that doesn't
-// exist in the other type keeps its value, as in Kubernetes' generated conversions. Therefore, a webhook that
+// same returns a conversion between types with the same JSON. Lists are converted item by item. A field of out that
+// doesn't exist in the other type keeps its value, as in Kubernetes' generated conversions. Therefore, a webhook that
 // changes a v1 object doesn't clear the fields that only v1beta1 has.
 func same(from, to reflect.Type) Function {
 	f := Function{from: reflect.Zero(reflect.PointerTo(from)).Interface(), to: reflect.Zero(reflect.PointerTo(to)).Interface()}
@@ -66,7 +66,7 @@ func same(from, to reflect.Type) Function {
 	return f
 }
 
-// identity copies an object to another object of the same type.
+// identity returns a conversion that copies an object to another object of the same type.
 func identity(t reflect.Type) Function {
 	p := reflect.Zero(reflect.PointerTo(t)).Interface()
 	return Function{from: p, to: p, convert: func(in, out any, _ conversion.Scope) error {

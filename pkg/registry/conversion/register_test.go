@@ -38,7 +38,7 @@ func (h *Hub) DeepCopyObject() runtime.Object   { c := *h; return &c }
 func (o *Old) DeepCopyObject() runtime.Object   { c := *o; return &c }
 func (p *Plain) DeepCopyObject() runtime.Object { c := *p; return &c }
 
-// scheme returns the scheme of a group with the three types as versions v1, v1beta1 and v1beta2.
+// scheme returns the scheme of a group whose versions v1, v1beta1 and v1beta2 have the types Hub, Old and Plain.
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()

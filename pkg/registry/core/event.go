@@ -150,8 +150,8 @@ func eventSeries(o *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// eventColumns makes the rows of kubectl get. They show the object, the reason and the message. The latest event
-// comes first.
+// eventColumns makes the rows of kubectl get. They show the object, the reason and the message. The first column shows
+// the time since the event last happened.
 var eventColumns = printers.Of(
 	[]printers.Column{
 		printers.Text("Last Seen", printers.Doc(corev1.Event{}, "lastTimestamp")),

@@ -22,7 +22,7 @@ func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.Pe
 	return o
 }
 
-// boundClaim makes a claim bound to a volume of 2 GiB.
+// boundClaim binds a claim to a volume of 2 GiB.
 func boundClaim(o *corev1.PersistentVolumeClaim) {
 	o.Status.Phase = corev1.ClaimBound
 	o.Status.Capacity = registrytest.Quantities("storage", "2Gi")

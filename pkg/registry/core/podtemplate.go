@@ -33,7 +33,6 @@ var podTemplateKind = registry.Kind{
 	},
 }
 
-// defaultPodTemplate sets the defaults of a PodTemplate.
 func defaultPodTemplate(t *corev1.PodTemplate) {
 	defaults.PodTemplateSpec(&t.Template)
 }

@@ -90,7 +90,7 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &tokenREST{}
 )
 
-// tokenRequestKind is the kind of the requests. It is in another group than service accounts.
+// tokenRequestKind is the kind of requests for tokens. It is in another group than service accounts.
 var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 func newToken(accounts *registry.Storage, deps registry.Dependencies) (rest.Storage, error) {

@@ -43,7 +43,6 @@ var endpointSliceKind = registry.Kind{
 	},
 }
 
-// defaultEndpointSlice sets the defaults of an EndpointSlice.
 func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
 	for i := range s.Ports {
 		defaults.Pointer(&s.Ports[i].Name, "")

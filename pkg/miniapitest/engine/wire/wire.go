@@ -28,8 +28,8 @@ type Request struct {
 	Server int64 `json:",omitempty"`
 
 	Start *engine.Description `json:",omitempty"`
-	// Definitions are the definitions of Start. They are a field of their own, because the JSON of a Description doesn't
-	// have them.
+	// Definitions are the custom resource definitions of Start. They are a field of their own, because the JSON of a
+	// Description doesn't have them.
 	Definitions []Definition `json:",omitempty"`
 
 	User        *User        `json:",omitempty"`
@@ -60,13 +60,13 @@ type Content struct {
 	JSON   json.RawMessage
 }
 
-// User requests a client certificate.
+// User is a request for a client certificate.
 type User struct {
 	Name   string
 	Groups []string `json:",omitempty"`
 }
 
-// Certificate requests a serving certificate.
+// Certificate is a request for a serving certificate.
 type Certificate struct{ Hosts, IPs []string }
 
 // Reach is a request to wait until the server reaches a webhook. The reply comes when the server has reached the

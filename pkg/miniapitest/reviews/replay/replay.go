@@ -34,7 +34,7 @@ type options struct{ update bool }
 //	var _ = flag.Bool("update", false, "write the responses into the golden files")
 func Update(update bool) Option { return func(o *options) { o.update = update } }
 
-// updateFlag is the name of the flag that decides without the option Update.
+// updateFlag is the name of the flag that Handler uses without the option Update.
 const updateFlag = "update"
 
 // flagged reports whether the flag -update is set. It is false if the binary has no boolean flag of this name.

@@ -93,7 +93,7 @@ func TestReplay(t *testing.T) {
 		if got := strings.Join(failed.errors, "\n"); test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s: want a difference with %q, got:\n%s", test.name, test.reason, test.want, got)
 		}
-		// After an update, there is no difference.
+		// After an update, a replay finds no difference.
 		failed.logs = nil
 		Handler(failed, dir, handler(test.patch, &calls), Update(true))
 		if updated := len(failed.logs) == 1; updated != (test.want != "") {
@@ -169,8 +169,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Without the option Update, the flag -update of the test decides. The test isn't parallel, because the flag is one for
-// the process.
+// Without the option Update, the flag -update of the test decides. The test isn't parallel, because the whole process
+// has one such flag.
 func TestFlagUpdate(t *testing.T) { //nolint:paralleltest // see above
 	if flag.Lookup(updateFlag) == nil { // with -count=2, the first run has defined the flag
 		flag.Bool(updateFlag, false, "write the responses into the golden files")

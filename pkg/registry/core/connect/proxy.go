@@ -192,7 +192,7 @@ func nodeLocator(kubelets Kubelets, transport http.RoundTripper) Locator {
 	}
 }
 
-// checkProxiedHost calls checkProxied for every address of a host.
+// checkProxiedHost checks that a proxy may connect to every address of a host.
 func checkProxiedHost(ctx context.Context, host string) error {
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
@@ -304,7 +304,7 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 	return endpointslice.Of(found.(*corev1.Endpoints)), nil
 }
 
-// allowed reports whether requests may go to an endpoint. The address must not be one that checkProxied refuses. If
+// allowed reports whether requests may go to an endpoint. An IP address must be one to which a proxy may connect. If
 // the endpoint refers to a pod, the pod must be in the namespace of the request, and must have the address. Unlike
 // kube-apiserver, miniapi accepts endpoints without a pod, because in development users write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {

@@ -144,8 +144,8 @@ func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, in
 	return sidecars, true
 }
 
-// addContainers adds the regular containers to the summary. The first container that isn't running normally
-// determines the status that the row shows.
+// addContainers adds the regular containers to the summary. The first container that waits or has ended determines the
+// status that the row shows.
 func (s *podSummary) addContainers(p *corev1.Pod) {
 	running := false
 	for i := range slices.Backward(p.Status.ContainerStatuses) {

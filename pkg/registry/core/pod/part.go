@@ -18,7 +18,7 @@ import (
 type podPart struct {
 	// fields are the paths of the part's fields, such as spec.ephemeralContainers.
 	fields [][]any
-	// take copies the part of the pod from the request's spec, asked, to spec.
+	// take copies the part from asked, which is the spec in the request, to spec.
 	take     func(spec, asked *corev1.PodSpec)
 	validate func(pod, old *corev1.Pod) field.ErrorList
 }
@@ -69,8 +69,8 @@ func (s podPartStrategy) WarningsOnUpdate(context.Context, runtime.Object, runti
 	return nil
 }
 
-// podPartREST serves get and update of a podPart. For server-side apply, it lists the fields that an apply owns.
-// Other subresources list the fields that an apply never owns.
+// podPartREST serves get and update of a subresource such as pods/resize. For server-side apply, it lists the fields
+// that an apply owns. Other subresources list the fields that an apply never owns.
 type podPartREST struct {
 	pods    registry.ObjectPart
 	filters map[fieldpath.APIVersion]fieldpath.Filter

@@ -183,7 +183,7 @@ func invalidService(s *corev1.Service, errs ...*field.Error) error {
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), s.Name, errs)
 }
 
-// completeAll calls complete for a service, or for all services in a list.
+// completeAll gives a stored service, or each stored service in a list, the form of a new service.
 func (f ipFamilies) completeAll(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Service:

@@ -23,7 +23,7 @@ import (
 type reservations struct {
 	ledger
 	services *genericregistry.Store
-	// uses reports whether a service uses the key of an entry.
+	// uses reports whether a service uses the address or the port that is the key of an entry.
 	uses func(service *corev1.Service, key string) bool
 }
 
@@ -138,7 +138,7 @@ func (r *reservations) release(ctx context.Context, key string, owner types.Name
 	return r.remove(ctx, key, nil)
 }
 
-// used reports whether the owner of an entry exists and uses the key.
+// used reports whether the owner of an entry exists and uses the key. An entry that no service owns counts as used.
 func (r *reservations) used(ctx context.Context, key string, entry *reservation, cached bool) (bool, error) {
 	if entry.owner == (types.NamespacedName{}) {
 		return true, nil

@@ -11,7 +11,7 @@ import (
 const (
 	// context is the number of equal lines that are printed around a difference.
 	context = 3
-	// maxCells is the largest number of cells in the table of match: 4 million cells take 16 MB.
+	// maxCells is the largest number of cells in the table of the function match: 4 million cells take 16 MB.
 	maxCells = 4 << 20
 )
 
@@ -49,7 +49,7 @@ func Diff(before, after string) string {
 
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// The marks of lines: in both texts, or in one of them.
+// The marks of lines that are in both texts, only in the first text, and only in the second text.
 const (
 	same    = ' '
 	removed = '-'
