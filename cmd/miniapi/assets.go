@@ -62,7 +62,7 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 	}
 	name := filepath.Join(dir, "kubectl")
 	if kubectl := findKubectl(dir); kubectl == "" {
-		fmt.Fprintln(errOut, "There is no kubectl on the PATH: tests that call kubectl will fail.")
+		fmt.Fprintln(errOut, "There is no kubectl on the PATH, so tests that call kubectl will fail: install kubectl, and run the command again.")
 		if err := removeDangling(name); err != nil {
 			return err
 		}
@@ -78,10 +78,10 @@ func makeAssets(dir string, out, errOut io.Writer) error {
 func ownBinary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("finding this program: %w", err)
+		return "", fmt.Errorf("finding the path of the running miniapi program, to which the links point: %w", err)
 	}
 	if self, err = filepath.EvalSymlinks(self); err != nil {
-		return "", fmt.Errorf("finding this program: %w", err)
+		return "", fmt.Errorf("finding the path of the running miniapi program, to which the links point: %w", err)
 	}
 	if folder := filepath.Dir(self); filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build") {
 		return "", errors.New(`"go run" deletes the program when it ends, and links to it would break: build or install miniapi, and run that`)

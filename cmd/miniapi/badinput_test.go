@@ -105,7 +105,7 @@ plugins:
 		{"no folder", []string{"serve", "--secure-port=0", "--data-dir="}, cli.ExitUsage, []string{"--data-dir", "must name a folder"}, "whose variable isn't set wouldn't find the data again"},
 		{"no etcd servers", []string{"serve", "--secure-port=0", "--etcd-servers", ""}, cli.ExitUsage, []string{"--etcd-servers", "must name an etcd server"}, "the data would go elsewhere, and be gone"},
 		{"foreign folder", []string{"serve", "--secure-port=0", "--data-dir=" + foreign}, cli.ExitFailed, []string{"--data-dir: data folder", foreign, "notes.txt"}, "its files are another program's"},
-		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, cli.ExitFailed, []string{"--data-dir: data folder", plain, "not a folder"}, "etcd needs a folder"},
+		{"file for a folder", []string{"serve", "--secure-port=0", "--data-dir=" + plain}, cli.ExitFailed, []string{"--data-dir: data folder", plain, "must be a folder"}, "etcd needs a folder"},
 		{"folder in use", []string{"serve", "--secure-port=0", "--data-dir=" + held}, cli.ExitFailed, []string{"--data-dir: data folder", held, strconv.Itoa(holder.cmd.Process.Pid)}, "two servers would destroy it"},
 		{"etcd refuses", []string{"serve", "--secure-port=0", "--etcd-servers=http://127.0.0.1:1"}, cli.ExitFailed, []string{"--etcd-servers", "http://127.0.0.1:1", "refused"}, "nothing is there"},
 		{"no socket of etcd", []string{"kube-apiserver", "--secure-port=0", "--cert-dir=" + t.TempDir(), "--etcd-servers=unix://" + missing}, cli.ExitFailed, []string{"--etcd-servers", missing}, "nothing is there"},

@@ -93,7 +93,7 @@ func (o *certOptions) run(ctx context.Context, args []string, out io.Writer) err
 	}
 	certificates, err := certutil.ParseCertsPEM(chain)
 	if err != nil {
-		return fmt.Errorf("parsing the issued certificate: %w", err)
+		return fmt.Errorf("the certificate that was issued for %q: must be PEM: %w", args, err)
 	}
 	if err := o.checkReplaceable(certificates[0]); err != nil {
 		return fmt.Errorf("--dir %s: %w", o.dir, err)
@@ -128,7 +128,7 @@ func certNames(args []string) (pki.Names, error) {
 			names.DNS = append(names.DNS, host)
 		}
 		if wrong := validation.IsDNS1123Subdomain(host); len(wrong) > 0 || isService && (strings.Contains(namespace, ".") || strings.Contains(service, ".")) {
-			return names, fmt.Errorf("%q is not of the form NAMESPACE/SERVICE, nor a host without its port", arg)
+			return names, fmt.Errorf("%q: must be NAMESPACE/SERVICE, or a host name or an IP address without a port", arg)
 		}
 	}
 	names.DNS = append(names.DNS, "localhost")
@@ -157,7 +157,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	file := o.kubeconfig.Name()
 	config, err := o.kubeconfig.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%w: name the server's kubeconfig by --kubeconfig, or its folder by --data-dir", err)
+		return nil, fmt.Errorf("%w; or give the server's data folder by --data-dir", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

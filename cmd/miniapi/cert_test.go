@@ -179,14 +179,14 @@ func TestCertRefuses(t *testing.T) {
 		want         string
 	}{
 		{"no name", "a certificate needs a service", nil, cli.ExitUsage, "miniapi cert default/my-webhook"},
-		{"host with its port", "certificates are for hosts, without a port", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443" is not of the form NAMESPACE/SERVICE`},
-		{"service with its port", "certificates are for services, without a port", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443" is not of the form NAMESPACE/SERVICE`},
-		{"no service", "an unset variable leaves the name of the service empty", []string{"shop/"}, cli.ExitUsage, `"shop/" is not of the form NAMESPACE/SERVICE`},
+		{"host with its port", "certificates are for hosts, without a port", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443": must be NAMESPACE/SERVICE`},
+		{"service with its port", "certificates are for services, without a port", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443": must be NAMESPACE/SERVICE`},
+		{"no service", "an unset variable leaves the name of the service empty", []string{"shop/"}, cli.ExitUsage, `"shop/": must be NAMESPACE/SERVICE`},
 		{"both ways", "the server and the folder may have different authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
 		{"no kubeconfig", "without a kubeconfig, the command can't find the server", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
 		{"no server", "the server has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
 		{"another certificate", "a user may need the existing certificate", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},
-		{"foreign folder", "the folder is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "it is not a data folder"},
+		{"foreign folder", "the folder is no data folder", []string{"shop/prices", "--data-dir=" + theirs}, cli.ExitFailed, "the folder is not a data folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -171,7 +171,7 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	}
 	if o.target.AuditLog != "" {
 		if _, err := os.Stat(o.target.AuditLog); err != nil {
-			return cli.UsageError{Err: fmt.Errorf("--audit-log must be the file of the server's --audit-log-path: %w", err)}
+			return cli.UsageError{Err: fmt.Errorf("--audit-log %q: must be the file of the server's --audit-log-path: %w", o.target.AuditLog, err)}
 		}
 	}
 	if o.target.WebhookImage != "" {
@@ -260,7 +260,7 @@ func (o *conformanceOptions) judge(ctx context.Context, suite string, cases []co
 		errs = append(errs, fmt.Errorf("%d of %d cases failed", n, len(results)))
 	}
 	if ctx.Err() != nil {
-		errs = append(errs, errors.New("the run was interrupted"))
+		errs = append(errs, fmt.Errorf("the run was interrupted: the report of the suite %q has the remaining cases as skipped", suite))
 	}
 	return errors.Join(errs...)
 }

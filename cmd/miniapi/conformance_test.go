@@ -89,7 +89,7 @@ func TestConformanceExitCodes(t *testing.T) {
 		{"no server", "no process listens", []string{"--kubeconfig", stopped}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
 		{"no server to clean", "no process listens", []string{"--kubeconfig", stopped, "--cleanup"}, cli.ExitUsage, "", "stopped must have the address and the authority of a server that runs"},
 		{"no permission", "nothing can be found or removed", []string{"--kubeconfig", poor, "--cleanup"}, cli.ExitUsage, "", "permissions that the cases need"},
-		{"no audit log", "the server writes no audit log to this path", []string{"--kubeconfig", kubeconfig, "--audit-log", "missing"}, cli.ExitUsage, "", "--audit-log must be the file of the server's --audit-log-path: stat missing: "},
+		{"no audit log", "the server writes no audit log to this path", []string{"--kubeconfig", kubeconfig, "--audit-log", "missing"}, cli.ExitUsage, "", `--audit-log "missing": must be the file of the server's --audit-log-path: stat missing: `},
 		{"stranger", "the server doesn't accept the token", []string{"--kubeconfig", stranger}, cli.ExitUsage, "", "stranger must have credentials that the server accepts"},
 		{"address", "webhooks can't listen at this address", []string{"--kubeconfig", kubeconfig, "--webhook-address", "nowhere"}, cli.ExitUsage, "", `webhook address "nowhere"`},
 	} {

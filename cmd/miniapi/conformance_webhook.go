@@ -95,7 +95,7 @@ func (o *conformanceWebhookOptions) validate() error {
 	case o.url == "" && len(o.files) == 0 && o.name == "":
 		errs = append(errs, errors.New("one of --url, -f and --configuration must say which webhook is judged"))
 	case len(o.files) > 0 && o.name != "":
-		errs = append(errs, fmt.Errorf("-f %q and --configuration %q: give one of them", o.files, o.name))
+		errs = append(errs, fmt.Errorf("-f %q and --configuration %q: give only one of them", o.files, o.name))
 	}
 	if u, err := url.Parse(o.url); err != nil {
 		errs = append(errs, fmt.Errorf("--url: %w", err))

@@ -81,7 +81,7 @@ func TestConformanceWebhook(t *testing.T) {
 		{"list", "a list needs no webhook", []string{"--list", "--only", "tls.name"}, 0, "tls.name", ""},
 		{"none", "no flag names a webhook", nil, cli.ExitUsage, "", "one of --url, -f and --configuration"},
 		{"no case", "no identifier matches", []string{"--url", right, "--only", "tls.*,none.*"}, cli.ExitUsage, "", `--only "none.*": no case has such an identifier`},
-		{"both", "the flags name two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give one of them"},
+		{"both", "the flags name two configurations", []string{"-f", configuration, "--configuration", "gears"}, cli.ExitUsage, "", "give only one of them"},
 		{"address", "the value isn't a URL", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
 		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
 		{"not started, configuration alone", "no case calls the webhook", []string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},

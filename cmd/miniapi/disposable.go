@@ -53,7 +53,7 @@ func (d disposable) do(ctx context.Context, errOut io.Writer, work func(context.
 		return err
 	})
 	if err == nil && !worked {
-		err = errors.New("interrupted by a signal")
+		err = errors.New("a signal has interrupted the command: run the command again")
 	}
 	return err
 }

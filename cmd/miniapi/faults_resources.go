@@ -45,7 +45,7 @@ func warnOfUnknown(ctx context.Context, client rest.Interface, added []faults.St
 	for _, fault := range added {
 		for _, resource := range fault.Resources {
 			if !strings.Contains(resource, "*") && !served.Has(resource) {
-				fmt.Fprintf(errOut, "Warning: fault %s: the server has no resource %q: the fault meets no request for it\n", fault.Name, resource)
+				fmt.Fprintf(errOut, "Warning: fault %s: the server has no resource %q, so the fault has no effect until the resource is served\n", fault.Name, resource)
 			}
 		}
 	}

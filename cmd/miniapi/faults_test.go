@@ -45,10 +45,10 @@ func TestFaults(t *testing.T) {
 		code int
 		want string
 	}{
-		{"invalid", []string{"add", "verbs=get,conflict"}, 2, `Error: fault "verbs=get,conflict": conflict: is for the verbs update, patch, delete, not for get`},
+		{"invalid", []string{"add", "verbs=get,conflict"}, 2, `Error: fault "verbs=get,conflict": conflict: can't be set for the verb "get": must be one of update, patch, delete`},
 		{"none", []string{"add"}, 2, "Error: name a fault, as in verbs=update,resources=pods,conflict, or a file by -f"},
 		{"no file", []string{"add", "-f", filepath.Join(t.TempDir(), "none")}, 2, "no such file or directory"},
-		{"unknown resource", []string{"add", "resources=po|pods,verbs=get,status=500"}, 0, `Warning: fault request-2: the server has no resource "po": the fault meets no request for it`},
+		{"unknown resource", []string{"add", "resources=po|pods,verbs=get,status=500"}, 0, `Warning: fault request-2: the server has no resource "po", so the fault has no effect until the resource is served`},
 		{"kind", []string{"add", "resources=Pod,verbs=get,status=500"}, 2, `resources "Pod": must be a plural name in lower case, such as pods`},
 		{"no name", []string{"delete"}, 2, "Error: name the faults, or give --all"},
 		{"unknown name", []string{"delete", "third"}, 1, `Error: faults "third" not found`},

@@ -52,9 +52,9 @@ Contents of Secrets and tokens are replaced, unless the server runs with --trace
 }
 
 // oneRecording checks the arguments of a command whose only argument is the folder of a recording.
-func oneRecording(_ *cobra.Command, args []string) error {
+func oneRecording(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("there are %d arguments, and must be one: the folder of the recording, such as testdata/reviews", len(args))
+		return fmt.Errorf("arguments %q: %s takes one argument, the folder of the recording, as in %[2]s testdata/reviews", args, cmd.CommandPath())
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	err = followed(ctx, server, request, begun, func(event decisions.Event) error {
 		if event.Missed > 0 {
 			r.missed += event.Missed
-			fmt.Fprintf(errOut, "Warning: %d requests were forgotten before they could be recorded\n", event.Missed)
+			fmt.Fprintf(errOut, "Warning: the server forgot %d requests before they could be recorded: start the server with a larger --trace-requests and --trace-bytes\n", event.Missed)
 		}
 		if event.Request == nil {
 			return nil

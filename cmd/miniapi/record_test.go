@@ -198,7 +198,7 @@ func TestReplayFailures(t *testing.T) {
 		want string
 	}{
 		{"no URL", []string{"."}, 2, "--url must name the webhook, as in https://localhost:9443/mutate"},
-		{"no folder", nil, 2, "there are 0 arguments, and must be one: the folder of the recording"},
+		{"no folder", nil, 2, "takes one argument, the folder of the recording"},
 		{"empty folder", []string{t.TempDir(), "--url=http://127.0.0.1:1"}, 1, "has no files with the ending .json"},
 		{"no authority", []string{".", "--url=https://127.0.0.1:1", "--ca", file(t, "ca", "none")}, 2, "must have certificates in PEM"},
 	} {

@@ -109,7 +109,7 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if !list.Recording {
-		return errors.New("the server records no requests: start the server with --trace-requests=100, or print requests as they end with --follow")
+		return fmt.Errorf("the server %s of kubeconfig %s records no requests: start the server with --trace-requests=100, or print requests as they end with --follow", server.Host, server.Name)
 	}
 	return o.show(out, list.Requests)
 }

@@ -175,7 +175,7 @@ func TestTraceFailures(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no trace", nil, 1, "the server records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
+		{"no trace", nil, 1, "records no requests: start the server with --trace-requests=100, or print requests as they end with --follow"},
 		{"output", []string{"-o", "xml"}, 2, `--output "xml": must be wide, json or yaml`},
 		{"limit", []string{"--limit=-1"}, 2, "--limit -1: must be at least 0"},
 		{"object", []string{"--for=pods//web"}, 2, `--for "pods//web": must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME`},
@@ -185,8 +185,8 @@ func TestTraceFailures(t *testing.T) {
 		{"no object", []string{"why", webhook}, 2, "a second argument must name the object: RESOURCE/NAME, such as pods/web"},
 		{"no name", []string{"why", webhook, "pods"}, 2, `argument "pods": must be RESOURCE/NAME`},
 		{"no file", []string{"why", webhook, "--dry-run"}, 2, "--dry-run needs -f, the manifest of the object"},
-		{"no dry run", []string{"why", webhook, "pods/web", "--operation=UPDATE"}, 2, "--operation needs --dry-run"},
-		{"groups", []string{"why", webhook, "pods/web", "--as-group=a"}, 2, "--as-group needs --as"},
+		{"no dry run", []string{"why", webhook, "pods/web", "--operation=UPDATE"}, 2, "--operation: give --dry-run too"},
+		{"groups", []string{"why", webhook, "pods/web", "--as-group=a"}, 2, `--as-group ["a"]: give --as too`},
 		{"format", []string{"why", webhook, "pods/web", "-o", "wide"}, 2, `--output "wide": must be json or yaml`},
 		{"kind", []string{"why", "my-webhook", "pods/web"}, 1, `webhook "my-webhook": must be MutatingWebhookConfiguration/NAME or ValidatingWebhookConfiguration/NAME`},
 		{"operation", []string{"why", webhook, "--dry-run", "-f", file(t, "pod.yaml", "%s", reviewedPod), "--operation=PATCH"}, 1, `operation "PATCH": must be CREATE, UPDATE, DELETE or CONNECT`},

@@ -110,7 +110,7 @@ func (o *whyOptions) check(args []string) error {
 	case o.dryRun && o.file == "":
 		errs = append(errs, errors.New("--dry-run needs -f, the manifest of the object"))
 	case o.dryRun && len(args) > 1:
-		errs = append(errs, fmt.Errorf("argument %q: the manifest of --dry-run names the object", args[1]))
+		errs = append(errs, fmt.Errorf("argument %q: leave the argument out, because with --dry-run the manifest of -f names the object", args[1]))
 	case !o.dryRun && len(args) < 2:
 		errs = append(errs, errors.New("a second argument must name the object: RESOURCE/NAME, such as pods/web"))
 	}
@@ -119,11 +119,11 @@ func (o *whyOptions) check(args []string) error {
 		given bool
 	}{{"-f", o.file != ""}, {"--operation", o.operation != ""}, {"--subresource", o.subresource != ""}, {"--as", o.as != ""}} {
 		if flag.given && !o.dryRun {
-			errs = append(errs, fmt.Errorf("%s needs --dry-run: a recorded request has a value of its own", flag.name))
+			errs = append(errs, fmt.Errorf("%s: give --dry-run too, or leave %[1]s out: a recorded request has its own value", flag.name))
 		}
 	}
 	if len(o.groups) > 0 && o.as == "" {
-		errs = append(errs, errors.New("--as-group needs --as"))
+		errs = append(errs, fmt.Errorf("--as-group %q: give --as too, the user of these groups", o.groups))
 	}
 	if o.output != "" && o.output != "json" && o.output != "yaml" {
 		errs = append(errs, fmt.Errorf("--output %q: must be json or yaml", o.output))

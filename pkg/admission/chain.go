@@ -91,7 +91,7 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 	}
 
 	if c.manifests, err = manifestLoaders(); err != nil {
-		return nil, fmt.Errorf("static admission manifests: %w", err)
+		return nil, fmt.Errorf("making the loaders of static admission manifests: %w", err)
 	}
 
 	// k8s.io/apiserver's registry of plugins accepts each name only once per process. A registry for each chain

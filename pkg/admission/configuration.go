@@ -54,11 +54,11 @@ func readConfiguration(path string) (*configuration, error) {
 			c.plugins[plugin] = pluginConfiguration{file: path, content: content}
 			return c, nil
 		}
-		return nil, fmt.Errorf("--admission-control-config-file: %s is not an admission configuration: %w", path, err)
+		return nil, fmt.Errorf("--admission-control-config-file: %s must be an AdmissionConfiguration of apiserver.config.k8s.io/v1: %w", path, err)
 	}
 	admission, ok := decoded.(*apiserver.AdmissionConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("--admission-control-config-file: %s is not an admission configuration: unexpected type: %T", path, decoded)
+		return nil, fmt.Errorf("--admission-control-config-file: %s must be an AdmissionConfiguration of apiserver.config.k8s.io/v1, got %T", path, decoded)
 	}
 
 	for _, plugin := range admission.Plugins {

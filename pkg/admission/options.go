@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,11 +109,11 @@ func (o *Options) Validate() []error {
 	}
 	for _, name := range o.Enable {
 		if slices.Contains(o.Disable, name) {
-			errs = append(errs, fmt.Errorf("--enable-admission-plugins and --disable-admission-plugins: plugin %q is in both", name))
+			errs = append(errs, fmt.Errorf("--enable-admission-plugins and --disable-admission-plugins: plugin %q is in both: name the plugin in one of them", name))
 		}
 	}
 	if len(o.Only) > 0 && len(o.Enable)+len(o.Disable) > 0 {
-		errs = append(errs, errors.New("--admission-control excludes --enable-admission-plugins and --disable-admission-plugins"))
+		errs = append(errs, fmt.Errorf("--admission-control %q can't be used together with --enable-admission-plugins or --disable-admission-plugins: leave --admission-control out, because the flag is deprecated", o.Only))
 	}
 	if _, err := readConfiguration(o.ConfigFile); err != nil {
 		errs = append(errs, err)

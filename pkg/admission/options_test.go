@@ -88,7 +88,7 @@ func TestOptions(t *testing.T) {
 		name:   "both ways of choosing",
 		reason: "the old flag has no defaults that the new flags could change",
 		args:   []string{"--admission-control=AlwaysAdmit", "--enable-admission-plugins=AlwaysDeny"},
-		err:    "--admission-control excludes",
+		err:    "can't be used together with --enable-admission-plugins or --disable-admission-plugins",
 	}, {
 		name:   "configuration",
 		reason: "the file, and the files that it names, are read",
@@ -102,7 +102,7 @@ func TestOptions(t *testing.T) {
 		name:   "no configuration at all",
 		reason: "a file of any other kind must be an error",
 		args:   []string{"--admission-control-config-file=" + file("other.yaml", "other: {}\n")},
-		err:    "is not an admission configuration",
+		err:    "must be an AdmissionConfiguration of apiserver.config.k8s.io/v1",
 	}, {
 		name:   "missing configuration",
 		reason: "the error names the flag and the file",
@@ -112,7 +112,7 @@ func TestOptions(t *testing.T) {
 		name:   "malformed configuration",
 		reason: "the file must have a known kind and known fields",
 		args:   []string{"--admission-control-config-file=" + file("bad.yaml", header+"plugin: []\n")},
-		err:    filepath.Join(dir, "bad.yaml") + " is not an admission configuration: strict decoding error: unknown field \"plugin\"",
+		err:    filepath.Join(dir, "bad.yaml") + " must be an AdmissionConfiguration of apiserver.config.k8s.io/v1: strict decoding error: unknown field \"plugin\"",
 	}, {
 		name:   "configuration of a plugin is missing",
 		reason: "k8s.io/apiserver would end the process because of this file",
@@ -217,7 +217,7 @@ func TestServiceAddresses(t *testing.T) {
 		{name: "empty name", reason: "no service has an empty name", value: "a/:443=127.0.0.1:9443", err: "namespace and name of the service are required"},
 		{name: "no host", reason: "the plugin can't guess a missing host", value: "a/b=:9443", err: `address ":9443" needs a host and a port`},
 		{name: "no port number", reason: "connections need a port number", value: "a/b=localhost:0", err: `address "localhost:0" needs a host and a port`},
-		{name: "service port 0", reason: "0 is not a port", value: "a/b:0=localhost:1", err: `"0" is not a port between 1 and 65535`},
+		{name: "service port 0", reason: "0 is not a port", value: "a/b:0=localhost:1", err: `port "0": must be a number from 1 to 65535`},
 		{name: "no port to go to", reason: "the plugin can't guess a missing port", value: "a/b=127.0.0.1", err: "missing port in address"},
 		{name: "port out of range", reason: "ports have 16 bits", value: "a/b:70000=127.0.0.1:1", err: "port of the service"},
 	}
@@ -252,7 +252,7 @@ func TestServiceAddressesAdd(t *testing.T) {
 		}
 	}
 	err := addresses.Set("a/b:443=localhost:3")
-	if want := "service a/b:443 has two addresses, localhost:2 and localhost:3"; err == nil || err.Error() != want {
+	if want := "service a/b:443 has two addresses, localhost:2 and localhost:3: give one of them"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	for _, test := range []struct {

@@ -70,7 +70,7 @@ func (a ServiceAddresses) Set(value string) error {
 		return fmt.Errorf("%q is not of the form %s: address %q needs a host and a port", value, a.Type(), address)
 	}
 	if earlier, ok := a[key]; ok && earlier != address {
-		return fmt.Errorf("service %s has two addresses, %s and %s", service, earlier, address)
+		return fmt.Errorf("service %s has two addresses, %s and %s: give one of them", service, earlier, address)
 	}
 	a[key] = address
 	return nil
@@ -79,7 +79,7 @@ func (a ServiceAddresses) Set(value string) error {
 func parsePort(text string) (int32, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || port == 0 {
-		return 0, fmt.Errorf("%q is not a port between 1 and 65535", text)
+		return 0, fmt.Errorf("port %q: must be a number from 1 to 65535", text)
 	}
 	return int32(port), nil
 }

@@ -23,7 +23,7 @@ type Options struct {
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Parallel < 0 {
-		errs = append(errs, fmt.Errorf("parallel %d: must be at least 1, or 0 for the default %d", o.Parallel, DefaultParallel))
+		errs = append(errs, fmt.Errorf("--parallel %d: must be at least 1, or 0 for the default of %d", o.Parallel, DefaultParallel))
 	}
 	return errors.Join(append(errs, o.Selection.validate())...)
 }

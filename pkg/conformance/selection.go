@@ -18,7 +18,7 @@ func (s *Selection) validate() error {
 	var errs []error
 	for _, glob := range slices.Concat(s.Only, s.Skip) {
 		if _, err := path.Match(glob, ""); err != nil {
-			errs = append(errs, fmt.Errorf("glob of identifiers %q: must be a pattern such as review.*: %w", glob, err))
+			errs = append(errs, fmt.Errorf("--only or --skip %q: must be a pattern of identifiers, such as review.*: %w", glob, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -38,7 +38,7 @@ func (s *Selection) Check(cases []Case) error {
 		}
 	}
 	if len(errs) == 0 && len(s.Of(cases)) == 0 {
-		errs = append(errs, fmt.Errorf("--only %q without --skip %q: no case is left", s.Only, s.Skip))
+		errs = append(errs, fmt.Errorf("--only %q without --skip %q: no case is left: select more cases or skip fewer", s.Only, s.Skip))
 	}
 	return errors.Join(errs...)
 }

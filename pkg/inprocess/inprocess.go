@@ -27,7 +27,7 @@ func Engine() miniapitest.Option { return with() }
 func WithServerOptions(change func(*server.Options)) miniapitest.Option {
 	if change == nil {
 		return miniapitest.WithEngine(func(engine.Engine) (engine.Engine, error) {
-			return nil, errors.New("WithServerOptions: the function change is nil")
+			return nil, errors.New("WithServerOptions: the function change must not be nil")
 		})
 	}
 	return with(change)

@@ -37,7 +37,7 @@ func (o *options) checkReplaced() error {
 	for i, object := range o.configurations {
 		for _, earlier := range o.configurations[:i] {
 			if object.GetKind() == earlier.GetKind() && object.GetName() == earlier.GetName() && !equality.Semantic.DeepEqual(object.Object.Object, earlier.Object.Object) {
-				return fmt.Errorf("%s: %s %s: it would replace the one in %s, which has the same name: rename one of them",
+				return fmt.Errorf("%s: %s %s would replace the object of the same name in %s: rename one of them",
 					object.Source, object.GetKind(), object.GetName(), earlier.Source)
 			}
 		}

@@ -41,7 +41,7 @@ func AdmissionHandler(review func(context.Context, *admissionv1.AdmissionRequest
 func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	review := &admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
-		return nil, fmt.Errorf("reading the AdmissionReview: %w", err)
+		return nil, fmt.Errorf("the body of the request for %s must be an AdmissionReview: %w", r.URL.Path, err)
 	}
 	switch review.GroupVersionKind() {
 	case admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), admissionv1beta1.SchemeGroupVersion.WithKind("AdmissionReview"):
@@ -50,7 +50,7 @@ func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 			admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, review.Kind, review.APIVersion)
 	}
 	if review.Request == nil {
-		return nil, fmt.Errorf("the AdmissionReview has no request")
+		return nil, fmt.Errorf("the AdmissionReview for %s must have a request", r.URL.Path)
 	}
 	return review, nil
 }

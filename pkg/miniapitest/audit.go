@@ -15,7 +15,7 @@ import (
 func WithAudit[Event any](policy any, sink func(*Event)) Option {
 	return func(o *options) error {
 		if sink == nil {
-			return errors.New("audit: the function that takes the events is nil")
+			return errors.New("audit: the function sink of WithAudit is nil: give a function that takes the events")
 		}
 		if o.auditSink != nil {
 			return errors.New("audit: WithAudit is given twice: a server has one audit policy, so let one function call both functions")

@@ -22,11 +22,11 @@ var documents = &manifests.Documents{}
 func WithEngine(choose func(earlier engine.Engine) (engine.Engine, error)) Option {
 	return func(o *options) error {
 		if choose == nil {
-			return errors.New("WithEngine: the function choose is nil")
+			return errors.New("WithEngine: the function choose must not be nil")
 		}
 		chosen, err := choose(o.engine)
 		if err == nil && chosen == nil {
-			err = errors.New("WithEngine: the function choose has returned a nil engine")
+			err = errors.New("WithEngine: the function choose has returned a nil engine: return an engine or an error")
 		}
 		o.engine = chosen
 		return err

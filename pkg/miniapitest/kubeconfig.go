@@ -21,7 +21,7 @@ func (s *Server) KubeconfigFile() string { return s.folder.kubeconfig() }
 // AddUser.
 func (s *Server) Kubeconfig(config *rest.Config) ([]byte, error) {
 	if config == nil {
-		return nil, errors.New("the client configuration is nil: Config, AddUser and User return one")
+		return nil, errors.New("Kubeconfig: the client configuration must not be nil: give one that Config, AddUser or User returns")
 	}
 	if failed, ok := config.Transport.(failedTransport); ok {
 		return nil, failed.err

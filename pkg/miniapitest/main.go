@@ -21,7 +21,7 @@ import (
 // tests one after the other and let each call Reset first.
 func Main(m interface{ Run() int }, srv **Server, opts ...Option) (code int) {
 	if isNil(m) || srv == nil {
-		fmt.Fprintln(os.Stderr, "miniapitest: Main(m, &srv): m or &srv is nil")
+		fmt.Fprintln(os.Stderr, "miniapitest: Main(m, &srv): m and &srv must not be nil")
 		return 1
 	}
 	s, err := start(context.Background(), nil, opts)

@@ -32,7 +32,7 @@ func WithCRDs(paths ...string) Option {
 func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithCRDsFS: the file system is nil: WithCRDs reads files of this machine")
+			return errors.New("WithCRDsFS: the file system is nil: give one, or use WithCRDs for files of this machine")
 		}
 		return o.addDefinitions(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}
@@ -56,7 +56,7 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 	return add(&o.definitions, objects)
 }
 
-var errNoManifests = errors.New("manifests need a path: a file, a glob or a folder")
+var errNoManifests = errors.New("manifests: give at least one path of a file, a glob or a folder")
 
 // WithManifests applies the objects in files, globs or folders, in order: custom resources may follow their
 // definitions. If an object configures a webhook, Start fails if the server can't reach the webhook. The server finds
@@ -69,7 +69,7 @@ func WithManifests(paths ...string) Option {
 func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithManifestsFS: the file system is nil: WithManifests reads files of this machine")
+			return errors.New("WithManifestsFS: the file system is nil: give one, or use WithManifests for files of this machine")
 		}
 		return o.addManifests(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}
@@ -134,9 +134,9 @@ func explainUnknown(err error) error {
 	}
 	unknown := &meta.NoKindMatchError{}
 	if errors.As(err, &unknown) && manifests.IsDefinition(unknown.GroupKind.WithVersion("")) {
-		return fmt.Errorf("%w: definitions are %s/v1 alone", err, manifests.DefinitionGroup)
+		return fmt.Errorf("%w: the apiVersion of a CustomResourceDefinition must be %s/v1", err, manifests.DefinitionGroup)
 	}
-	return fmt.Errorf("%w: apply the definition of a custom resource together with it or before it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
+	return fmt.Errorf("%w: apply the CustomResourceDefinition before the custom resource or together with it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
 }
 
 // checkWholeDefinition returns an error if a definition is only a patch for kustomize. envtest uses the same rule.
@@ -198,7 +198,7 @@ func merged(object, patch map[string]any) map[string]any {
 // asManifests returns an object as a manifest. For a list, it returns the items.
 func asManifests(object runtime.Object, source string) ([]manifests.Object, error) {
 	if isNil(object) {
-		return nil, fmt.Errorf("%s, %T, is nil", source, object)
+		return nil, fmt.Errorf("%s, %T: must not be nil", source, object)
 	}
 	switch o := object.(type) {
 	case *runtime.Unknown: // an item of a v1 List that isn't decoded yet

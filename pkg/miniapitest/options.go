@@ -103,7 +103,7 @@ func WithoutAdmissionPlugins(names ...string) Option {
 func (o *options) checkPlugins(names []string) error {
 	for _, name := range names {
 		if slices.Contains(o.description.EnablePlugins, name) && slices.Contains(o.description.DisablePlugins, name) {
-			return fmt.Errorf("admission plugin %q is in both WithAdmissionPlugins and WithoutAdmissionPlugins", name)
+			return fmt.Errorf("admission plugin %q is in both WithAdmissionPlugins and WithoutAdmissionPlugins: name the plugin in one of them", name)
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func WithFeatureGates(gates map[string]bool) Option {
 		for _, name := range sets.List(sets.KeySet(gates)) {
 			on := gates[name]
 			if earlier, given := o.description.FeatureGates[name]; given && earlier != on {
-				return fmt.Errorf("feature gate %s is given as %t and as %t: give one of them", name, earlier, on)
+				return fmt.Errorf("WithFeatureGates: feature gate %s is given as %t and as %t: give one of them", name, earlier, on)
 			}
 			o.description.FeatureGates[name] = on
 		}
@@ -183,7 +183,7 @@ func WithUser(name string, groups ...string) Option {
 		}
 		for _, earlier := range o.users {
 			if earlier.name == name && !sets.New(earlier.groups...).Equal(sets.New(groups...)) {
-				return fmt.Errorf("user %q is given with groups %q and with groups %q: name all of them at once", name, earlier.groups, groups)
+				return fmt.Errorf("WithUser: user %q is given with groups %q and with groups %q: give all groups of a user at once", name, earlier.groups, groups)
 			}
 		}
 		o.users = append(o.users, user{name, groups})
@@ -198,25 +198,29 @@ func WithDataDir(dir string) Option {
 			return errors.New("WithDataDir: a data folder needs a path: to keep no data, leave the option out")
 		}
 		if earlier := o.description.DataDir; earlier != "" && earlier != dir {
-			return fmt.Errorf("WithDataDir is given as %q and as %q: a server has one data folder", earlier, dir)
+			return fmt.Errorf("WithDataDir is given as %q and as %q: give one of them, because a server has one data folder", earlier, dir)
 		}
 		o.description.DataDir = dir
 		return nil
 	}
 }
 
-// ownFlags are the flags that WithFlags refuses. The values are the reasons: most of the flags have an option of their
-// own.
+// ownFlags are the flags that WithFlags refuses. The values are the remedies, such as the fixture's option that does the
+// same.
 var ownFlags = map[string]string{
-	"data-dir":                  "WithDataDir sets it",
-	"controllers":               "WithControllers sets it",
-	"disable-admission-plugins": "WithoutAdmissionPlugins sets it",
-	"emulated-version":          "WithEmulatedVersion sets it",
-	"enable-admission-plugins":  "WithAdmissionPlugins sets it",
-	"feature-gates":             "WithFeatureGates sets it",
-	"min-compatibility-version": "it applies to the whole process: see package inprocess",
-	"runtime-config":            "WithAPIs sets it",
-	"secure-port":               "the server takes a free port",
+	"apply":                     "use WithManifests",
+	"apply-skip-unknown":        "leave the flag out, and give WithManifests only objects of known kinds",
+	"log-requests":              "use WithTrace, WithAudit or WithLog",
+	"write-kubeconfig":          "use Server.KubeconfigFile, the path of a kubeconfig that the fixture writes",
+	"data-dir":                  "use WithDataDir",
+	"controllers":               "use WithControllers",
+	"disable-admission-plugins": "use WithoutAdmissionPlugins",
+	"emulated-version":          "use WithEmulatedVersion",
+	"enable-admission-plugins":  "use WithAdmissionPlugins",
+	"feature-gates":             "use WithFeatureGates",
+	"min-compatibility-version": "leave the flag out, because all servers of the process have one compatibility version",
+	"runtime-config":            "use WithAPIs",
+	"secure-port":               "leave the flag out, because the server takes a free port",
 }
 
 // WithFlags sets flags of "miniapi serve", each as --name=value, or as --name for true. "miniapi serve --help-all"
@@ -230,7 +234,7 @@ func WithFlags(flags ...string) Option {
 				return fmt.Errorf("WithFlags: %q: a flag must be --name=value, or --name for true", flag)
 			}
 			if instead, own := ownFlags[name]; own {
-				return fmt.Errorf("WithFlags: --%s is not for tests: %s", name, instead)
+				return fmt.Errorf("WithFlags: %q: the flag is not for servers of tests: %s", flag, instead)
 			}
 		}
 		o.description.Flags = append(o.description.Flags, flags...)

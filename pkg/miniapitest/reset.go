@@ -42,7 +42,7 @@ func (s *Server) Snapshot() (*Snapshot, error) {
 // start.
 func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.stored == nil {
-		return errors.New("there is nothing to restore: the snapshot isn't from Server.Snapshot, or the server has an external etcd")
+		return errors.New("the snapshot is empty: give a snapshot that Server.Snapshot has returned without an error; a server with an external etcd has no snapshots")
 	}
 	if err := s.checkRunning(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,10 +47,10 @@ type extension struct {
 func WithRuntimeExtension(name string, handler http.Handler) Option {
 	return func(o *options) error {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-			return fmt.Errorf("WithRuntimeExtension: the name %q is no DNS label: %s", name, strings.Join(wrong, "; "))
+			return fmt.Errorf("WithRuntimeExtension: the name %q must be a DNS label: %s", name, strings.Join(wrong, "; "))
 		}
 		if isNil(handler) {
-			return fmt.Errorf("WithRuntimeExtension %q: the handler is nil", name)
+			return fmt.Errorf("WithRuntimeExtension %q: the handler must not be nil", name)
 		}
 		path := "/runtime-extensions/" + name
 		if o.handlers[path+"/"] != nil {
@@ -128,7 +127,7 @@ func (h *Hooks) Call(ctx context.Context, call HookCall) (*HookResult, error) {
 	answer := h.server.Client().Discovery().RESTClient().Post().AbsPath(callPath).Body(body).Do(ctx)
 	err = answer.Error() // Error has the server's message, and the error of Raw lacks the message
 	if apierrors.IsNotFound(err) {
-		return nil, errors.New("the server has no runtime hooks: start it with WithRuntimeExtension, or WithFlags(\"--runtime-hooks\")")
+		return nil, fmt.Errorf("call of hook %q: the server has no runtime hooks: start the server with WithRuntimeExtension, or WithFlags(\"--runtime-hooks\")", call.Hook)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("call of hook %q: %w", call.Hook, err)

@@ -74,7 +74,7 @@ func start(ctx context.Context, origin *origin, opts []Option) (*Server, error) 
 	o.engine = processes
 	for i, opt := range opts {
 		if opt == nil {
-			return nil, fmt.Errorf("option %d is nil", i+1)
+			return nil, fmt.Errorf("option %d of the server is nil: leave the option out", i+1)
 		}
 		if err := opt(o); err != nil {
 			return nil, err

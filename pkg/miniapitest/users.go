@@ -23,7 +23,7 @@ func (s *Server) Client() kubernetes.Interface {
 func (s *Server) DynamicClient() dynamic.Interface { return dynamic.NewForConfigOrDie(s.Config()) }
 
 // errNoUserName is the error for a user without a name. A server can't authenticate a certificate without a name.
-var errNoUserName = errors.New("a user needs a name")
+var errNoUserName = errors.New("the name of the user is empty: give a name")
 
 // AddUser makes a user, and returns the user's client configuration, which has a client certificate. RBAC decides what
 // the user may do; members of system:masters may do everything. An existing user gets the new groups, so each of the

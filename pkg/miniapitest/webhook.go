@@ -60,11 +60,11 @@ const refusedPath = "/refused"
 func checkWebhook(path string, handler http.Handler) error {
 	switch {
 	case !strings.HasPrefix(path, "/"):
-		return fmt.Errorf("the path of a webhook must begin with a slash, as /validate does: %q", path)
+		return fmt.Errorf("webhook path %q: must begin with a slash, as in /validate", path)
 	case path != cleaned(path) && path != cleaned(path)+"/":
-		return fmt.Errorf("webhook %s: the server would call %s instead: use that path", path, cleaned(path))
+		return fmt.Errorf("webhook path %q: must be %q, the path that the server would call instead", path, cleaned(path))
 	case isNil(handler):
-		return fmt.Errorf("webhook %s: the handler is nil", path)
+		return fmt.Errorf("webhook path %q: the handler must not be nil", path)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *webhookServer) close() error {
 	case <-idle:
 		return err
 	case <-ctx.Done():
-		return errors.Join(err, fmt.Errorf("a webhook handler is still at work %s after its request has ended", handlerTimeout))
+		return errors.Join(err, fmt.Errorf("a webhook handler is still at work %s after its request has ended: the handler must return when the context of the request ends", handlerTimeout))
 	}
 }
 

@@ -21,7 +21,7 @@ func WithWebhook(path string, handler http.Handler) Option {
 			return err
 		}
 		if _, given := o.handlers[path]; given {
-			return fmt.Errorf("webhook %s: the path has a handler already: give each path to one WithWebhook", path)
+			return fmt.Errorf("webhook path %q: the path has a handler already: give each path to one WithWebhook", path)
 		}
 		o.handlers[path] = handler
 		return nil
@@ -40,7 +40,7 @@ func WithWebhookManifests(paths ...string) Option {
 func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithWebhookManifestsFS: the file system is nil: WithWebhookManifests reads files of this machine")
+			return errors.New("WithWebhookManifestsFS: the file system is nil: give one, or use WithWebhookManifests for files of this machine")
 		}
 		return o.addConfigurations(manifests.Reader{FS: fsys}, paths)
 	}
@@ -56,7 +56,7 @@ func (o *options) addConfigurations(reader manifests.Reader, paths []string) err
 		return fmt.Errorf("webhook configurations: %w", err)
 	}
 	if len(objects) == 0 {
-		return fmt.Errorf("no webhook configuration in %q", paths)
+		return fmt.Errorf("WithWebhookManifests: no webhook configuration in the files of %q", paths)
 	}
 	return add(&o.configurations, objects)
 }
@@ -75,7 +75,7 @@ func checkWholeConfiguration(u *unstructured.Unstructured) error {
 func WithWebhookService(namespace, name string) Option {
 	return func(o *options) error {
 		if namespace == "" || name == "" {
-			return fmt.Errorf("the service of webhooks needs a namespace and a name: %q", namespace+"/"+name)
+			return fmt.Errorf("WithWebhookService(%q, %q): the service must have a namespace and a name", namespace, name)
 		}
 		o.services = append(o.services, engine.Place{Namespace: namespace, Name: name})
 		return nil

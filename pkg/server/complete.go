@@ -146,7 +146,7 @@ func validateEtcd(o *Options) []error {
 	}
 	errs := checked.Validate()
 	if !embedded && o.DataDir != "" {
-		errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because it is the folder of an embedded etcd", o.DataDir))
+		errs = append(errs, fmt.Errorf("--data-dir %s: can't be given together with --etcd-servers, because only an embedded etcd keeps its data in this folder: leave one of the flags out", o.DataDir))
 	}
 	if _, err := genericoptions.ParseWatchCacheSizes(checked.WatchCacheSizes); err != nil {
 		errs = append(errs, fmt.Errorf("--watch-cache-sizes: %w", err))

@@ -43,7 +43,7 @@ func checkDatabase(path string) (content databaseContent, err error) {
 		return content, err
 	}
 	if !info.Mode().IsRegular() {
-		return content, errors.New("not a file: a database is a regular file")
+		return content, errors.New("must be a regular file")
 	}
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: databaseTimeout})
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *databaseContent) add(bucket, key, value []byte) {
 // of an older minor version.
 func (c *databaseContent) checkOrigin() error {
 	if c.members > 1 {
-		return fmt.Errorf("the database belongs to a cluster of %d etcd servers, and this server runs etcd alone", c.members)
+		return fmt.Errorf("the database belongs to a cluster of %d etcd servers, and this server runs etcd alone: use another data folder", c.members)
 	}
 	if c.version == "" {
 		return nil
@@ -102,7 +102,7 @@ func (c *databaseContent) checkOrigin() error {
 		return fmt.Errorf("the stored version of etcd is %q, and must have the form MAJOR.MINOR.PATCH", c.version)
 	}
 	if known := utilversion.MustParseGeneric(version.Version); written.Major() != known.Major() || written.Minor() > known.Minor() {
-		return fmt.Errorf("written by etcd %s, and this etcd is %s", written, known)
+		return fmt.Errorf("written by etcd %s, and this etcd is %s: use a miniapi with the etcd of the database, or another data folder", written, known)
 	}
 	return nil
 }

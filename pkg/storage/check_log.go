@@ -108,7 +108,7 @@ func checkTail(segment string) error {
 	used, err := readRecords(f)
 	switch {
 	case err == nil && used == 0:
-		return errors.New("damaged: it doesn't begin with a record")
+		return errors.New("damaged: the file doesn't begin with a record")
 	case err == nil && size < segmentBytes: // a full disk makes etcd leave a short segment
 		return os.Truncate(segment, segmentBytes)
 	case err == nil:

@@ -159,7 +159,7 @@ func TestDamagedData(t *testing.T) {
 		{"database missing", "the log alone doesn't hold what was written before its snapshot", removed(databaseFile), "the database is missing"},
 		{"database empty", "an empty file has nothing", edited(databaseFile, func([]byte) []byte { return nil }), "the database is missing"},
 		{"folder of the database missing", "the database was in the folder", removed(databaseFiles), "the database is missing"},
-		{"database is a folder", "a folder or file in the wrong place means that the database is lost", replaced(databaseFile, true), "db: not a file"},
+		{"database is a folder", "a folder or file in the wrong place means that the database is lost", replaced(databaseFile, true), "db: must be a regular file"},
 		{"folder of the database is a file", "a folder or file in the wrong place means that the database is lost", replaced(databaseFiles, false), "not a directory"},
 		{"older database", "entries between the database and the log are missing", changedDatabase(put8(schema.Meta.Name(), schema.MetaConsistentIndexKeyName, 1)), "the database ends with entry 1, and the log begins after entry"},
 		{"database of several", "one member of several is never elected", changedDatabase(func(tx *bbolt.Tx) error {
@@ -173,8 +173,8 @@ func TestDamagedData(t *testing.T) {
 		{"database of an older etcd", "etcd converts the format", ofVersion("3.6.0"), ""},
 
 		{"log with a broken record", "each record has a checksum", editedLog(func(b []byte, _ int) []byte { return overwritten(100_000, 50, 0xa5)(b) }), "crc mismatch"},
-		{"log of zeros", "etcd takes zeros for the end", editedLog(func(b []byte, _ int) []byte { return make([]byte, len(b)) }), "it doesn't begin with a record"},
-		{"log empty", "etcd takes an empty file for the end", editedLog(func([]byte, int) []byte { return nil }), "it doesn't begin with a record"},
+		{"log of zeros", "etcd takes zeros for the end", editedLog(func(b []byte, _ int) []byte { return make([]byte, len(b)) }), "the file doesn't begin with a record"},
+		{"log empty", "etcd takes an empty file for the end", editedLog(func([]byte, int) []byte { return nil }), "the file doesn't begin with a record"},
 		{"log of something else", "the file has no records", editedLog(func(b []byte, used int) []byte { return overwritten(0, used, 0xa5)(b) }), "goes beyond the end"},
 		{"log with zeros at its end", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return overwritten(used/2, used-used/2, 0)(b) }), "and the database with entry"},
 		{"log cut off behind a record", "the log lacks records of the database", editedLog(func(b []byte, used int) []byte { return b[:endOfRecord(b, used/2)] }), "and the database with entry"},
@@ -191,7 +191,7 @@ func TestDamagedData(t *testing.T) {
 		{"log missing", "the last answered writes may be in the log alone", removed(logFiles), "the log has no entries, and the database has some"},
 		{"folder of the log is a file", "a file in place of the folder has no log", replaced(logFiles, false), "not a directory"},
 
-		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored in it"},
+		{"all missing", "the folder was used", removed(memberFiles), "missing or empty, although data was stored there"},
 		{"all a file", "a file can't be the folder of the member's files", replaced(memberFiles, false), "not a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestLogCutOffAfterKill(t *testing.T) {
 // folder is either used or refused.
 func TestFirstStartCutShort(t *testing.T) {
 	t.Parallel()
-	const lost, nothing = "although data was stored in it", "the log has no entries, and the database has some"
+	const lost, nothing = "although data was stored there", "the log has no entries, and the database has some"
 	for _, c := range []struct {
 		name, reason      string
 		used, stored, log bool

@@ -96,7 +96,7 @@ func mayHoldData(path string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return errors.New("not a folder")
+		return errors.New("must be a folder")
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func mayHoldData(path string) error {
 		}
 	}
 	if foreign != "" {
-		return fmt.Errorf("holds %q and no %s, so it is not a data folder: use a new or empty folder", foreign, lockName)
+		return fmt.Errorf("holds %q and no file %s, so the folder is not a data folder: use a new or empty folder", foreign, lockName)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 			lock, err = lockOwn(name)
 		}
 		if errors.Is(err, fileutil.ErrLocked) {
-			return nil, fmt.Errorf("in use by %s", other)
+			return nil, fmt.Errorf("in use by %s: stop that server first, or use another folder", other)
 		}
 	}
 	if err != nil {
@@ -173,7 +173,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 	}
 	last, err := readHolder(name)
 	if err == nil && last.Layout > layout {
-		err = fmt.Errorf("made by a newer miniapi: its layout is %d, and this miniapi supports layouts up to %d", last.Layout, layout)
+		err = fmt.Errorf("made by a newer miniapi: its layout is %d, and this miniapi supports layouts up to %d: use the newer miniapi, or another folder", last.Layout, layout)
 	}
 	f := &Folder{path: path, holder: h, lock: lock}
 	if err == nil {

@@ -53,7 +53,7 @@ func TestFoldersThatAreNotForData(t *testing.T) {
 		{"foreign", "files of other programs stay untouched", `holds "notes.txt"`, func(t *testing.T, dir string) {
 			writeFile(t, filepath.Join(dir, "notes.txt"), "")
 		}},
-		{"file", "the path names a file by mistake", "not a folder", func(t *testing.T, dir string) {
+		{"file", "the path names a file by mistake", "must be a folder", func(t *testing.T, dir string) {
 			writeFile(t, dir, "")
 		}},
 		{"below a file", "a file can't have folders", "not a directory", func(t *testing.T, dir string) {

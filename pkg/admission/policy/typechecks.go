@@ -106,7 +106,7 @@ func (c *typeChecks) check(ctx context.Context, name string) error {
 		return nil // the policy has changed or is deleted: the new event leads to another check
 	}
 	if err != nil {
-		return fmt.Errorf("updating status.typeChecking: %w", err)
+		return fmt.Errorf("updating status.typeChecking of ValidatingAdmissionPolicy %q: %w", name, err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func apply(patch jsonpatch.Patch, object []byte) (patched []byte, err error) {
 	// object by nothing.
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("an operation needs a value that it doesn't have (%v)", cause)
+			err = fmt.Errorf("an operation of the patch needs a value that is missing: %v", cause)
 		}
 	}()
 	return patch.Apply(object)

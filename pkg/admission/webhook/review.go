@@ -85,7 +85,7 @@ func (r *reviews) envelope(request runtime.Object, uid types.UID, invocation *ge
 	case *admissionv1beta1.AdmissionReview:
 		version, review.Request.Object = admissionv1beta1.SchemeGroupVersion, object
 	default:
-		return envelope{}, fmt.Errorf("review of unknown type %T", request)
+		return envelope{}, fmt.Errorf("review of type %T: must be an AdmissionReview of admission.k8s.io/v1 or v1beta1", request)
 	}
 	asked := question{version, invocation.Kind, invocation.Resource}
 	if found, ok := r.envelopes[asked]; ok {

@@ -172,7 +172,7 @@ func (w *Webhooks) open(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	last := errors.New("no answer")
+	last := fmt.Errorf("no answer from the relay at %s", endpoint.URL)
 	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		link, err := relay.Open(ctx, endpoint, w.options.Target)
 		if err != nil {

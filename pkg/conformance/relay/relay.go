@@ -68,7 +68,7 @@ type Relay struct {
 // Start starts a relay that listens on Options.Address and Options.ControlAddress.
 func Start(ctx context.Context, o Options) (*Relay, error) {
 	if o.Token == "" {
-		return nil, errors.New("relay: the token must be set: without a token, any client could answer webhook calls in the suite's place")
+		return nil, errors.New("relay: Options.Token must be set: without a token, any client could answer webhook calls in the suite's place")
 	}
 	certificate, err := selfSigned()
 	if err != nil {

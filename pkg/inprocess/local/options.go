@@ -52,7 +52,7 @@ func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	}
 	for _, caller := range d.Callers {
 		if !o.Admission.Runs(caller.Plugin) {
-			return nil, fmt.Errorf("%s: admission plugin %q is off, so no webhook of this configuration would be called", caller.Configuration, caller.Plugin)
+			return nil, fmt.Errorf("%s: admission plugin %q is off, so no webhook of this configuration would be called: turn the plugin on, or leave the configuration out", caller.Configuration, caller.Plugin)
 		}
 	}
 	place(o, d.Services)
@@ -72,7 +72,7 @@ func parseFlags(o *server.Options, flags []string) error {
 		all.AddFlagSet(section)
 	}
 	if err := all.Parse(flags); err != nil {
-		return fmt.Errorf("WithFlags: %w", err)
+		return fmt.Errorf("WithFlags: %w: see the flags and their values in the output of \"miniapi serve --help-all\"", err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func setGates(o *server.Options, gates map[string]bool) error {
 			continue
 		}
 		if known[featuregate.Feature(name)] == nil {
-			return fmt.Errorf("WithFeatureGates: feature gate %s is unknown, or has no effect in miniapi", name)
+			return fmt.Errorf("WithFeatureGates: feature gate %q is unknown, or has no effect in miniapi: leave the gate out, or correct its name", name)
 		}
 		o.FeatureGates[name] = gates[name]
 	}

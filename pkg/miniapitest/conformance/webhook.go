@@ -66,7 +66,7 @@ func Server(opts ...miniapitest.Option) Option {
 func Path(at string) Option {
 	return func(o *options) error {
 		if !path.IsAbs(at) {
-			return fmt.Errorf("path %q: must begin with /", at)
+			return fmt.Errorf("Path(%q): must begin with /", at)
 		}
 		o.path = at
 		return nil
@@ -96,13 +96,13 @@ func Fuzzed(n int) Option {
 func Skip(glob, reason string) Option {
 	return func(o *options) error {
 		if _, err := path.Match(glob, ""); err != nil || reason == "" {
-			return errors.Join(err, fmt.Errorf("skip %q: needs a glob and a reason", glob))
+			return errors.Join(err, fmt.Errorf("Skip(%q, %q): must have a well-formed glob and a reason", glob, reason))
 		}
 		if !slices.ContainsFunc(webhook.Cases(), func(c webhook.Case) bool {
 			matched, _ := path.Match(glob, c.ID) // the glob is well-formed
 			return matched
 		}) {
-			return fmt.Errorf("skip %q: no case has such an identifier", glob)
+			return fmt.Errorf("Skip(%q, %q): no case has such an identifier: \"miniapi conformance webhook --list\" prints the identifiers", glob, reason)
 		}
 		o.skip[glob] = reason
 		return nil
@@ -172,11 +172,11 @@ func (o *options) skipped(id string) string {
 func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, error) {
 	t.Helper()
 	if handler == nil {
-		return nil, errors.New("the handler is nil")
+		return nil, errors.New("the handler of the webhook is nil: give an http.Handler")
 	}
 	given, err := load(o.objects)
 	if err != nil {
-		return nil, fmt.Errorf("objects: %w", err)
+		return nil, fmt.Errorf("Objects: %w", err)
 	}
 	served := httptest.NewUnstartedServer(handler)
 	served.EnableHTTP2 = true
@@ -190,7 +190,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 	if len(o.configurations) > 0 {
 		objects, err := load(o.configurations)
 		if err != nil {
-			return nil, fmt.Errorf("configuration: %w", err)
+			return nil, fmt.Errorf("Configuration: %w", err)
 		}
 		configurations, err := webhook.ReadConfigurations(objects)
 		if err != nil {
@@ -204,7 +204,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 			return nil, err
 		}
 		if len(hooks) == 0 {
-			return nil, fmt.Errorf("configuration: no webhook configuration in %q", o.configurations)
+			return nil, fmt.Errorf("Configuration(%q): the files have no webhook configuration", o.configurations)
 		}
 	}
 	server := miniapitest.Start(t, o.server...)

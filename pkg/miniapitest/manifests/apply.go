@@ -249,7 +249,7 @@ func (a *application) checkEstablished(ctx context.Context, definition Object) e
 	}
 	conditions := stored.Status.Conditions
 	if !slices.ContainsFunc(conditions, isEstablished) {
-		return fmt.Errorf("isn't established; its conditions: %v", conditions)
+		return fmt.Errorf("the server hasn't established the definition, whose conditions are %v", conditions)
 	}
 	return nil
 }

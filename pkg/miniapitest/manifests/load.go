@@ -168,7 +168,7 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 // files returns the files of a path. If there is no such file or folder, the path is a glob.
 func (r Reader) files(name string) ([]string, error) {
 	if name == "" {
-		return nil, errors.New("a path is empty: name a file, a glob or a folder")
+		return nil, errors.New("a path is empty: give the path of a file, a glob or a folder")
 	}
 	info, err := r.stat(name)
 	switch {
@@ -220,7 +220,7 @@ func (r Reader) from(name string, err error) error {
 	if unknown != nil {
 		return err
 	}
-	return fmt.Errorf("%w, from %s", err, folder)
+	return fmt.Errorf("%w; relative paths begin at %s", err, folder)
 }
 
 func (r Reader) filesIn(folder string) ([]string, error) {

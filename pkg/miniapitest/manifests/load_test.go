@@ -96,7 +96,7 @@ func TestLoad(t *testing.T) {
 		{name: "no map in a list", reason: "an item that isn't a map must be an error", paths: []string{"items"}, err: "g.yaml, document 1: the document must be an object"},
 		{name: "kustomize's", reason: "no server has the kind", paths: []string{"kustomize"}, err: "j.yaml, document 1: kind Component is for kustomize, not for a server"},
 		{name: "no match", reason: "a user expects that a pattern matches a file", paths: []string{"*.toml"}, err: "*.toml: no file matches"},
-		{name: "no path", reason: "an empty path often comes from a variable that isn't set", paths: []string{""}, err: "a path is empty: name a file, a glob or a folder"},
+		{name: "no path", reason: "an empty path often comes from a variable that isn't set", paths: []string{""}, err: "a path is empty: give the path of a file, a glob or a folder"},
 		{name: "no file", reason: "a missing name often comes from a variable that isn't set", paths: []string{"none.yaml"}, err: "none.yaml"},
 	}
 	for _, test := range tests {

@@ -33,7 +33,7 @@ type Writer struct {
 // written there.
 func NewWriter(dir string) (*Writer, error) {
 	if dir == "" {
-		return nil, errors.New("the path of the folder for reviews is empty")
+		return nil, errors.New("the path of the folder for reviews is empty: name a folder, such as testdata/reviews")
 	}
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/common"
 )
@@ -63,10 +65,10 @@ func (d *Descriptor) CheckResponse(obj runtime.Object) error {
 
 func checkType(d *Descriptor, what string, want reflect.Type, obj runtime.Object) error {
 	if got := reflect.TypeOf(obj); got != reflect.PointerTo(want) {
-		return fmt.Errorf("a %s of hook %s has type *%s, not %v", what, d.GroupVersionHook, want, got)
+		return fmt.Errorf("the %s of hook %s must have type *%s, got %v", what, d.GroupVersionHook, want, got)
 	}
 	if reflect.ValueOf(obj).IsNil() {
-		return fmt.Errorf("the %s of hook %s is nil", what, d.GroupVersionHook)
+		return fmt.Errorf("the %s of hook %s must not be nil", what, d.GroupVersionHook)
 	}
 	return nil
 }
@@ -77,7 +79,7 @@ func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface(
 // be added. A definition that is in the catalog may be added again.
 func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
 	if gv.Group == "" || gv.Version == "" {
-		return fmt.Errorf("hooks of group version %q: a group and a version are required", gv)
+		return fmt.Errorf("hooks of group version %q: must have a group and a version", gv)
 	}
 	var errs []error
 	added := make([]*Descriptor, 0, len(definitions))
@@ -114,11 +116,11 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 		response:         definition.response,
 	}
 	if old := c.hooks[gvh]; old != nil && (old.request != d.request || old.response != d.response) {
-		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s",
+		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s: define a hook in one version once",
 			gvh, old.request, old.response, d.request, d.response)
 	}
 	if old, ok := c.names[definition.function]; ok && old != gvh {
-		return nil, fmt.Errorf("hook %s: function %s is registered as hook %s already", gvh, definition.function, old)
+		return nil, fmt.Errorf("hook %s: function %s is registered as hook %s already: give each hook its own function", gvh, definition.function, old)
 	}
 	return d, nil
 }
@@ -134,7 +136,7 @@ func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 	}
 	gvh, ok := c.names[function]
 	if !ok {
-		return nil, fmt.Errorf("the catalog has no hook for function %s", function)
+		return nil, fmt.Errorf("the catalog has no hook for function %s: register the hook by Register", function)
 	}
 	return c.hooks[gvh], nil
 }
@@ -143,7 +145,9 @@ func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 // group has a hook of that name.
 func (c *Catalog) Find(name string) (*Descriptor, error) {
 	var found *Descriptor
+	known := sets.New[string]()
 	for _, d := range c.Hooks() {
+		known.Insert(d.Hook)
 		switch {
 		case d.String() == name:
 			return d, nil
@@ -155,7 +159,7 @@ func (c *Catalog) Find(name string) (*Descriptor, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("the catalog has no hook %q", name)
+		return nil, fmt.Errorf("the catalog has no hook %q: must be one of %s", name, strings.Join(sets.List(known), ", "))
 	}
 	return found, nil
 }

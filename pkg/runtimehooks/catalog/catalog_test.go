@@ -111,15 +111,15 @@ func TestRegister(t *testing.T) {
 	}{
 		{name: "hook", reason: "the name of the function is the name of the hook", gv: groupV1, hook: BeforeBackup},
 		{name: "again", reason: "packages that share hooks may each add them", gv: groupV1, hook: BeforeRestore},
-		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"}, hook: BeforeBackup, want: "a group and a version are required"},
-		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup, want: "a group and a version are required"},
+		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"}, hook: BeforeBackup, want: "must have a group and a version"},
+		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup, want: "must have a group and a version"},
 		{name: "nil", reason: "a hook is a function, and nil is no function", gv: groupV1, want: "not <nil>"},
 		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "not int"},
-		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "not the literal"},
-		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "not func(*Request, *Response)"},
+		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "got the function literal"},
+		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "must be a func(*Request, *Response)"},
 		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
 		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
-		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "not func(*Request, *Response)"},
+		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "must be a func(*Request, *Response)"},
 		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -272,8 +272,8 @@ func TestCheck(t *testing.T) {
 	}
 	err := c.Check()
 	for _, want := range []string{
-		"v1beta1/BeforeBackup: its request doesn't convert down to v1alpha1",
-		"v1alpha1/BeforeBackup: its response doesn't convert up to v1beta1",
+		"v1beta1/BeforeBackup: its request doesn't convert down to version v1alpha1: add the conversion by AddConversions",
+		"v1alpha1/BeforeBackup: its response doesn't convert up to version v1beta1: add the conversion by AddConversions",
 		"v1beta1/BeforeBackup is deprecated, and no other version that is at least as stable",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -89,7 +89,7 @@ func (c *Catalog) convert(in, out runtime.Object, what string, from, to *Descrip
 	case inType == outType:
 		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(in).Elem())
 	default:
-		return fmt.Errorf("the catalog has no conversion of a %s of hook %s to version %s (%s to %s)", what, from, to.Version, inType, outType)
+		return fmt.Errorf("the catalog has no conversion of a %s of hook %s to version %s (%s to %s): add the conversion by AddConversions", what, from, to.Version, inType, outType)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func Define(hook Hook, metadata Metadata) Definition {
 	d := Definition{hook: hook, name: name, function: function, metadata: metadata}
 	t := reflect.TypeOf(hook)
 	if t.NumIn() != 2 || t.NumOut() != 0 || t.IsVariadic() {
-		d.err = fmt.Errorf("function has type %s, not func(*Request, *Response)", t)
+		d.err = fmt.Errorf("the function must be a func(*Request, *Response), got %s", t)
 		return d
 	}
 	var errs [2]error
@@ -72,13 +72,13 @@ func objectType(what string, t reflect.Type) (reflect.Type, error) {
 func functionName(hook Hook) (string, error) {
 	v := reflect.ValueOf(hook)
 	if v.Kind() != reflect.Func || v.IsNil() {
-		return "", fmt.Errorf("a hook is a func(*Request, *Response), not %T", hook)
+		return "", fmt.Errorf("a hook must be a func(*Request, *Response) that isn't nil, got %T", hook)
 	}
 	name := goruntime.FuncForPC(v.Pointer()).Name()
 	// A function literal has no name of its own: the compiler calls it func1, func2 and so on.
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if rest, ok := strings.CutPrefix(last, "func"); ok && strings.Trim(rest, "0123456789") == "" {
-		return "", fmt.Errorf("a hook is a function with a name, not the literal %s", name)
+		return "", fmt.Errorf("a hook must be a function with a name, got the function literal %s", name)
 	}
 	return name, nil
 }

@@ -30,11 +30,11 @@ func (c *Catalog) checkConversions(versions []*Descriptor) error {
 	for _, older := range versions[1:] {
 		key := conversionKey{newest.GroupHook(), newest.request, older.request}
 		if newest.request != older.request && c.conversions[key] == nil {
-			errs = append(errs, fmt.Errorf("hook %s: its request doesn't convert down to %s", newest, older.Version))
+			errs = append(errs, fmt.Errorf("hook %s: its request doesn't convert down to version %s: add the conversion by AddConversions", newest, older.Version))
 		}
 		key = conversionKey{newest.GroupHook(), older.response, newest.response}
 		if newest.response != older.response && c.conversions[key] == nil {
-			errs = append(errs, fmt.Errorf("hook %s: its response doesn't convert up to %s", older, newest.Version))
+			errs = append(errs, fmt.Errorf("hook %s: its response doesn't convert up to version %s: add the conversion by AddConversions", older, newest.Version))
 		}
 	}
 	return errors.Join(errs...)

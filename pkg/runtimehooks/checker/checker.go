@@ -118,7 +118,7 @@ func (s *session) close() {
 
 func newSession(target Target) (*session, error) {
 	if target.Catalog == nil {
-		return nil, errors.New("Target.Catalog is nil, and must have the hooks of the extension")
+		return nil, errors.New("Target.Catalog must be the catalog with the hooks of the extension, and is nil")
 	}
 	s := &session{target: target, registry: registry.New(), config: &runtimev1.ExtensionConfig{}}
 	s.config.Name = "checked"

@@ -83,7 +83,7 @@ func TestChecks(t *testing.T) {
 			r.Status, r.Message = hooksv1.ResponseStatusFailure, "no"
 		})},
 		{
-			name: "discovery differs", reason: "each answer to Discovery must list the same handlers", want: []string{"sameDiscovery"}, err: "the first answer lists",
+			name: "discovery differs", reason: "each answer to Discovery must list the same handlers", want: []string{"sameDiscovery"}, err: "must list the same handlers",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery", func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":"v","timeoutSeconds":%d,"requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"DiscoverVariables"}}]}`, min(discoveries.Add(1), 2))
 			}),
@@ -104,7 +104,7 @@ func TestChecks(t *testing.T) {
 			}),
 		},
 		{
-			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"}, err: "more than half of the timeout of 1s",
+			name: "slow", reason: "the answer takes most of the timeout", want: []string{"latency"}, err: "must take at most half of the timeout of 1s",
 			extension: with(t, func(ctx context.Context, _ *clusterapi.DiscoverVariablesRequest, r *clusterapi.DiscoverVariablesResponse) {
 				timer := time.NewTimer(600 * time.Millisecond)
 				defer timer.Stop()
@@ -116,15 +116,15 @@ func TestChecks(t *testing.T) {
 			}, extension.Timeout(time.Second)),
 		},
 		{
-			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"badInput"}, err: `body "" is answered with the status "Success"`,
+			name: "takes anything", reason: "the handler doesn't read its request", want: []string{"badInput"}, err: `the answer to the body "" must be an HTTP error or have the status Failure, got the status "Success"`,
 			extension: instead(good(t), http.MethodPost, variablesPath, succeed),
 		},
 		{
-			name: "takes any method", reason: "a GET must not call a hook", want: []string{"method"}, err: "a GET is answered",
+			name: "takes any method", reason: "a GET must not call a hook", want: []string{"method"}, err: "the answer to a GET must be an HTTP error",
 			extension: instead(good(t), http.MethodGet, variablesPath, succeed),
 		},
 		{
-			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknownHandler"}, err: "is answered with HTTP status 200",
+			name: "takes any name", reason: "a handler that is gone must not answer", want: []string{"unknownHandler"}, err: "must be an HTTP error, such as 404, got HTTP status 200",
 			extension: instead(good(t), http.MethodPost, "/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovervariables/a-", succeed),
 		},
 		{
@@ -139,7 +139,7 @@ func TestChecks(t *testing.T) {
 			}, extension.FailurePolicy(hooksv1.FailurePolicyIgnore)),
 		},
 		{
-			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers", want: []string{"unknownFields"}, err: "HTTP status 400",
+			name: "strict", reason: "an extension that refuses unknown fields fails with newer callers", want: []string{"unknownFields"}, err: "HTTP status 200, got 400",
 			extension: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				body, err := io.ReadAll(req.Body)
 				if err != nil || bytes.Contains(body, []byte("aFieldOfTheFuture")) {

@@ -71,7 +71,7 @@ func checkSameDiscovery(ctx context.Context, s *session) error {
 		return err
 	}
 	if !reflect.DeepEqual(again, s.config.Status.Handlers) {
-		return fmt.Errorf("the first answer lists the handlers %+v, and the second answer lists %+v", s.config.Status.Handlers, again)
+		return fmt.Errorf("two answers of Discovery must list the same handlers: the first lists %+v, and the second lists %+v", s.config.Status.Handlers, again)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	if first.GetStatus() == hooksv1.ResponseStatusSuccess && second.GetStatus() != hooksv1.ResponseStatusSuccess {
-		return fmt.Errorf("the first call succeeds, and the second call fails: %s", second.GetMessage())
+		return fmt.Errorf("two calls with the same request must both succeed: the first call succeeds, and the second call fails: %s", second.GetMessage())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func checkDeterminism(ctx context.Context, s *session, h handler) error {
 	}
 	was, is := encode(first), encode(second)
 	if !bytes.Equal(was, is) {
-		return fmt.Errorf("the first answer is %s, and the second answer is %s", was, is)
+		return fmt.Errorf("two calls with the same request must have the same answer: the first answer is %s, and the second answer is %s", was, is)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func checkLatency(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	if took > h.Timeout/2 {
-		return fmt.Errorf("the answer takes %s, more than half of the timeout of %s", took, h.Timeout)
+		return fmt.Errorf("the answer takes %s, and must take at most half of the timeout of %s", took, h.Timeout)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func checkUnknownFields(ctx context.Context, s *session, h handler) error {
 	}
 	var common hooksv1.CommonResponse
 	if err := json.Unmarshal(body, &common); err != nil || code != http.StatusOK {
-		return fmt.Errorf("a request with an unknown field is answered with HTTP status %d: %q", code, body)
+		return fmt.Errorf("the answer to a request with an unknown field must be a response with HTTP status 200, got %d: %q", code, body)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func checkBadInput(ctx context.Context, s *session, h handler) error {
 		var common hooksv1.CommonResponse
 		_ = json.Unmarshal(answer, &common) // the body may be plain text
 		if code == http.StatusOK && common.Status != hooksv1.ResponseStatusFailure {
-			return fmt.Errorf("body %q is answered with the status %q", body, common.Status)
+			return fmt.Errorf("the answer to the body %q must be an HTTP error or have the status Failure, got the status %q", body, common.Status)
 		}
 	}
 	if _, _, err := s.call(ctx, h); err != nil {
@@ -190,7 +190,7 @@ func checkMethod(ctx context.Context, s *session, h handler) error {
 	var answer hooksv1.CommonResponse
 	_ = json.Unmarshal(body, &answer) // the body may be plain text
 	if code == http.StatusOK && answer.Status != hooksv1.ResponseStatusFailure {
-		return fmt.Errorf("a GET is answered with HTTP status 200: %q", body)
+		return fmt.Errorf("the answer to a GET must be an HTTP error, such as 405, got HTTP status 200: %q", body)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func checkUnknownHandler(ctx context.Context, s *session) error {
 		return err
 	}
 	if code == http.StatusOK {
-		return fmt.Errorf("a POST to %s, which no handler has, is answered with HTTP status 200", target)
+		return fmt.Errorf("the answer to a POST to %s, which no handler has, must be an HTTP error, such as 404, got HTTP status 200", target)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func answerOf(o Outcome) Answer {
 func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.Object, error) {
 	request, is := d.NewRequest().(hooksv1.RequestObject)
 	if !is {
-		return nil, nil, fmt.Errorf("hook %s isn't called for objects: its request type %s doesn't implement RequestObject", d, d.Request.Kind)
+		return nil, nil, fmt.Errorf("hook %s can't be called for an object: the request type %s of the hook doesn't implement RequestObject", d, d.Request.Kind)
 	}
 	fields := maps.Clone(call.Fields)
 	if fields == nil {
@@ -122,7 +122,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 	if object := call.Object; len(object) > 0 {
 		var typed metav1.TypeMeta
 		if err := json.Unmarshal(object, &typed); err != nil {
-			return nil, nil, fmt.Errorf("the object isn't an API object: %w", err)
+			return nil, nil, fmt.Errorf("the object of the call of hook %s must be an API object with apiVersion and kind: %w", d, err)
 		}
 		switch typed.Kind {
 		case d.Request.Kind:
@@ -131,7 +131,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 			}
 			about = metadataIn(object)
 		case "":
-			return nil, nil, fmt.Errorf("the object has no kind: the kind of a request is %s, and any other object needs its own kind", d.Request.Kind)
+			return nil, nil, fmt.Errorf("the object of the call must have a kind: %s for a whole request, or the kind of the object, such as Cluster", d.Request.Kind)
 		default:
 			fields[strings.ToLower(typed.Kind[:1])+typed.Kind[1:]] = object
 		}

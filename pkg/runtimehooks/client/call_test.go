@@ -67,9 +67,9 @@ func TestDo(t *testing.T) {
 		{"request without objects", "a request without objects has no namespace, so the call must name a namespace", client.Call{Hook: "DiscoverVariables", Object: object(`{"kind":"DiscoverVariablesRequest"}`), Namespace: "default"}, "none", ""},
 		{"newest version", "a hook may be named with its version", client.Call{Hook: "hooks.runtime.cluster.x-k8s.io/v1alpha1/DiscoverVariables", Namespace: "default"}, "none", ""},
 		{"unknown hook", "the name is wrong", client.Call{Hook: "BeforeLunch"}, "", `no hook "BeforeLunch"`},
-		{"discovery", "Discovery isn't called for an object", client.Call{Hook: "Discovery"}, "", "isn't called for objects"},
-		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "has no kind"},
-		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "isn't an API object"},
+		{"discovery", "Discovery isn't called for an object", client.Call{Hook: "Discovery"}, "", "can't be called for an object"},
+		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "must have a kind"},
+		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "must be an API object"},
 		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
 		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "decoding the object as a BeforeClusterCreateRequest"},
 	} {

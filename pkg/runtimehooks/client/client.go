@@ -41,7 +41,7 @@ type Client struct {
 // New returns a client.
 func New(options Options) (*Client, error) {
 	if options.Catalog == nil || options.Connector == nil {
-		return nil, errors.New("a client of hooks needs the options Catalog and Connector")
+		return nil, errors.New("a client of hooks: Options.Catalog and Options.Connector must be set")
 	}
 	return &Client{options}, nil
 }
@@ -180,7 +180,7 @@ func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject
 		return err
 	}
 	if r.Hook.GroupHook() != d.GroupHook() {
-		return fmt.Errorf("handler %q implements hook %s, not %s", name, r.Hook, d)
+		return fmt.Errorf("handler %q implements hook %s, not %s: name a handler of the hook that is called", name, r.Hook, d)
 	}
 	matches, err := c.matches(ctx, r, forObject)
 	if err != nil {

@@ -367,8 +367,8 @@ func TestCallExtensionRefusesMistakes(t *testing.T) {
 	}{
 		{"unknown handler", "a name that is wrong is a mistake of the caller", clusterapi.BeforeClusterCreate, "b.a", request(nil), response, `no extension has a handler "b.a"`},
 		{"other hook", "a handler answers only calls of its own hook", clusterapi.BeforeClusterDelete, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, &clusterapi.BeforeClusterDeleteResponse{}, "implements hook"},
-		{"other request", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "a request of hook"},
-		{"other response", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "a response of hook"},
+		{"other request", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", &clusterapi.BeforeClusterDeleteRequest{}, response, "the request of hook"},
+		{"other response", "the request and the response must have the types of the hook", clusterapi.BeforeClusterCreate, "a.a", request(nil), &clusterapi.BeforeClusterDeleteResponse{}, "the response of hook"},
 		{"unknown hook", "the catalog has all hooks", newWorld, "a.a", request(nil), response, "no hook for function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func (c *HTTPSConnector) newClient(config runtimev1.ClientConfig, base *url.URL)
 	if len(config.CABundle) > 0 {
 		security.RootCAs = x509.NewCertPool()
 		if !security.RootCAs.AppendCertsFromPEM(config.CABundle) {
-			return nil, errors.New("spec.clientConfig.caBundle has no certificate")
+			return nil, errors.New("spec.clientConfig.caBundle: must have certificates in PEM, and has none")
 		}
 	}
 	if c.certificate != nil {

@@ -81,7 +81,7 @@ func New(options Options) (*Controller, error) {
 		"Dynamic": options.Dynamic == nil, "Kubernetes": options.Kubernetes == nil,
 	} {
 		if missing {
-			errs = append(errs, fmt.Errorf("a controller of ExtensionConfigs needs the option %s", name))
+			errs = append(errs, fmt.Errorf("a controller of ExtensionConfigs: Options.%s must be set", name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

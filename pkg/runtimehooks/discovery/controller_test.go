@@ -404,7 +404,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := discovery.New(discovery.Options{})
 	for _, option := range []string{"Catalog", "Client", "Registry", "Dynamic", "Kubernetes"} {
-		if err == nil || !strings.Contains(err.Error(), "needs the option "+option) {
+		if err == nil || !strings.Contains(err.Error(), "Options."+option+" must be set") {
 			t.Errorf("error %v doesn't name %s", err, option)
 		}
 	}

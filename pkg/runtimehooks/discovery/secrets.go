@@ -44,7 +44,7 @@ func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionCo
 	}
 	ca := secret.Data[corev1.ServiceAccountRootCAKey]
 	if len(ca) == 0 {
-		return config, fmt.Errorf("annotation %s: Secret %s has no %s", runtimev1.InjectCAFromSecretAnnotation, reference, corev1.ServiceAccountRootCAKey)
+		return config, fmt.Errorf("annotation %s: Secret %s must have the key %s", runtimev1.InjectCAFromSecretAnnotation, reference, corev1.ServiceAccountRootCAKey)
 	}
 	if bytes.Equal(ca, config.Spec.ClientConfig.CABundle) {
 		return config, nil

@@ -67,7 +67,7 @@ type served struct {
 // share.
 func New(options Options, handlers ...Handler) (*Extension, error) {
 	if options.Catalog == nil {
-		return nil, errors.New("an extension needs the option Catalog")
+		return nil, errors.New("an extension: Options.Catalog must be set, to the catalog with the hooks of the extension")
 	}
 	discovery, err := options.Catalog.Describe(hooksv1.Discovery)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestNewRefuses(t *testing.T) {
 		{"name twice", "discovery is invalid if two handlers have one name", []extension.Handler{ok, extension.Of(clusterapi.BeforeClusterDelete, "quota", remove)}, "has the same name"},
 		{"no name", "the path ends with the name", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "", create)}, "no DNS label"},
 		{"upper case", "paths are in lower case", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "Quota", create)}, "no DNS label"},
-		{"nil", "a handler needs a function", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", nil)}, "the function is nil"},
+		{"nil", "a handler needs a function", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", nil)}, "the function must not be nil"},
 		{"half a second", "discovery has whole seconds", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.Timeout(500*time.Millisecond))}, "timeout 500ms"},
 		{"too long", "callers refuse the value", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.Timeout(time.Minute))}, "timeout 1m0s"},
 		{"policy", "callers refuse the value", []extension.Handler{extension.Of(clusterapi.BeforeClusterCreate, "quota", create, extension.FailurePolicy("Retry"))}, `failure policy "Retry"`},

@@ -65,7 +65,7 @@ func (h Handler) check(d *catalog.Descriptor) error {
 		}
 	}
 	if h.handle == nil {
-		errs = append(errs, errors.New("the function is nil"))
+		errs = append(errs, errors.New("the function must not be nil"))
 	}
 	seconds := time.Duration(hooksv1.MinTimeoutSeconds) * time.Second
 	longest := time.Duration(hooksv1.MaxTimeoutSeconds) * time.Second

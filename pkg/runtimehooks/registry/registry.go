@@ -177,7 +177,7 @@ func registrationsOf(config *runtimev1.ExtensionConfig) ([]*Registration, error)
 		}
 		if err != nil || !ofConfig {
 			errs = append(errs, fmt.Errorf("ExtensionConfig %q: status.handlers[%d]: %w", config.Name, i,
-				cmp.Or(err, fmt.Errorf("name %q doesn't end with .%s", handler.Name, config.Name))))
+				cmp.Or(err, fmt.Errorf("name %q: must end with .%s", handler.Name, config.Name))))
 			continue
 		}
 		registrations = append(registrations, &Registration{

@@ -57,7 +57,7 @@ func TestWarmUpIsAllOrNothing(t *testing.T) {
 	bad := config("bad", "a.bad")
 	bad.Spec.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	err := r.WarmUp([]runtimev1.ExtensionConfig{config("good", "a.good"), bad, config("worse", "a.other")})
-	for _, want := range []string{`"bad": spec.namespaceSelector`, `"worse": status.handlers[0]: name "a.other" doesn't end with .worse`} {
+	for _, want := range []string{`"bad": spec.namespaceSelector`, `"worse": status.handlers[0]: name "a.other": must end with .worse`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v lacks %q", err, want)
 		}

@@ -120,7 +120,7 @@ func (o Config) checkResources(config flag.ConfigurationMap) error {
 		return nil
 	}
 	slices.Sort(unknown)
-	return fmt.Errorf("unknown resources %s", strings.Join(unknown, ", "))
+	return fmt.Errorf("unknown resources %s: must be VERSION/RESOURCE or GROUP/VERSION/RESOURCE of resources that are built in", strings.Join(unknown, ", "))
 }
 
 // ofGroup returns the entries of --runtime-config for the versions and resources of a group.

@@ -91,7 +91,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 		return nil, err
 	}
 	if applied.RequestHeader, err = o.RequestHeader.ToAuthenticationRequestHeaderConfig(); err != nil {
-		return nil, fmt.Errorf("--requestheader-client-ca-file: %w", err)
+		return nil, fmt.Errorf("--requestheader-client-ca-file %s: %w", o.RequestHeader.ClientCAFile, err)
 	}
 	config, data, err := o.configuration()
 	if err != nil {
@@ -233,13 +233,13 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 // signer's key is added if there are no key files, or if no file has the signing key.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
-		return nil, nil, errors.New("--service-account-issuer is required")
+		return nil, nil, errors.New("--service-account-issuer: must be set, as in https://kubernetes.default.svc")
 	}
 	var signer *serviceaccount.Signer
 	var err error
 	if file := o.ServiceAccounts.SigningKeyFile; file != "" {
 		if signer, err = serviceaccount.LoadSigner(file); err != nil {
-			return nil, nil, fmt.Errorf("--service-account-signing-key-file: %w", err)
+			return nil, nil, fmt.Errorf("--service-account-signing-key-file %s: %w", file, err)
 		}
 	} else if own != nil {
 		if signer, err = serviceaccount.NewSigner(own); err != nil {

@@ -57,7 +57,7 @@ func newJWT(open context.Context, o *Options, configured apiserver.JWTAuthentica
 		options.SupportedSigningAlgs = o.OIDC.SigningAlgs
 	}
 	if selector := configured.Issuer.EgressSelectorType; selector != "" {
-		return nil, fmt.Errorf("egressSelectorType %q can't be used: it needs --egress-selector-config-file, a flag that this server doesn't have", selector)
+		return nil, fmt.Errorf("egressSelectorType %q: leave the field out, because this server doesn't have the flag --egress-selector-config-file", selector)
 	}
 	var err error
 	options.Client, err = issuerClient(open, configured.Issuer.CertificateAuthority)
@@ -74,7 +74,7 @@ func issuerClient(open context.Context, authority string) (*http.Client, error) 
 	if authority != "" {
 		var err error
 		if roots, err = certutil.NewPoolFromBytes([]byte(authority)); err != nil {
-			return nil, fmt.Errorf("certificate authority: %w", err)
+			return nil, fmt.Errorf("the certificate authority of the issuer must be certificates in PEM: %w", err)
 		}
 	}
 	transport := utilnet.SetTransportDefaults(&http.Transport{

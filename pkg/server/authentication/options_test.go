@@ -56,7 +56,7 @@ func TestValidate(t *testing.T) {
 		{"short tokens", []string{"--service-account-max-token-expiration=1m"}, []string{"--service-account-max-token-expiration"}, "kubelets ask for an hour"},
 		{"issuer without a client ID", []string{"--oidc-issuer-url=https://x"}, []string{"--oidc-client-id"}, "the issuer and the client ID are both required"},
 		{"OIDC algorithm", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--oidc-signing-algs=HS256"}, []string{"--oidc-signing-algs"}, "the key of HS256 is secret, so an issuer can't publish it"},
-		{"issuer without a client ID, and file", []string{"--oidc-issuer-url=https://x", "--authentication-config=z"}, []string{"--authentication-config and --oidc-* are mutually exclusive"}, "the file excludes all OIDC flags, so the error doesn't name the missing flag"},
+		{"issuer without a client ID, and file", []string{"--oidc-issuer-url=https://x", "--authentication-config=z"}, []string{"--authentication-config z: can't be given together with --oidc-* flags"}, "the file excludes all OIDC flags, so the error doesn't name the missing flag"},
 		{"OIDC and file", []string{"--oidc-issuer-url=https://x", "--oidc-client-id=y", "--authentication-config=z"}, []string{"--authentication-config"}, "the file and the flags configure the same authenticator"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, er
 		return nil, err
 	}
 	if config.Anonymous != nil && o.anonymousGiven() {
-		return nil, errors.New("the file has the field anonymous, so --anonymous-auth can't be given")
+		return nil, errors.New("the file has the field anonymous: leave the field or --anonymous-auth out")
 	}
 	if config.Anonymous == nil {
 		config.Anonymous = o.anonymous()
@@ -89,7 +89,7 @@ func inFlags(errs field.ErrorList) field.ErrorList {
 
 func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if len(data) == 0 {
-		return nil, errors.New("the file is empty")
+		return nil, errors.New("the file is empty: must have an AuthenticationConfiguration")
 	}
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -100,7 +100,7 @@ func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	}
 	config, ok := object.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("expected an AuthenticationConfiguration, got %T", object)
+		return nil, fmt.Errorf("must be an AuthenticationConfiguration, got %T", object)
 	}
 	return config, nil
 }
@@ -142,7 +142,7 @@ func (o *OIDCOptions) jwtAuthenticator() (apiserver.JWTAuthenticator, error) {
 			return authenticator, fmt.Errorf("--oidc-ca-file: %w", err)
 		}
 		if len(pem) == 0 {
-			return authenticator, fmt.Errorf("--oidc-ca-file %s: the file is empty", o.CAFile)
+			return authenticator, fmt.Errorf("--oidc-ca-file %s: the file is empty: must have certificates in PEM", o.CAFile)
 		}
 		authenticator.Issuer.CertificateAuthority = string(pem)
 	}

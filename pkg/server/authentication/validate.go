@@ -22,12 +22,12 @@ func (o *Options) Validate() []error {
 	errs = append(errs, o.Webhook.validate()...)
 	switch given := o.OIDC.given(); {
 	case given && o.ConfigFile != "":
-		errs = append(errs, errors.New("--authentication-config and --oidc-* are mutually exclusive"))
+		errs = append(errs, fmt.Errorf("--authentication-config %s: can't be given together with --oidc-* flags: name the OIDC issuers in the file", o.ConfigFile))
 	case given:
 		errs = append(errs, o.OIDC.validate()...)
 	}
 	if slices.Contains(o.APIAudiences, "") {
-		errs = append(errs, fmt.Errorf("--api-audiences %q: an audience is empty", strings.Join(o.APIAudiences, ",")))
+		errs = append(errs, fmt.Errorf("--api-audiences %q: an audience is empty: give each audience a name", strings.Join(o.APIAudiences, ",")))
 	}
 	return errs
 }
@@ -42,11 +42,11 @@ func (o *Options) ValidateConfiguration() error {
 func (o *ServiceAccountOptions) validate() []error {
 	var errs []error
 	if len(o.Issuers) == 0 {
-		errs = append(errs, errors.New("--service-account-issuer is required"))
+		errs = append(errs, errors.New("--service-account-issuer: must be set, as in https://kubernetes.default.svc"))
 	}
 	for i, issuer := range o.Issuers {
 		if issuer == "" {
-			errs = append(errs, errors.New("--service-account-issuer can't be empty"))
+			errs = append(errs, errors.New("--service-account-issuer \"\": must not be empty"))
 		}
 		// An issuer may be any string, but an issuer with a colon must be a URL (RFC 7519, StringOrURI).
 		if strings.Contains(issuer, ":") {
@@ -55,7 +55,7 @@ func (o *ServiceAccountOptions) validate() []error {
 			}
 		}
 		if slices.Contains(o.Issuers[:i], issuer) {
-			errs = append(errs, fmt.Errorf("--service-account-issuer %q is given twice", issuer))
+			errs = append(errs, fmt.Errorf("--service-account-issuer %q is given twice: give each issuer once", issuer))
 		}
 	}
 	if o.JWKSURI != "" {
@@ -93,7 +93,7 @@ func (o *OIDCOptions) validate() []error {
 		{"--oidc-signing-algs", strings.Join(o.SigningAlgs, ",")},
 	} {
 		if required.value == "" {
-			errs = append(errs, fmt.Errorf("%s can't be empty", required.flag))
+			errs = append(errs, fmt.Errorf("%s \"\": must not be empty", required.flag))
 		}
 	}
 	for _, alg := range o.SigningAlgs {

@@ -1,7 +1,6 @@
 package authorization
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -111,7 +110,7 @@ func (o *Options) Validate() []error {
 	if o.ConfigFile != "" {
 		for _, flag := range flagsOfConfig {
 			if o.flags != nil && o.flags.Changed(flag) {
-				errs = append(errs, fmt.Errorf("--authorization-config can't be combined with --%s", flag))
+				errs = append(errs, fmt.Errorf("--authorization-config %s: can't be combined with --%s: leave one of them out", o.ConfigFile, flag))
 			}
 		}
 		// Validate must not read a pipe, which can be read only once: [Options.Build] reads it.
@@ -125,14 +124,14 @@ func (o *Options) Validate() []error {
 	}
 
 	if len(o.Modes) == 0 {
-		errs = append(errs, errors.New("--authorization-mode: at least one mode is needed"))
+		errs = append(errs, fmt.Errorf("--authorization-mode: must have at least one of %s", strings.Join(Modes(), ", ")))
 	}
 	for i, mode := range o.Modes {
 		if !slices.Contains(Modes(), mode) {
 			errs = append(errs, fmt.Errorf("--authorization-mode: %q is not one of %s", mode, strings.Join(Modes(), ", ")))
 		}
 		if slices.Contains(o.Modes[:i], mode) {
-			errs = append(errs, fmt.Errorf("--authorization-mode: %q is given more than once", mode))
+			errs = append(errs, fmt.Errorf("--authorization-mode: %q is given more than once: give each mode once", mode))
 		}
 	}
 	for _, file := range []struct{ mode, flag, value string }{
@@ -181,7 +180,7 @@ func (o *Options) parse(data []byte) (*apiserver.AuthorizationConfiguration, err
 			return nil, fmt.Errorf("expected name %s for authorizer %s instead of %s", nameOf(mode), mode, a.Name)
 		}
 		if a.Webhook != nil && a.Webhook.ConnectionInfo.Type == apiserver.AuthorizationWebhookConnectionInfoTypeInCluster {
-			return nil, fmt.Errorf("authorizer %s can't be the server itself (%s)", a.Name, a.Webhook.ConnectionInfo.Type)
+			return nil, fmt.Errorf("authorizer %s: connectionInfo.type %s: must be KubeConfigFile, because the server can't be its own authorizer", a.Name, a.Webhook.ConnectionInfo.Type)
 		}
 		if a.Type == ModeABAC && o.PolicyFile == "" {
 			return nil, fmt.Errorf("--authorization-policy-file is needed by authorizer %s", a.Name)

@@ -76,7 +76,7 @@ func (f *Fault) validateSelection() []error {
 		}
 	}
 	if len(f.Paths) > 0 && len(f.Resources)+len(f.Namespaces)+len(f.Names)+len(f.Webhooks) > 0 {
-		errs = append(errs, errors.New("paths: exclude resources, namespaces, names and webhooks, because paths select only requests that aren't for resources"))
+		errs = append(errs, fmt.Errorf("paths %q: can't be set together with resources, namespaces, names or webhooks, because paths select only requests that aren't for resources", f.Paths))
 	}
 	if f.Share < 0 || f.Share > 1 {
 		errs = append(errs, fmt.Errorf("share %g: must be more than 0 and at most 1", f.Share))
@@ -97,32 +97,32 @@ func (f *Fault) validateEffect() []error {
 		for _, t := range traits() {
 			names = append(names, string(t.effect))
 		}
-		return []error{fmt.Errorf("the fault has no effect: it must have latency or one of %s", strings.Join(names, ", "))}
+		return []error{fmt.Errorf("the fault has no effect: give latency or one of %s", strings.Join(names, ", "))}
 	case len(effects) > 1:
-		return []error{fmt.Errorf("%s and %s: a fault has one effect", effects[0].effect, effects[1].effect)}
+		return []error{fmt.Errorf("%s and %s: give one of them, because a fault has one effect", effects[0].effect, effects[1].effect)}
 	}
 	var errs []error
 	for _, t := range effects {
 		switch {
 		case len(f.Webhooks) > 0 && !t.webhooks:
-			errs = append(errs, fmt.Errorf("%s: is for requests, so it excludes webhooks", t.effect))
+			errs = append(errs, fmt.Errorf("%s: can't be set together with webhooks, because this effect is for requests", t.effect))
 		case len(f.Webhooks) == 0 && !t.requests:
-			errs = append(errs, fmt.Errorf("%s: is for calls of webhooks, so it needs webhooks, such as *", t.effect))
+			errs = append(errs, fmt.Errorf("%s: must be set together with webhooks, such as *, because this effect is for calls of webhooks", t.effect))
 		}
 		for _, verb := range f.Verbs {
 			if len(t.verbs) > 0 && !slices.Contains(t.verbs, verb) {
-				errs = append(errs, fmt.Errorf("%s: is for the verbs %s, not for %s", t.effect, strings.Join(t.verbs, ", "), verb))
+				errs = append(errs, fmt.Errorf("%s: can't be set for the verb %q: must be one of %s", t.effect, verb, strings.Join(t.verbs, ", ")))
 			}
 		}
 		if len(t.verbs) > 0 && len(f.Paths) > 0 {
-			errs = append(errs, fmt.Errorf("%s: is for resources, so it excludes paths", t.effect))
+			errs = append(errs, fmt.Errorf("%s: can't be set together with paths, because this effect is for requests for resources", t.effect))
 		}
 		if f.Executed && !t.executes {
 			errs = append(errs, fmt.Errorf("executed: can't be set together with %s, which doesn't replace a response", t.effect))
 		}
 	}
 	if f.Executed && len(effects) == 0 {
-		errs = append(errs, errors.New("executed: needs status, timeout or reset, which replace the response"))
+		errs = append(errs, errors.New("executed: must be set together with status, timeout or reset, which replace the response"))
 	}
 	return errs
 }
@@ -152,7 +152,7 @@ func (f *Fault) validateSettings() []error {
 		{"after", "close or expire", f.After != 0, f.Close || f.Expire},
 	} {
 		if field.set && !field.may {
-			errs = append(errs, fmt.Errorf("%s: needs %s", field.name, field.needs))
+			errs = append(errs, fmt.Errorf("%s: must be set together with %s", field.name, field.needs))
 		}
 	}
 	if len(f.Webhooks) > 0 && (f.Reason != "" || f.Message != "") {

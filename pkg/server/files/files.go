@@ -17,7 +17,7 @@ func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 		return nil
 	}
 	if certFile == "" || keyFile == "" {
-		return fmt.Errorf("--%s and --%s must be given together", certFlag, keyFlag)
+		return fmt.Errorf("--%s %q and --%s %q: must be given together", certFlag, certFile, keyFlag, keyFile)
 	}
 	if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
 		return fmt.Errorf("--%s %s and --%s %s: %w", certFlag, certFile, keyFlag, keyFile, err)

@@ -45,11 +45,11 @@ func (o *Options) Validate() []error {
 		{"peer-ca-file", o.CAFile}, {"peer-advertise-ip", o.AdvertiseIP}, {"peer-advertise-port", o.AdvertisePort},
 	} {
 		if flag.value != "" && !utilfeature.DefaultFeatureGate.Enabled(features.UnknownVersionInteroperabilityProxy) {
-			errs = append(errs, fmt.Errorf("--%s %s: needs the feature gate %s", flag.name, flag.value, features.UnknownVersionInteroperabilityProxy))
+			errs = append(errs, fmt.Errorf("--%s %s: must be given together with --feature-gates=%s=true", flag.name, flag.value, features.UnknownVersionInteroperabilityProxy))
 		}
 	}
 	if !utilfeature.DefaultFeatureGate.Enabled(features.APIServerIdentity) {
-		errs = append(errs, fmt.Errorf("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port need the feature gate %s", features.APIServerIdentity))
+		errs = append(errs, fmt.Errorf("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port: must be given together with --feature-gates=%s=true", features.APIServerIdentity))
 	}
 	if (o.AdvertiseIP == "") != (o.AdvertisePort == "") {
 		errs = append(errs, fmt.Errorf("--peer-advertise-ip %q and --peer-advertise-port %q: must be given together", o.AdvertiseIP, o.AdvertisePort))

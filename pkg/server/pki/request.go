@@ -58,14 +58,14 @@ func (a *Authority) ClientFor(request *x509.CertificateRequest, template *x509.C
 func (a *Authority) ServingFor(request []byte) (chain []byte, err error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != certutil.CertificateRequestBlockType {
-		return nil, errors.New("want a certificate request in PEM, which begins with -----BEGIN CERTIFICATE REQUEST-----")
+		return nil, errors.New("certificate request: must be in PEM, beginning with -----BEGIN CERTIFICATE REQUEST-----")
 	}
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("certificate request: %w", err)
 	}
 	if err := parsed.CheckSignature(); err != nil {
-		return nil, fmt.Errorf("certificate request: not signed by its key: %w", err)
+		return nil, fmt.Errorf("certificate request: must be signed by the key of the request: %w", err)
 	}
 	if len(parsed.DNSNames) == 0 && len(parsed.IPAddresses) == 0 {
 		return nil, errors.New("certificate request: no host is named: subjectAltName must have DNS names or IP addresses")

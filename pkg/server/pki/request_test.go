@@ -66,13 +66,13 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		request      []byte
 		want         string
 	}{
-		{"nothing", "an empty request has no key", nil, "want a certificate request"},
-		{"certificate", "a certificate isn't a request", authority.CA(), "want a certificate request"},
+		{"nothing", "an empty request has no key", nil, "certificate request: must be in PEM"},
+		{"certificate", "a certificate isn't a request", authority.CA(), "certificate request: must be in PEM"},
 		{"cut short", "a part of a request can't be parsed", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte { return der[:len(der)/2] }), "certificate request: "},
 		{"wrong signature", "the key may belong to another program", encoded(&x509.CertificateRequest{DNSNames: []string{"a"}}, func(der []byte) []byte {
 			// Change the name in the request without signing the request again.
 			return bytes.Replace(der, []byte("\x82\x01a"), []byte("\x82\x01b"), 1)
-		}), "not signed by its key"},
+		}), "must be signed by the key of the request"},
 		{"no host", "no client could verify the certificate", encoded(&x509.CertificateRequest{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}}}, nil), "no host is named"},
 	} {
 		if _, err := authority.ServingFor(c.request); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -80,7 +80,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 	case err != nil:
 		return nil, err
 	case !a.certificate.IsCA:
-		return nil, fmt.Errorf("%s: not a certificate of an authority", s.Path(AuthorityCert))
+		return nil, fmt.Errorf("%s: must be the certificate of an authority, with the basic constraint CA", s.Path(AuthorityCert))
 	case !s.isDue(a.certificate) || a.certificate.CheckSignatureFrom(a.certificate) != nil:
 		return a, nil
 	}
@@ -181,7 +181,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	}
 	parsed, err := keyutil.ParsePrivateKeyPEM(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w: bring it back from a copy, or remove it and %s: %s", s.Path(file), err, publicFile, endsWith[file])
+		return nil, fmt.Errorf("%s: damaged: %w: bring the file back from a copy, or remove the file and %s: %s", s.Path(file), err, publicFile, endsWith[file])
 	}
 	switch key := parsed.(type) {
 	case *ecdsa.PrivateKey:
@@ -189,7 +189,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	case *rsa.PrivateKey:
 		return key, nil
 	}
-	return nil, fmt.Errorf("%s: the key is a %T: an ECDSA or RSA key is needed", s.Path(file), parsed)
+	return nil, fmt.Errorf("%s: the key is a %T, and must be an ECDSA or RSA key", s.Path(file), parsed)
 }
 
 func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
@@ -215,7 +215,7 @@ func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, 
 	if err != nil {
 		return nil, err
 	}
-	const advice = "bring it back from a copy, or remove it, and one is issued for the same key"
+	const advice = "bring the file back from a copy, or remove the file, and a new certificate is issued for the same key"
 	certificates, err := certutil.ParseCertsPEM(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged: %w: %s", s.Path(file), err, advice)

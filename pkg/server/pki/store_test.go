@@ -263,7 +263,7 @@ func TestDamagedStore(t *testing.T) {
 		{"authority's certificate missing", "the authority's certificate is issued again for the same key", AuthorityCert, removed, ""},
 		{"serving key of another", "the certificate has another key", ServingKey, replaced, "apiserver.crt: has another key"},
 		{"serving key missing", "a user may have put the certificate there", ServingKey, removed, "apiserver.key is missing, and apiserver.crt is there"},
-		{"serving key of a kind that isn't known", "the server can use only RSA and ECDSA keys", ServingKey, written(ed25519), "an ECDSA or RSA key is needed"},
+		{"serving key of a kind that isn't known", "the server can use only RSA and ECDSA keys", ServingKey, written(ed25519), "must be an ECDSA or RSA key"},
 		{"serving certificate cut short", "no client can verify the server", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
 		{"serving certificate missing", "the serving certificate is issued again for the same key", ServingCert, removed, ""},
 		{"key of service accounts missing", "a new key would make every token invalid without a warning", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},

@@ -46,7 +46,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("--runtime-extension-client-cert-file %q and --runtime-extension-client-key-file %q: must be given together", o.CertFile, o.KeyFile))
 	}
 	if !o.Enabled && o.CertFile != "" {
-		errs = append(errs, fmt.Errorf("--runtime-extension-client-cert-file %s: needs --runtime-hooks, because the server calls no extension without it", o.CertFile))
+		errs = append(errs, fmt.Errorf("--runtime-extension-client-cert-file %s: must be given together with --runtime-hooks, because otherwise the server calls no extension", o.CertFile))
 	}
 	return errs
 }

@@ -42,7 +42,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 			s.await(ctx, step, locate)
 		}
 	}
-	return fmt.Errorf("other clients write during the restore: after %d rounds, the stored objects still differ from the snapshot", rounds)
+	return fmt.Errorf("other clients write during the restore: after %d rounds, the stored objects still differ from the snapshot: stop these clients during the restore", rounds)
 }
 
 // steps splits the changes into steps. In the order of the steps, every watch can decode its events. If a definition

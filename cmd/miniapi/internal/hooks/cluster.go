@@ -119,7 +119,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 		factory.StartWithContext(ctx)
 		for informer, synced := range factory.WaitForCacheSync(ctx.Done()) {
 			if !synced {
-				err = errors.Join(err, fmt.Errorf("reading %s: %w", informer, context.Cause(ctx)))
+				err = errors.Join(err, fmt.Errorf("reading the %s objects of %s, for the addresses of the extensions' services: %w", informer, config.Host, context.Cause(ctx)))
 			}
 		}
 		if err != nil {

@@ -47,7 +47,7 @@ func (o *Outcome) Judge(timeout time.Duration) (verdict string, err error) {
 		patched = patched || json.Unmarshal(e.Response, &answer) == nil && answer.Response != nil && len(answer.Response.Patch) > 0
 		switch {
 		case errors.Is(e.Unreachable, context.Canceled) || errors.Is(e.Unreachable, context.DeadlineExceeded):
-			return "", fmt.Errorf("calling the webhook: no response within %s, the webhook's timeoutSeconds", timeout)
+			return "", fmt.Errorf("calling the webhook: no response within %s, the webhook's timeoutSeconds: the webhook must answer sooner, or --timeout must be longer", timeout)
 		case e.Unreachable != nil:
 			return "", fmt.Errorf("calling the webhook: %w", e.Unreachable)
 		case e.Code != http.StatusOK:

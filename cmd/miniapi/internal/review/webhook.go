@@ -137,7 +137,7 @@ func (l *listening) all(ctx context.Context) ([]Exchange, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.webhook.Timeout)
 	defer cancel()
 	if err := l.exchanges.Wait(ctx, func(all exchanges) bool { return all.open == 0 }); err != nil {
-		return nil, fmt.Errorf("waiting for the webhook: %w", err)
+		return nil, fmt.Errorf("waiting at most %s for the responses of the webhook: %w", l.webhook.Timeout, err)
 	}
 	var kept []Exchange
 	l.exchanges.Read(func(all exchanges) { kept = slices.Clone(all.kept) })

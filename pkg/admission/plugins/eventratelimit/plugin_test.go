@@ -96,7 +96,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "no rate", reason: "a bucket must fill up", content: header + "limits: [{type: Server, burst: 1}]\n", err: "limits[0].qps: Invalid value: 0: must be positive"},
 		{name: "no burst", reason: "an empty bucket lets nothing through", content: header + "limits: [{type: Server, qps: 1}]\n", err: "limits[0].burst: Invalid value: 0: must be positive"},
 		{name: "no cache", reason: "buckets must be kept", content: header + "limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]\n", err: "limits[0].cacheSize: Invalid value: -1: must not be negative"},
-		{name: "other kind", reason: "the file is the configuration of another plugin", content: "kind: Configuration\n", err: "no kind"},
+		{name: "other kind", reason: "the file is the configuration of another plugin", content: "kind: Configuration\n", err: `kind "Configuration" of version "": must be Configuration of eventratelimit`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

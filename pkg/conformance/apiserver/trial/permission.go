@@ -134,7 +134,7 @@ func (s *Server) refuses(ctx context.Context, a access) (bool, error) {
 		return false, fmt.Errorf("SelfSubjectAccessReview of the permission %s: %w", a, err)
 	}
 	if !answer.Succeeded() {
-		return false, fmt.Errorf("SelfSubjectAccessReview of the permission %s: want an answer 2xx, got %s", a, answer.says())
+		return false, fmt.Errorf("SelfSubjectAccessReview of the permission %s: the status of the answer must be 2xx, got %s", a, answer.says())
 	}
 	allowed, _ := answer.Object.At("status.allowed").(bool)
 	return !allowed, nil

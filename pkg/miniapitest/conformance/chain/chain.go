@@ -68,7 +68,7 @@ type resource struct {
 // New returns a chain. It requests the list of resources from the server.
 func New(ctx context.Context, o Options) (*Chain, error) {
 	if o.Config == nil {
-		return nil, errors.New("the chain needs a client configuration of a server")
+		return nil, errors.New("Options.Config must be set, to the client configuration of a server")
 	}
 	if o.Fuzzed == 0 {
 		o.Fuzzed = DefaultFuzzed

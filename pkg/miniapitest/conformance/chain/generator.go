@@ -22,7 +22,7 @@ type samples map[string]map[string]map[string]any
 func readSamples() (samples, error) {
 	var s samples
 	if err := yaml.Unmarshal(samplesYAML, &s); err != nil {
-		return nil, fmt.Errorf("samples: %w", err)
+		return nil, fmt.Errorf("the embedded file samples.yaml: %w", err)
 	}
 	return s, nil
 }

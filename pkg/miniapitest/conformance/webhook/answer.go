@@ -196,7 +196,7 @@ func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	}
 	result, is := changed.(map[string]any)
 	if !is {
-		return nil, fmt.Errorf("the patch makes the object %s", short(encoded(changed, false)))
+		return nil, fmt.Errorf("the patched object is %s, and must be a JSON object", short(encoded(changed, false)))
 	}
 	return result, nil
 }

@@ -93,7 +93,7 @@ func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 		}
 		return u.Path, nil
 	case client.Service == nil:
-		return "", errors.New("clientConfig has neither a url nor a service")
+		return "", errors.New("clientConfig: must have a url or a service")
 	}
 	return "/", nil
 }

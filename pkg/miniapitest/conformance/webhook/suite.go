@@ -85,7 +85,7 @@ type firstAnswer struct {
 func (s *Suite) Validate() error {
 	var errs []error
 	if len(s.Hooks) == 0 {
-		errs = append(errs, errors.New("the suite has no webhook"))
+		errs = append(errs, errors.New("the suite has no webhook: Suite.Hooks must have at least one"))
 	}
 	for i := range s.Hooks {
 		u := s.Hooks[i].Endpoint.URL
@@ -95,7 +95,7 @@ func (s *Suite) Validate() error {
 	}
 	for _, in := range s.Inputs {
 		if in.Hook < 0 || in.Hook >= len(s.Hooks) {
-			errs = append(errs, fmt.Errorf("input %s: the suite has no webhook %d", in.Origin, in.Hook))
+			errs = append(errs, fmt.Errorf("input %s: Hook %d: must be an index into the %d webhooks of the suite", in.Origin, in.Hook, len(s.Hooks)))
 		}
 	}
 	return errors.Join(errs...)

@@ -131,7 +131,7 @@ func (h *host) call(ctx context.Context, r wire.Request, s *hosted) wire.Reply {
 	case r.Start != nil:
 		reply.Info, reply.Warnings, err = h.start(ctx, s, *r.Start)
 	case s == nil || s.Server == nil && r.Certificate == nil:
-		err = fmt.Errorf("there is no server %d", r.Server)
+		err = fmt.Errorf("the miniapi process has no server %d", r.Server)
 	case r.Certificate != nil:
 		reply.Cert, reply.Key, err = s.issue(r.Certificate)
 	case r.User != nil:
@@ -203,7 +203,7 @@ func (h *host) audit(s *hosted, event []byte) {
 
 func (s *hosted) issue(c *wire.Certificate) (cert, key []byte, err error) {
 	if s.authority == nil {
-		return nil, nil, errors.New("the server has no authority yet")
+		return nil, nil, errors.New("issuing a certificate: the server has no authority yet, because the server is still starting")
 	}
 	var ips []net.IP
 	for _, ip := range c.IPs {
@@ -229,7 +229,7 @@ func (h *host) restore(ctx context.Context, s *hosted, id int64) error {
 	snapshot, known := s.snapshots[id]
 	h.mu.Unlock()
 	if !known {
-		return fmt.Errorf("there is no snapshot %d", id)
+		return fmt.Errorf("the server has no snapshot %d", id)
 	}
 	return s.Server.Restore(ctx, snapshot)
 }

@@ -44,7 +44,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 	if d.DataDir != "" { // the child process may have another working directory
 		absolute, err := filepath.Abs(d.DataDir)
 		if err != nil {
-			return nil, fmt.Errorf("data folder: %w", err)
+			return nil, fmt.Errorf("data folder %q: %w", d.DataDir, err)
 		}
 		d.DataDir = absolute
 	}

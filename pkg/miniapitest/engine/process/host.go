@@ -102,7 +102,7 @@ func (h *host) greet(ctx context.Context, program string) error {
 	_ = h.in.Close()
 	h.readErrors(time.Now().Add(time.Second))
 	_ = h.command.Process.Kill() // a program that isn't miniapi may not end at the end of its input
-	return fmt.Errorf("%s doesn't serve tests: is it a miniapi of this fixture's version? %w%s", program, err, h.stderr.explain())
+	return fmt.Errorf("%s must be a miniapi program of this fixture's version, and doesn't serve tests: %w%s", program, err, h.stderr.explain())
 }
 
 func (h *host) pid() int { return h.command.Process.Pid }

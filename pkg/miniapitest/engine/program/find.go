@@ -36,11 +36,11 @@ func Find(ctx context.Context) (string, error) {
 	}
 	source, err := findSource(ctx)
 	if err != nil {
-		return "", fmt.Errorf("finding the source of the fixture, of which the miniapi program is built: %w; set $%s to the program", err, Variable)
+		return "", fmt.Errorf("finding the source of the fixture, of which the miniapi program is built: %w; set $%s to the path of a miniapi program", err, Variable)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("the folder of the miniapi program: %w; set $%s to the program", err, Variable)
+		return "", fmt.Errorf("the folder of the miniapi program: %w; set $%s to the path of a miniapi program", err, Variable)
 	}
 	cache = filepath.Join(cache, "miniapi", "fixture")
 	if source.checkout != "" {
@@ -54,9 +54,9 @@ func checkNamed(named string) (string, error) {
 	info, err := os.Stat(named)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("$%s: %w: it must be the path of a miniapi program", Variable, err)
+		return "", fmt.Errorf("$%s: %w: the value must be the path of a miniapi program", Variable, err)
 	case info.IsDir():
-		return "", fmt.Errorf("$%s: %s is a folder: it must be the path of a miniapi program", Variable, named)
+		return "", fmt.Errorf("$%s: %s is a folder: the value must be the path of a miniapi program", Variable, named)
 	}
 	return filepath.Abs(named)
 }

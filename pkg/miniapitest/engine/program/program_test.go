@@ -67,7 +67,7 @@ func TestNamed(t *testing.T) {
 	for _, test := range []struct{ name, reason, value, want, err string }{
 		{"file", "the variable names the program", file, file, ""},
 		{"missing", "the variable names a missing file", file + "x", "", "$MINIAPI: stat " + file + "x"},
-		{"folder", "the variable must name a file, and not its folder", filepath.Dir(file), "", "is a folder: it must be the path of a miniapi program"},
+		{"folder", "the variable must name a file, and not its folder", filepath.Dir(file), "", "is a folder: the value must be the path of a miniapi program"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Setenv(Variable, test.value)

@@ -17,7 +17,7 @@ import (
 func Apply(object, patch any) (any, error) {
 	operations, ok := patch.([]any)
 	if !ok {
-		return nil, errors.New("the patch isn't a JSON array")
+		return nil, errors.New("the patch must be a JSON array")
 	}
 	result := tree.Clone(object)
 	for i, operation := range operations {

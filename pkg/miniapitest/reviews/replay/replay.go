@@ -93,7 +93,7 @@ type Target func(ctx context.Context, path string, review []byte) (code int, bod
 func ToHandler(handler http.Handler) Target {
 	return func(ctx context.Context, path string, review []byte) (int, []byte, error) {
 		if handler == nil {
-			return 0, nil, errors.New("the handler is nil")
+			return 0, nil, errors.New("ToHandler: the handler of the webhook must not be nil")
 		}
 		req, err := newRequest(ctx, "https://webhook.invalid/"+strings.TrimPrefix(path, "/"), review)
 		if err != nil {
@@ -113,7 +113,7 @@ func ToHandler(handler http.Handler) Target {
 func ToURL(client *http.Client, base string) (Target, error) {
 	parsed, err := url.Parse(base)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%q: must be a URL such as https://localhost:9443/mutate: %w", base, err)
 	}
 	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return nil, fmt.Errorf("%q: must be a URL such as https://localhost:9443/mutate", base)

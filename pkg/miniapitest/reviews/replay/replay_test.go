@@ -141,7 +141,7 @@ func TestApply(t *testing.T) {
 		{"below a number", `[{"op":"add","path":"/a/c","value":1}]`, "", "neither an object nor an array"},
 		{"index beyond the end", `[{"op":"add","path":"/list/7","value":1}]`, "", "isn't an index into 3 elements"},
 		{"unknown", `[{"op":"merge","path":"/a"}]`, "", `op "merge": must be add`},
-		{"no array", `{"op":"add"}`, "", "the patch isn't a JSON array"},
+		{"no array", `{"op":"add"}`, "", "the patch must be a JSON array"},
 	} {
 		before, _ := tree.Decode([]byte(object))
 		patch, _ := tree.Decode([]byte(test.patch))

@@ -50,7 +50,7 @@ type jsonWebKey struct {
 // of the keys is jwksURI or, if that is empty, a URL of this server at externalAddress (host:port).
 func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discovery, error) {
 	if parsed, err := url.Parse(issuer); err != nil || parsed.Scheme != "https" {
-		return nil, fmt.Errorf("service account issuer %q can't be discovered: it is not an https URL", issuer)
+		return nil, fmt.Errorf("service account issuer %q can't be discovered: the issuer must be an https URL", issuer)
 	}
 	if jwksURI == "" {
 		jwksURI = (&url.URL{Scheme: "https", Host: externalAddress, Path: JWKSPath}).String()

@@ -26,7 +26,7 @@ func Read(from io.Reader, version string, into any) error {
 		return err
 	}
 	if given.APIVersion != version || given.Kind != kind {
-		return fmt.Errorf("no kind %q is registered for version %q; known is %s of %s", given.Kind, given.APIVersion, kind, version)
+		return fmt.Errorf("kind %q of version %q: must be %s of %s", given.Kind, given.APIVersion, kind, version)
 	}
 	return yaml.UnmarshalStrict(content, into)
 }
