@@ -70,7 +70,7 @@ that is kept there issues it, whether a server runs or not:
 // someNames requires at least one name as an argument.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s needs the names for the certificate, as in %[1]s default/my-webhook", cmd.CommandPath())
+		return fmt.Errorf("%s: give the names for the certificate, as in %[1]s default/my-webhook", cmd.CommandPath())
 	}
 	return nil
 }

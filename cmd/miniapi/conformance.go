@@ -257,7 +257,7 @@ func (o *conformanceOptions) judge(ctx context.Context, suite string, cases []co
 		errs = append(errs, writeReport(file, format, run))
 	}
 	if n := results.Count(conformance.Failed); n > 0 {
-		errs = append(errs, fmt.Errorf("%d of %d cases failed", n, len(results)))
+		errs = append(errs, fmt.Errorf("%d of %d cases failed: the report of the suite %q has their findings", n, len(results), suite))
 	}
 	if ctx.Err() != nil {
 		errs = append(errs, fmt.Errorf("the run was interrupted: the report of the suite %q has the remaining cases as skipped", suite))

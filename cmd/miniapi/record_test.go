@@ -199,7 +199,7 @@ func TestReplayFailures(t *testing.T) {
 	}{
 		{"no URL", []string{"."}, 2, "--url must name the webhook, as in https://localhost:9443/mutate"},
 		{"no folder", nil, 2, "takes one argument, the folder of the recording"},
-		{"empty folder", []string{t.TempDir(), "--url=http://127.0.0.1:1"}, 1, "has no files with the ending .json"},
+		{"empty folder", []string{t.TempDir(), "--url=http://127.0.0.1:1"}, 1, "must have files with the ending .json"},
 		{"no authority", []string{".", "--url=https://127.0.0.1:1", "--ca", file(t, "ca", "none")}, 2, "must have certificates in PEM"},
 	} {
 		code, _, stderr := start(t, "miniapi", append([]string{"replay"}, test.args...)...).exit(t)

@@ -184,7 +184,7 @@ func TestTraceFailures(t *testing.T) {
 		{"three arguments", []string{"why", webhook, "pods/web", "pods/db"}, 2, `argument "pods/db": there must be two arguments`},
 		{"no object", []string{"why", webhook}, 2, "a second argument must name the object: RESOURCE/NAME, such as pods/web"},
 		{"no name", []string{"why", webhook, "pods"}, 2, `argument "pods": must be RESOURCE/NAME`},
-		{"no file", []string{"why", webhook, "--dry-run"}, 2, "--dry-run needs -f, the manifest of the object"},
+		{"no file", []string{"why", webhook, "--dry-run"}, 2, "--dry-run: give -f too"},
 		{"no dry run", []string{"why", webhook, "pods/web", "--operation=UPDATE"}, 2, "--operation: give --dry-run too"},
 		{"groups", []string{"why", webhook, "pods/web", "--as-group=a"}, 2, `--as-group ["a"]: give --as too`},
 		{"format", []string{"why", webhook, "pods/web", "-o", "wide"}, 2, `--output "wide": must be json or yaml`},

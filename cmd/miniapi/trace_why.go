@@ -108,7 +108,7 @@ func (o *whyOptions) check(args []string) error {
 	var errs []error
 	switch {
 	case o.dryRun && o.file == "":
-		errs = append(errs, errors.New("--dry-run needs -f, the manifest of the object"))
+		errs = append(errs, errors.New("--dry-run: give -f too, the file with the manifest of the object"))
 	case o.dryRun && len(args) > 1:
 		errs = append(errs, fmt.Errorf("argument %q: leave the argument out, because with --dry-run the manifest of -f names the object", args[1]))
 	case !o.dryRun && len(args) < 2:

@@ -50,9 +50,9 @@ func (o *trustOptions) explain(err error) error {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &unknown) && o.ca == "":
-		return fmt.Errorf("%w: --ca names the file with the authority of the webhook's certificate", err)
+		return fmt.Errorf("%w: give --ca, the file with the authority of the webhook's certificate", err)
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%w: --ca %s has another authority", err, o.ca)
+		return fmt.Errorf("%w: --ca %s has another authority: give the file with the authority of the webhook's certificate", err, o.ca)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w: the webhook serves plain HTTP: --url http://… calls the webhook, but a server calls only https URLs", err)
 	case errors.Is(err, io.EOF):

@@ -56,7 +56,7 @@ func (webhooks) Default(_ context.Context, website *Website) error {
 // ValidateCreate implements admission.Validator.
 func (webhooks) ValidateCreate(_ context.Context, website *Website) (admission.Warnings, error) {
 	if website.Spec.Replicas > maxReplicas {
-		return nil, fmt.Errorf("spec.replicas: %d exceeds the maximum of %d", website.Spec.Replicas, maxReplicas)
+		return nil, fmt.Errorf("spec.replicas: %d must be at most %d", website.Spec.Replicas, maxReplicas)
 	}
 	return nil, nil
 }

@@ -103,7 +103,7 @@ func (o *Options) Validate() []error {
 	} {
 		for _, name := range list.names {
 			if !slices.Contains(known, name) {
-				errs = append(errs, fmt.Errorf("--%s: plugin %q is unknown; known are %s", list.flag, name, strings.Join(known, ", ")))
+				errs = append(errs, fmt.Errorf("--%s: plugin %q is unknown: must be one of %s", list.flag, name, strings.Join(known, ", ")))
 			}
 		}
 	}

@@ -48,26 +48,26 @@ func (a ServiceAddresses) Set(value string) error {
 	service, address, found := strings.Cut(value, "=")
 	namespace, name, qualified := strings.Cut(service, "/")
 	if !found || !qualified {
-		return fmt.Errorf("%q is not of the form %s", value, a.Type())
+		return fmt.Errorf("%q must be of the form %s", value, a.Type())
 	}
 	name, port, hasPort := strings.Cut(name, ":")
 	key := ServicePort{Namespace: namespace, Name: name}
 	if hasPort {
 		number, err := parsePort(port)
 		if err != nil {
-			return fmt.Errorf("%q is not of the form %s: port of the service: %w", value, a.Type(), err)
+			return fmt.Errorf("%q must be of the form %s: port of the service: %w", value, a.Type(), err)
 		}
 		key.Port = number
 	}
 	if namespace == "" || name == "" {
-		return fmt.Errorf("%q is not of the form %s: namespace and name of the service are required", value, a.Type())
+		return fmt.Errorf("%q must be of the form %s, with a namespace and a name of the service", value, a.Type())
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is not of the form %s: %w", value, a.Type(), err)
+		return fmt.Errorf("%q must be of the form %s: %w", value, a.Type(), err)
 	}
 	if _, err := parsePort(port); err != nil || host == "" {
-		return fmt.Errorf("%q is not of the form %s: address %q needs a host and a port", value, a.Type(), address)
+		return fmt.Errorf("%q must be of the form %s: address %q must have a host and a port", value, a.Type(), address)
 	}
 	if earlier, ok := a[key]; ok && earlier != address {
 		return fmt.Errorf("service %s has two addresses, %s and %s: give one of them", service, earlier, address)

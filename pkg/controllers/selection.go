@@ -30,7 +30,7 @@ func (s Selection) Validate() []error {
 		if name == All || slices.ContainsFunc(table, func(c controller) bool { return c.is(strings.TrimPrefix(name, "-")) }) {
 			continue
 		}
-		errs = append(errs, fmt.Errorf("--controllers: controller %q is unknown: known are %s, and * for all", name, strings.Join(Names(), ", ")))
+		errs = append(errs, fmt.Errorf("--controllers: controller %q is unknown: must be one of %s, or * for all", name, strings.Join(Names(), ", ")))
 	}
 	return errs
 }

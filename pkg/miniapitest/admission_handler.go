@@ -46,7 +46,7 @@ func readReview(r *http.Request) (*admissionv1.AdmissionReview, error) {
 	switch review.GroupVersionKind() {
 	case admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), admissionv1beta1.SchemeGroupVersion.WithKind("AdmissionReview"):
 	default:
-		return nil, fmt.Errorf("want an AdmissionReview of %s or %s, got %q of %q",
+		return nil, fmt.Errorf("the body must be an AdmissionReview of %s or %s, got kind %q of %q",
 			admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, review.Kind, review.APIVersion)
 	}
 	if review.Request == nil {

@@ -51,7 +51,7 @@ func (o *options) addDefinitions(reader manifests.Reader, paths []string) error 
 		return fmt.Errorf("custom resource definitions: %w", err)
 	}
 	if len(objects) == 0 {
-		return fmt.Errorf("WithCRDs: no CustomResourceDefinition in %q", paths)
+		return fmt.Errorf("WithCRDs: no CustomResourceDefinition in %q: name the files that have them", paths)
 	}
 	return add(&o.definitions, objects)
 }
@@ -168,7 +168,7 @@ func patched(objects []manifests.Object) ([]manifests.Object, error) {
 			definitions[i].Content = nil
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if this is kustomize's patch, name the definition's file too",
+			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if the document is a patch for kustomize, name the file of the definition too",
 				patch.Source, patch.GetName(), checkWholeDefinition(patch.Unstructured))
 		}
 	}
@@ -266,7 +266,7 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if t := reflect.Indirect(reflect.ValueOf(object)).Type(); t.PkgPath() == definitionTypes {
 		return schema.GroupVersionKind{Group: manifests.DefinitionGroup, Version: "v1", Kind: t.Name()}, nil
 	}
-	return schema.GroupVersionKind{}, errors.New("set apiVersion and kind of the object: its type isn't one of k8s.io/api")
+	return schema.GroupVersionKind{}, errors.New("apiVersion and kind of the object must be set, because the Go type isn't one of k8s.io/api")
 }
 
 // definitionTypes is the import path of the Go types of custom resource definitions. Importing the package would make

@@ -164,7 +164,7 @@ func WithLog(to io.Writer) Option {
 func WithEmulatedVersion(minor string) Option {
 	return func(o *options) error {
 		if minor == "" {
-			return errors.New("emulated version \"\": must be MAJOR.MINOR, such as 1.35")
+			return errors.New("WithEmulatedVersion(\"\"): must be MAJOR.MINOR, such as 1.35")
 		}
 		if earlier := o.description.EmulatedVersion; earlier != "" && earlier != minor {
 			return fmt.Errorf("WithEmulatedVersion is given as %s and as %s: give one of them", earlier, minor)

@@ -54,7 +54,7 @@ func WithRuntimeExtension(name string, handler http.Handler) Option {
 		}
 		path := "/runtime-extensions/" + name
 		if o.handlers[path+"/"] != nil {
-			return fmt.Errorf("WithRuntimeExtension: the name %q is given twice: each extension needs another name", name)
+			return fmt.Errorf("WithRuntimeExtension: the name %q is given twice: give each extension its own name", name)
 		}
 		requests := &hookRequests{}
 		o.handlers[path+"/"] = http.StripPrefix(path, requests.recording(handler))

@@ -53,7 +53,7 @@ func (s *Server) User(name string) *rest.Config {
 	if config, ok := s.users[name]; ok {
 		return rest.CopyConfig(config)
 	}
-	return failing(fmt.Errorf("there is no user %q: make one by AddUser or WithUser", name))
+	return failing(fmt.Errorf("there is no user %q: make the user by AddUser or WithUser", name))
 }
 
 // failing returns a client configuration whose requests fail with an error. Functions that can't return an error return

@@ -142,14 +142,14 @@ func authorities(caBundle any) ([]byte, error) {
 	}
 	text, ok := caBundle.(string)
 	if !ok {
-		return nil, fmt.Errorf("%v is not text", caBundle)
+		return nil, fmt.Errorf("%v must be text", caBundle)
 	}
 	pem, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(pem) > 0 && !x509.NewCertPool().AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("there is no certificate in %.40q", pem)
+		return nil, fmt.Errorf("must have a certificate, got %.40q", pem)
 	}
 	return pem, nil
 }

@@ -158,7 +158,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		Explain:          c.options.Decisions.Explain(),
 	})
 	if err != nil {
-		return fmt.Errorf("admission: %w", err)
+		return fmt.Errorf("making the admission chain: %w", err)
 	}
 	c.generic.AdmissionControl = chain
 	// The server finds conversion webhooks, and authenticates itself to them, in the same way as for admission

@@ -256,7 +256,7 @@ func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClie
 // Snapshot is a copy of all stored objects at one moment.
 type Snapshot = snapshot.Snapshot
 
-var errNoSnapshots = errors.New("a snapshot needs an embedded etcd, and this server has an external one")
+var errNoSnapshots = errors.New("a snapshot needs an embedded etcd: start the server without --etcd-servers")
 
 // Snapshot takes a snapshot of all stored objects, for Restore. It needs an embedded etcd.
 func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {

@@ -187,7 +187,7 @@ func TestInjectedCA(t *testing.T) {
 	awaitAnswers(t, srv, "quota.a")
 
 	must(configs.Patch(t.Context(), "a", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"ca"}}}`, runtimev1.InjectCAFromSecretAnnotation), metav1.PatchOptions{}))(t)
-	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "not of the form NAMESPACE/NAME")
+	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "must be NAMESPACE/NAME of a Secret")
 }
 
 // If a handler is for a deprecated version of a hook, a condition of the ExtensionConfig reports the deprecation.

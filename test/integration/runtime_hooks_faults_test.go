@@ -113,7 +113,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 			}))
 		},
 	}, {
-		name: "garbage", reason: "the body is no JSON", want: "the response is no BeforeClusterCreateResponse", discovery: "the response is no DiscoveryResponse",
+		name: "garbage", reason: "the body is no JSON", want: "the response must be a BeforeClusterCreateResponse", discovery: "the response must be a DiscoveryResponse",
 		fault: func(_ *testing.T, b *breakable) { b.answers(body("<html>")) },
 	}, {
 		name: "wrong kind", reason: "the response belongs to another hook", want: "Kind=AfterClusterUpgradeResponse", discovery: "Kind=AfterClusterUpgradeResponse",
@@ -126,7 +126,7 @@ func TestFaultsOfExtensions(t *testing.T) {
 			b.answers(body(`{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v9","kind":"BeforeClusterCreateResponse","status":"Success"}`))
 		},
 	}, {
-		name: "huge body", reason: "a response doesn't fill the server's memory", want: "more than 20971520 bytes", discovery: "more than 20971520 bytes",
+		name: "huge body", reason: "a response doesn't fill the server's memory", want: "must have at most 20971520 bytes", discovery: "must have at most 20971520 bytes",
 		fault: func(_ *testing.T, b *breakable) {
 			b.answers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				chunk := []byte(strings.Repeat(" ", 1<<20))
@@ -245,7 +245,7 @@ func TestTwoExtensionsWithOneHandlerName(t *testing.T) {
 		t.Errorf("the response is %s", result.Response)
 	}
 	second.answers(body("<html>"))
-	for handler, want := range map[string]string{"quota.a": "", "quota.b": "the response is no BeforeClusterCreateResponse"} {
+	for handler, want := range map[string]string{"quota.a": "", "quota.b": "the response must be a BeforeClusterCreateResponse"} {
 		result := must(callHook(t.Context(), srv.Config(), client.Call{Hook: "BeforeClusterCreate", Handler: handler, Object: aCluster}))(t)
 		if (result.Error == "") != (want == "") || !strings.Contains(result.Error, want) {
 			t.Errorf("%s: the error %q lacks %q", handler, result.Error, want)

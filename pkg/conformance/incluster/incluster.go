@@ -108,7 +108,7 @@ func (w *Webhooks) Addresses(ctx context.Context) (discoveryv1.AddressType, []st
 			}
 		}
 	}
-	return "", nil, fmt.Errorf("endpoints of service %s/%s: no endpoint has an address, but the webhooks need one", w.options.Namespace, name)
+	return "", nil, fmt.Errorf("endpoints of service %s/%s: at least one endpoint must have an address, and none has", w.options.Namespace, name)
 }
 
 func (w *Webhooks) create(ctx context.Context, token string) error {

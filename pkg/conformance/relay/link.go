@@ -160,7 +160,7 @@ func (e Endpoint) dial(ctx context.Context) (*stream, error) {
 		defer cancel()
 		defer response.Body.Close()
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // the first 500 bytes are enough for an error message
-		return nil, fmt.Errorf("link to the relay at %s: want an upgrade to %s, got %s: %s", e.URL, Protocol, response.Status, said)
+		return nil, fmt.Errorf("link to the relay at %s: the answer must be an upgrade to %s, got %s: %s", e.URL, Protocol, response.Status, said)
 	}
 	return &stream{ReadWriteCloser: conn, ended: make(chan struct{}), cancel: cancel}, nil
 }

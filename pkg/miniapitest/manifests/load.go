@@ -175,7 +175,7 @@ func (r Reader) files(name string) ([]string, error) {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "*?["):
 		return r.glob(name)
 	case errors.Is(err, fs.ErrNotExist) && (name == "-" || strings.Contains(name, "://")):
-		return nil, fmt.Errorf("%s: manifests are read from files, folders and globs, not from standard input or a URL", name)
+		return nil, fmt.Errorf("%s: must be a file, a folder or a glob, because manifests are not read from standard input or a URL", name)
 	case err != nil:
 		return nil, r.from(name, err)
 	case info.IsDir():
@@ -194,7 +194,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", pattern, err)
 	}
 	if len(names) == 0 {
-		return nil, r.from(pattern, fmt.Errorf("%s: no file matches", pattern))
+		return nil, r.from(pattern, fmt.Errorf("%s: no file matches the glob", pattern))
 	}
 	var files []string
 	for _, name := range names {
@@ -211,7 +211,7 @@ func (r Reader) glob(pattern string) ([]string, error) {
 // another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
-		return fmt.Errorf("%w: paths in a file system begin at its root, without a slash, and have no .. in them", err)
+		return fmt.Errorf("%w: a path in a file system must begin at the root, without a slash, and must not have .. in it", err)
 	}
 	if r.FS != nil || filepath.IsAbs(name) {
 		return err
@@ -239,7 +239,7 @@ func (r Reader) filesIn(folder string) ([]string, error) {
 		return err
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", folder)
+		err = fmt.Errorf("%s: the folder must have a .yaml, .yml or .json file", folder)
 	}
 	return files, err
 }
@@ -311,7 +311,7 @@ func (r Reader) objects(content any, where string, named bool) ([]Object, error)
 		case err != nil && r.Wanted != nil && !named:
 			return nil, nil
 		case err != nil && !r.KeepPatches:
-			return nil, fmt.Errorf("%s %s: %w; if this is kustomize's patch of one, %s", u.GetKind(), u.GetName(), err, instead)
+			return nil, fmt.Errorf("%s %s: %w; if the document is a patch for kustomize, %s", u.GetKind(), u.GetName(), err, instead)
 		}
 	}
 	if err := Check(u); err != nil {

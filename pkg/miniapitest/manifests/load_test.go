@@ -81,7 +81,7 @@ func TestLoad(t *testing.T) {
 		{name: "wanted among patches", reason: "a folder may have both objects and patches", paths: []string{"patches"}, wanted: configMaps, want: []string{"h"}},
 		{name: "wanted among patches of a glob", reason: "a glob, like a folder, skips files that aren't manifests", paths: []string{"patches/*.yaml"}, wanted: configMaps, want: []string{"h"}},
 		{name: "patch by name", reason: "a file that is named must not be skipped", paths: []string{"patches/h.yaml"}, wanted: configMaps,
-			err: "h.yaml, document 2: ConfigMap patch: data must be set; if this is kustomize's patch of one, name the files of objects instead"},
+			err: "h.yaml, document 2: ConfigMap patch: data must be set; if the document is a patch for kustomize, name the files of objects instead"},
 		{name: "patch among all", reason: "without a selection of kinds, a patch is an error", paths: []string{"patches"}, err: "h.yaml, document 2: ConfigMap patch: data must be set"},
 		{name: "not read", reason: "a file that can't be parsed may have objects of the selected kinds", paths: []string{"unread"}, wanted: configMaps, err: "i.yaml, document 2: error converting YAML to JSON"},
 		{name: "name that is a boolean", reason: "YAML 1.1 reads more words as booleans than most authors expect", paths: []string{"names/bool.yaml"}, err: "bool.yaml, document 1: ConfigMap: metadata.name must be a string, and YAML reads true"},
@@ -137,7 +137,7 @@ func TestLoad(t *testing.T) {
 // The error for an invalid path differs from the error for a missing file.
 func TestPathsOfFileSystems(t *testing.T) {
 	t.Parallel()
-	const rule = "begin at its root, without a slash"
+	const rule = "must begin at the root, without a slash"
 	for _, test := range []struct {
 		path, reason string
 		says         bool

@@ -188,7 +188,7 @@ func Read(dir string) ([]File, error) {
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("folder %s: has no files with the ending %s", dir, ending)
+		err = fmt.Errorf("folder %s: must have files with the ending %s, which a recording writes", dir, ending)
 	}
 	return files, err
 }

@@ -356,7 +356,7 @@ func TestFailedWritesKeepOlderFiles(t *testing.T) {
 func TestReadFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
-		{"empty folder", "", "has no files with the ending .json"},
+		{"empty folder", "", "must have files with the ending .json"},
 		{"no JSON", "{", "a.json: unexpected EOF"},
 		{"unknown field", `{"requests":{}}`, `unknown field "requests"`},
 		{"no review", `{"request":{"kind":"Pod"}}`, `must be an AdmissionReview with a request, got kind "Pod"`},

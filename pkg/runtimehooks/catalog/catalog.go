@@ -116,7 +116,7 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 		response:         definition.response,
 	}
 	if old := c.hooks[gvh]; old != nil && (old.request != d.request || old.response != d.response) {
-		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s: define a hook in one version once",
+		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s: define each hook of a version once",
 			gvh, old.request, old.response, d.request, d.response)
 	}
 	if old, ok := c.names[definition.function]; ok && old != gvh {
@@ -153,7 +153,7 @@ func (c *Catalog) Find(name string) (*Descriptor, error) {
 			return d, nil
 		case d.Hook != name || found != nil && found.Group == d.Group:
 		case found != nil:
-			return nil, fmt.Errorf("groups %s and %s have a hook %q: name it as GROUP/VERSION/HOOK", found.Group, d.Group, name)
+			return nil, fmt.Errorf("groups %s and %s have a hook %q: give the name as GROUP/VERSION/HOOK", found.Group, d.Group, name)
 		default:
 			found = d
 		}

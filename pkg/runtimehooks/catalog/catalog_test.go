@@ -113,8 +113,8 @@ func TestRegister(t *testing.T) {
 		{name: "again", reason: "packages that share hooks may each add them", gv: groupV1, hook: BeforeRestore},
 		{name: "no group", reason: "a path begins with the group", gv: schema.GroupVersion{Version: "v1"}, hook: BeforeBackup, want: "must have a group and a version"},
 		{name: "no version", reason: "a path has the version", gv: schema.GroupVersion{Group: "g"}, hook: BeforeBackup, want: "must have a group and a version"},
-		{name: "nil", reason: "a hook is a function, and nil is no function", gv: groupV1, want: "not <nil>"},
-		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "not int"},
+		{name: "nil", reason: "a hook is a function, and nil is no function", gv: groupV1, want: "got <nil>"},
+		{name: "no function", reason: "the types come from a function", gv: groupV1, hook: 3, want: "got int"},
 		{name: "literal", reason: "the name comes from the function", gv: groupV1, hook: func(*requestV1, *responseV1) {}, want: "got the function literal"},
 		{name: "result", reason: "a hook returns nothing, and fills its response", gv: groupV1, hook: TwoResults, want: "must be a func(*Request, *Response)"},
 		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
@@ -143,7 +143,7 @@ func TestRegisterAddsAllOrNone(t *testing.T) {
 	t.Parallel()
 	c := catalog.New()
 	err := c.Register(groupV1, catalog.Define(BeforeBackup, catalog.Metadata{}), catalog.Define(NoPointers, catalog.Metadata{}), catalog.Define(3, catalog.Metadata{}))
-	if err == nil || !strings.Contains(err.Error(), "NoPointers") || !strings.Contains(err.Error(), "not int") {
+	if err == nil || !strings.Contains(err.Error(), "NoPointers") || !strings.Contains(err.Error(), "got int") {
 		t.Errorf("the error doesn't name both faults: %v", err)
 	}
 	if got := c.Hooks(); len(got) > 0 {
@@ -244,7 +244,7 @@ func TestConversionIsWithinOneHook(t *testing.T) {
 	if err != nil || got.(*requestV1).Volume != "a" {
 		t.Errorf("BeforeBackup: %v, %v", got, err)
 	}
-	if _, err := c.ConvertRequest(&requestV2{}, latest, c.Hook(gvh(groupV1, "BeforeBackup"))); err == nil || !strings.Contains(err.Error(), "within one group and hook") {
+	if _, err := c.ConvertRequest(&requestV2{}, latest, c.Hook(gvh(groupV1, "BeforeBackup"))); err == nil || !strings.Contains(err.Error(), "both must be versions of one hook in one group") {
 		t.Errorf("a request of one hook became one of another: %v", err)
 	}
 	if err := c.AddConversions(restore, catalog.Convert(func(*requestV2, *responseV1) error { return nil })); err == nil {

@@ -44,7 +44,7 @@ func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) erro
 		ofRequests := requests[f.from] && requests[f.to]
 		ofResponses := responses[f.from] && responses[f.to]
 		if !ofRequests && !ofResponses {
-			errs = append(errs, fmt.Errorf("conversion of %s to %s: hook %s has no two versions with these requests or responses", f.from, f.to, hook))
+			errs = append(errs, fmt.Errorf("conversion of %s to %s: hook %s must have two versions with these requests or responses", f.from, f.to, hook))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -78,7 +78,7 @@ func (c *Catalog) ConvertResponse(in, out runtime.Object, from, to *Descriptor) 
 
 func (c *Catalog) convert(in, out runtime.Object, what string, from, to *Descriptor, inType, outType reflect.Type) error {
 	if from.GroupHook() != to.GroupHook() {
-		return fmt.Errorf("a %s of hook %s doesn't convert to one of %s: types convert within one group and hook", what, from, to)
+		return fmt.Errorf("a %s of hook %s doesn't convert to a type of hook %s: both must be versions of one hook in one group", what, from, to)
 	}
 	convert := c.conversions[conversionKey{from.GroupHook(), inType, outType}]
 	switch {

@@ -108,7 +108,7 @@ func (c *Client) matches(ctx context.Context, r *registry.Registration, forObjec
 	}
 	namespace := forObject.GetNamespace()
 	if namespace == "" {
-		return false, fmt.Errorf("object %q has no namespace that spec.namespaceSelector of ExtensionConfig %q could select", forObject.GetName(), r.Config)
+		return false, fmt.Errorf("object %q has no namespace, and spec.namespaceSelector of ExtensionConfig %q selects by namespaces: give an object with a namespace", forObject.GetName(), r.Config)
 	}
 	if c.options.NamespaceLabels == nil {
 		return false, fmt.Errorf("ExtensionConfig %q has a spec.namespaceSelector, and the client doesn't read namespaces: set Options.NamespaceLabels", r.Config)
@@ -212,7 +212,7 @@ func (c *Client) call(ctx context.Context, d *catalog.Descriptor, r *registry.Re
 	}
 	implemented := c.options.Catalog.Hook(r.Hook)
 	if implemented == nil {
-		return fmt.Errorf("handler %q implements hook %s, which the catalog lacks", r.Name, r.Hook)
+		return fmt.Errorf("handler %q implements hook %s: the catalog must have this hook, and lacks the hook", r.Name, r.Hook)
 	}
 	local, err := c.localRequest(d, implemented, r, request)
 	if err != nil {

@@ -70,7 +70,7 @@ type clientKey struct{ host, caBundle string }
 // NewHTTPSConnector returns a connector. Close it to close its connections.
 func NewHTTPSConnector(options ConnectorOptions) (*HTTPSConnector, error) {
 	if (options.CertFile == "") != (options.KeyFile == "") {
-		return nil, fmt.Errorf("a client certificate needs both files: the certificate %q and the key %q", options.CertFile, options.KeyFile)
+		return nil, fmt.Errorf("client certificate %q with key %q: must have both files", options.CertFile, options.KeyFile)
 	}
 	c := &HTTPSConnector{options: options}
 	c.clients = lru.NewWithEvictionFunc(connections, func(_ lru.Key, client any) { client.(*http.Client).CloseIdleConnections() })
@@ -170,7 +170,7 @@ func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx conte
 func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 	switch service := config.Service; {
 	case config.URL != "" && service.IsSet():
-		return nil, errors.New("spec.clientConfig has a url and a service: only one of them is allowed")
+		return nil, errors.New("spec.clientConfig has a url and a service: must have only one of them")
 	case service.IsSet():
 		port := int(cmp.Or(ptr.Deref(service.Port, 0), runtimev1.DefaultServicePort))
 		return &url.URL{
@@ -179,14 +179,14 @@ func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 			Path:   service.Path,
 		}, nil
 	case config.URL == "":
-		return nil, errors.New("spec.clientConfig has neither a url nor a service: one of them is required")
+		return nil, errors.New("spec.clientConfig has neither a url nor a service: must have one of them")
 	}
 	base, err := url.Parse(config.URL)
 	if err != nil {
 		return nil, fmt.Errorf("spec.clientConfig.url: %w", err)
 	}
 	if base.Scheme != "https" || base.Host == "" {
-		return nil, fmt.Errorf("spec.clientConfig.url %q is not of the form https://HOST[:PORT][/PREFIX]", config.URL)
+		return nil, fmt.Errorf("spec.clientConfig.url %q must be of the form https://HOST[:PORT][/PREFIX]", config.URL)
 	}
 	return base, nil
 }

@@ -138,7 +138,7 @@ func TestBaseURL(t *testing.T) {
 		{name: "service", reason: "the URL has the DNS name that is in the certificates of services", config: runtimev1.ClientConfig{Service: service}, want: "https://s.n.svc:443/hooks"},
 		{name: "neither", reason: "a configuration needs a url or a service", err: "neither a url nor a service"},
 		{name: "both", reason: "the connector would ignore the url or the service", config: runtimev1.ClientConfig{URL: "https://a.example", Service: service}, err: "a url and a service"},
-		{name: "http", reason: "an extension can't authenticate callers without TLS", config: runtimev1.ClientConfig{URL: "http://a.example"}, err: "not of the form"},
+		{name: "http", reason: "an extension can't authenticate callers without TLS", config: runtimev1.ClientConfig{URL: "http://a.example"}, err: "must be of the form"},
 		{name: "no url", reason: "the URL doesn't parse", config: runtimev1.ClientConfig{URL: "https://[::1"}, err: "spec.clientConfig.url"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,7 +54,7 @@ func handlersOf(c *catalog.Catalog, config string, answered []hooksv1.ExtensionH
 			errs = append(errs, fmt.Errorf("handlers[%d], %q: %w", i, h.Name, err))
 		}
 		if seen[h.Name] {
-			errs = append(errs, fmt.Errorf("handlers[%d]: %q is given twice", i, h.Name))
+			errs = append(errs, fmt.Errorf("handlers[%d]: %q is given twice: each handler must have its own name", i, h.Name))
 		}
 		seen[h.Name] = true
 		handlers = append(handlers, runtimev1.ExtensionHandler{
@@ -71,13 +71,13 @@ func handlersOf(c *catalog.Catalog, config string, answered []hooksv1.ExtensionH
 func checkHandler(c *catalog.Catalog, h hooksv1.ExtensionHandler) error {
 	var errs []error
 	for _, message := range validation.IsDNS1123Label(h.Name) {
-		errs = append(errs, fmt.Errorf("the name is no DNS label: %s", message))
+		errs = append(errs, fmt.Errorf("the name must be a DNS label: %s", message))
 	}
 	if s := h.TimeoutSeconds; s != nil && (*s < hooksv1.MinTimeoutSeconds || *s > hooksv1.MaxTimeoutSeconds) {
-		errs = append(errs, fmt.Errorf("timeoutSeconds is %d, not between %d and %d", *s, hooksv1.MinTimeoutSeconds, hooksv1.MaxTimeoutSeconds))
+		errs = append(errs, fmt.Errorf("timeoutSeconds is %d, and must be between %d and %d", *s, hooksv1.MinTimeoutSeconds, hooksv1.MaxTimeoutSeconds))
 	}
 	if p := h.FailurePolicy; p != nil && *p != hooksv1.FailurePolicyFail && *p != hooksv1.FailurePolicyIgnore {
-		errs = append(errs, fmt.Errorf("failurePolicy is %q, neither Fail nor Ignore", *p))
+		errs = append(errs, fmt.Errorf("failurePolicy is %q, and must be Fail or Ignore", *p))
 	}
 	hook, err := h.RequestHook.Parse()
 	switch {
@@ -86,7 +86,7 @@ func checkHandler(c *catalog.Catalog, h hooksv1.ExtensionHandler) error {
 	case c.Hook(hook) == nil:
 		errs = append(errs, fmt.Errorf("the catalog has no hook %s", hook))
 	case c.Hook(hook).Singleton:
-		errs = append(errs, fmt.Errorf("hook %s is a singleton, and has no handlers with names", hook))
+		errs = append(errs, fmt.Errorf("hook %s is a singleton: the extension must not list a handler of it", hook))
 	}
 	return errors.Join(errs...)
 }

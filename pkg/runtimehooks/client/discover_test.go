@@ -45,7 +45,7 @@ func TestDiscover(t *testing.T) {
 		name:   "name",
 		reason: "a name is a part of a path and of HANDLER.CONFIG",
 		answer: `{"status":"Success","handlers":[{"name":"a.b",` + hook + `}]}`,
-		err:    "no DNS label",
+		err:    "must be a DNS label",
 	}, {
 		name:   "name twice",
 		reason: "a name is unique",
@@ -65,17 +65,17 @@ func TestDiscover(t *testing.T) {
 		name:   "discovery itself",
 		reason: "the path of a singleton has no name",
 		answer: `{"status":"Success","handlers":[{"name":"a","requestHook":{"apiVersion":"hooks.runtime.cluster.x-k8s.io/v1alpha1","hook":"Discovery"}}]}`,
-		err:    "has no handlers with names",
+		err:    "is a singleton",
 	}, {
 		name:   "timeout too short",
 		reason: "a timeout is at least a second",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":0}]}`,
-		err:    "timeoutSeconds is 0, not between 1 and 30",
+		err:    "timeoutSeconds is 0, and must be between 1 and 30",
 	}, {
 		name:   "timeout too long",
 		reason: "a timeout is at most 30 seconds",
 		answer: `{"status":"Success","handlers":[{"name":"a",` + hook + `,"timeoutSeconds":31}]}`,
-		err:    "timeoutSeconds is 31, not between 1 and 30",
+		err:    "timeoutSeconds is 31, and must be between 1 and 30",
 	}, {
 		name:   "failure policy",
 		reason: "a failure policy is Fail or Ignore",

@@ -96,7 +96,7 @@ func (x *exchange) make(ctx context.Context, request runtime.Object, response ho
 		return fmt.Errorf("encoding the request: %w", err)
 	}
 	if len(body) > MaxBodyBytes {
-		return fmt.Errorf("the request has %d bytes, and %d are allowed", len(body), MaxBodyBytes)
+		return fmt.Errorf("the request has %d bytes, and must have at most %d", len(body), MaxBodyBytes)
 	}
 	if x.cache == nil {
 		return x.send(ctx, body, response, outcome)
@@ -169,14 +169,14 @@ func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outc
 	}
 	if resp.StatusCode != http.StatusOK {
 		shown, _ := io.ReadAll(io.LimitReader(resp.Body, maxShownBytes))
-		return nil, fmt.Errorf("answered with HTTP status %d, not 200: %q", resp.StatusCode, shown)
+		return nil, fmt.Errorf("the answer has HTTP status %d, and must have 200: %q", resp.StatusCode, shown)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxBodyBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the response: %w", err)
 	case len(data) > MaxBodyBytes:
-		return nil, fmt.Errorf("the response has more than %d bytes", MaxBodyBytes)
+		return nil, fmt.Errorf("the response must have at most %d bytes, and has more", MaxBodyBytes)
 	}
 	return data, nil
 }
@@ -185,7 +185,7 @@ func (x *exchange) receive(client *http.Client, req *http.Request, outcome *Outc
 func (x *exchange) accept(data []byte, response hooksv1.ResponseObject) error {
 	local := x.implemented.NewResponse().(hooksv1.ResponseObject)
 	if err := json.Unmarshal(data, local); err != nil {
-		return callErrorf("the response is no %s: %w: %q", x.implemented.Response.Kind, err, data[:min(len(data), maxShownBytes)])
+		return callErrorf("the response must be a %s: %w: %q", x.implemented.Response.Kind, err, data[:min(len(data), maxShownBytes)])
 	}
 	if got := local.GetObjectKind().GroupVersionKind(); !got.Empty() && got != x.implemented.Response {
 		return callErrorf("the response is a %s, not a %s", got, x.implemented.Response)

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		name:   "garbage",
 		reason: "the body is no JSON",
 		fault:  answer(http.StatusOK, "<html>"),
-		want:   "the response is no BeforeClusterCreateResponse",
+		want:   "the response must be a BeforeClusterCreateResponse",
 	}, {
 		name:   "cut off",
 		reason: "the connection ends within the body",
@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 		name:   "more than an object",
 		reason: "a second value is no part of the response",
 		fault:  answer(http.StatusOK, `{"status":"Success"}{}`),
-		want:   "the response is no BeforeClusterCreateResponse",
+		want:   "the response must be a BeforeClusterCreateResponse",
 	}, {
 		name:   "wrong kind",
 		reason: "the response belongs to another hook",
@@ -105,7 +105,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}),
-		want: "more than 20971520 bytes",
+		want: "must have at most 20971520 bytes",
 	}, {
 		name:   "redirect",
 		reason: "an extension doesn't send its callers elsewhere",
@@ -306,7 +306,7 @@ func TestRequestIsBounded(t *testing.T) {
 	w.extend("a", answering("a", success("", 0)))
 	err := w.client.CallAll(t.Context(), clusterapi.BeforeClusterCreate, cluster,
 		request(map[string]string{"x": strings.Repeat("x", client.MaxBodyBytes)}), &clusterapi.BeforeClusterCreateResponse{})
-	if err == nil || !strings.Contains(err.Error(), "bytes, and 20971520 are allowed") {
+	if err == nil || !strings.Contains(err.Error(), "bytes, and must have at most 20971520") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func (c *Controller) injectCA(ctx context.Context, config *runtimev1.ExtensionCo
 	namespace, name, ok := strings.Cut(reference, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		c.secrets.forget(config.Name)
-		return config, fmt.Errorf("annotation %s is %q, which is not of the form NAMESPACE/NAME", runtimev1.InjectCAFromSecretAnnotation, reference)
+		return config, fmt.Errorf("annotation %s is %q, and must be NAMESPACE/NAME of a Secret", runtimev1.InjectCAFromSecretAnnotation, reference)
 	}
 	if err := c.secrets.follow(ctx, config.Name, types.NamespacedName{Namespace: namespace, Name: name}); err != nil {
 		return config, err

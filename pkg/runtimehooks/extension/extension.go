@@ -178,7 +178,7 @@ func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, res
 		return h.failure("the request can't be read: %v", err)
 	}
 	if err := json.Unmarshal(body, request); err != nil {
-		return h.failure("the request is no %s: %v", h.descriptor.Request.Kind, err)
+		return h.failure("the request must be a %s: %v", h.descriptor.Request.Kind, err)
 	}
 	if got := request.GetObjectKind().GroupVersionKind(); !got.Empty() && got != h.descriptor.Request {
 		return h.failure("the request is a %s, not a %s", got, h.descriptor.Request)

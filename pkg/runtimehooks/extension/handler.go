@@ -58,10 +58,10 @@ func (h Handler) check(d *catalog.Descriptor) error {
 	var errs []error
 	switch {
 	case d.Singleton && h.name != "":
-		errs = append(errs, errors.New("the hook is a singleton, and its handler must have no name"))
+		errs = append(errs, errors.New("the handler must have no name, because the hook has one handler in each extension"))
 	case !d.Singleton:
 		for _, message := range validation.IsDNS1123Label(h.name) {
-			errs = append(errs, fmt.Errorf("the name is no DNS label: %s", message))
+			errs = append(errs, fmt.Errorf("the name must be a DNS label: %s", message))
 		}
 	}
 	if h.handle == nil {
@@ -70,12 +70,12 @@ func (h Handler) check(d *catalog.Descriptor) error {
 	seconds := time.Duration(hooksv1.MinTimeoutSeconds) * time.Second
 	longest := time.Duration(hooksv1.MaxTimeoutSeconds) * time.Second
 	if h.timeout != 0 && (h.timeout < seconds || h.timeout > longest || h.timeout%time.Second != 0) {
-		errs = append(errs, fmt.Errorf("timeout %s is not a number of whole seconds between %s and %s", h.timeout, seconds, longest))
+		errs = append(errs, fmt.Errorf("timeout %s must be a number of whole seconds between %s and %s", h.timeout, seconds, longest))
 	}
 	switch h.failurePolicy {
 	case "", hooksv1.FailurePolicyFail, hooksv1.FailurePolicyIgnore:
 	default:
-		errs = append(errs, fmt.Errorf("failure policy %q is neither Fail nor Ignore", h.failurePolicy))
+		errs = append(errs, fmt.Errorf("failure policy %q must be Fail or Ignore", h.failurePolicy))
 	}
 	return errors.Join(errs...)
 }

@@ -70,7 +70,7 @@ func (f TLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("certificate authorities of callers: %q has no certificate in PEM", f.ClientCAFile)
+		return nil, fmt.Errorf("certificate authorities of callers: %q must have certificates in PEM", f.ClientCAFile)
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	return config, nil

@@ -115,7 +115,7 @@ func TestServeRefusesFiles(t *testing.T) {
 		{"none", "there is no HTTPS without a certificate", extension.TLS{}, "serving certificate"},
 		{"no key", "a certificate needs its key", extension.TLS{CertFile: cert, KeyFile: cert}, "serving certificate"},
 		{"missing authorities", "all callers would be refused", extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.crt")}, "authorities of callers"},
-		{"no authorities", "all callers would be refused", extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: key}, "has no certificate"},
+		{"no authorities", "all callers would be refused", extension.TLS{CertFile: cert, KeyFile: key, ClientCAFile: key}, "must have certificates in PEM"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -156,7 +156,7 @@ func (r *Registry) Get(name string) (*Registration, error) {
 			return registration, nil
 		}
 	}
-	return nil, fmt.Errorf("no extension has a handler %q: a name is HANDLER.EXTENSIONCONFIG", name)
+	return nil, fmt.Errorf("no extension has a handler %q: must be HANDLER.EXTENSIONCONFIG of an extension that has been discovered", name)
 }
 
 func registrationsOf(config *runtimev1.ExtensionConfig) ([]*Registration, error) {

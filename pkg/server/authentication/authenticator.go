@@ -120,7 +120,7 @@ func (o *Options) ApplyTo(ctx context.Context, info *genericapiserver.Authentica
 	}
 	for _, provider := range trusted {
 		if err := info.ApplyClientCert(provider, serving); err != nil {
-			return nil, fmt.Errorf("set client certificate authority: %w", err)
+			return nil, fmt.Errorf("the authorities of --client-ca-file or --requestheader-client-ca-file: %w", err)
 		}
 	}
 	return applied, nil

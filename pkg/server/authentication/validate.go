@@ -98,7 +98,7 @@ func (o *OIDCOptions) validate() []error {
 	}
 	for _, alg := range o.SigningAlgs {
 		if valid := oidc.AllValidSigningAlgorithms(); !slices.Contains(valid, alg) {
-			errs = append(errs, fmt.Errorf("--oidc-signing-algs: %q is not one of %s", alg, strings.Join(valid, ", ")))
+			errs = append(errs, fmt.Errorf("--oidc-signing-algs: %q must be one of %s", alg, strings.Join(valid, ", ")))
 		}
 	}
 	return errs

@@ -115,7 +115,7 @@ func (c chain) with(ctx context.Context, config *apiserver.AuthorizationConfigur
 	}
 	all, err := union.New(authorizers...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unite authorizers: %w", err)
+		return nil, nil, fmt.Errorf("uniting the authorizers: %w", err)
 	}
 	return united{all, union.NewRuleResolvers(resolvers...)}, cancel, nil
 }

@@ -128,7 +128,7 @@ func (o *Options) Validate() []error {
 	}
 	for i, mode := range o.Modes {
 		if !slices.Contains(Modes(), mode) {
-			errs = append(errs, fmt.Errorf("--authorization-mode: %q is not one of %s", mode, strings.Join(Modes(), ", ")))
+			errs = append(errs, fmt.Errorf("--authorization-mode: %q must be one of %s", mode, strings.Join(Modes(), ", ")))
 		}
 		if slices.Contains(o.Modes[:i], mode) {
 			errs = append(errs, fmt.Errorf("--authorization-mode: %q is given more than once: give each mode once", mode))
@@ -140,13 +140,13 @@ func (o *Options) Validate() []error {
 	} {
 		switch used := slices.Contains(o.Modes, file.mode); {
 		case used && file.value == "":
-			errs = append(errs, fmt.Errorf("--%s is needed by --authorization-mode=%s", file.flag, file.mode))
+			errs = append(errs, fmt.Errorf("--%s: must be given together with --authorization-mode=%s", file.flag, file.mode))
 		case !used && file.value != "":
-			errs = append(errs, fmt.Errorf("--%s can't be given without --authorization-mode=%s", file.flag, file.mode))
+			errs = append(errs, fmt.Errorf("--%s %s: can't be given without --authorization-mode=%s", file.flag, file.value, file.mode))
 		}
 	}
 	if v := o.Webhook.Version; v != "v1" && v != "v1beta1" {
-		errs = append(errs, fmt.Errorf("--authorization-webhook-version: %q is not one of v1, v1beta1", v))
+		errs = append(errs, fmt.Errorf("--authorization-webhook-version: %q must be v1 or v1beta1", v))
 	}
 	return errs
 }
@@ -183,7 +183,7 @@ func (o *Options) parse(data []byte) (*apiserver.AuthorizationConfiguration, err
 			return nil, fmt.Errorf("authorizer %s: connectionInfo.type %s: must be KubeConfigFile, because the server can't be its own authorizer", a.Name, a.Webhook.ConnectionInfo.Type)
 		}
 		if a.Type == ModeABAC && o.PolicyFile == "" {
-			return nil, fmt.Errorf("--authorization-policy-file is needed by authorizer %s", a.Name)
+			return nil, fmt.Errorf("--authorization-policy-file: must be given for the authorizer %s", a.Name)
 		}
 	}
 	return config, nil

@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		{"defaults", nil, nil, "no flag is needed"},
 		{
 			"modes", []string{"--authorization-mode=RBAC,Rbac,RBAC,Webhook", "--authorization-policy-file=x"},
-			[]string{`--authorization-mode: "Rbac"`, `--authorization-mode: "RBAC" is given more than once`, "--authorization-policy-file can't be given", "--authorization-webhook-config-file is needed"},
+			[]string{`--authorization-mode: "Rbac"`, `--authorization-mode: "RBAC" is given more than once`, "--authorization-policy-file x: can't be given", "--authorization-webhook-config-file: must be given"},
 			"Validate returns all errors at once",
 		},
 		{"version", []string{"--authorization-webhook-version=v2"}, []string{"--authorization-webhook-version"}, "SubjectAccessReviews don't have this version"},

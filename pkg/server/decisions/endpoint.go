@@ -212,7 +212,7 @@ func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error 
 	decoder.DisallowUnknownFields() // a misspelt field would silently be another request
 	switch err := decoder.Decode(&evaluation); {
 	case err != nil:
-		return apierrors.NewBadRequest(fmt.Sprintf("the body is no Evaluation: %v", err))
+		return apierrors.NewBadRequest(fmt.Sprintf("the body must be an Evaluation: %v", err))
 	case len(evaluation.Groups) > 0 && evaluation.User == "":
 		return apierrors.NewBadRequest("groups: are the groups of a user, so user must be set")
 	case len(evaluation.Object) == 0:

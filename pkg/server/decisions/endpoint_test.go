@@ -99,8 +99,8 @@ func TestWrongEvaluations(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{})
 	for _, test := range []struct{ name, reason, body, want string }{
-		{"empty", "an evaluation is an object", "", "the body is no Evaluation: EOF"},
-		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body is no Evaluation: json: unknown field "opration"`},
+		{"empty", "an evaluation is an object", "", "the body must be an Evaluation: EOF"},
+		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body must be an Evaluation: json: unknown field "opration"`},
 		{"groups alone", "the groups would silently be ignored", `{"groups":["a"],"object":{}}`, "groups: are the groups of a user, so user must be set"},
 		{"no object", "the object names the resource", `{"webhook":"ValidatingWebhookConfiguration/a"}`, "object: must be the object of the request"},
 		{"no webhook", "the error names the field and the forms that are right", `{"webhook":"a","object":{}}`, `webhook "a": must be MutatingWebhookConfiguration/NAME`},
@@ -151,7 +151,7 @@ func TestValidateOptions(t *testing.T) {
 		{"defaults", "a server needs no flag", func(*Options) {}, ""},
 		{"requests", "there is no negative number of requests", func(o *Options) { o.Requests = -1 }, "--trace-requests -1: must be at least 0"},
 		{"bytes", "requests need memory", func(o *Options) { o.Bytes = 0 }, "--trace-bytes 0: must be more than 0"},
-		{"secrets", "a server that remembers no requests has no secrets to remember", func(o *Options) { o.Secrets = true }, "--trace-secrets needs --trace-requests"},
+		{"secrets", "a server that remembers no requests has no secrets to remember", func(o *Options) { o.Secrets = true }, "--trace-secrets: give --trace-requests too"},
 		{"secrets with denials", "with ExplainDenials, the server remembers requests", func(o *Options) { o.Secrets, o.ExplainDenials = true, true }, ""},
 	} {
 		o := NewOptions()

@@ -46,7 +46,7 @@ func (o *Options) Validate() []error {
 		errs = append(errs, fmt.Errorf("--trace-bytes %d: must be more than 0", o.Bytes))
 	}
 	if o.Secrets && o.Requests == 0 && !o.ExplainDenials {
-		errs = append(errs, errors.New("--trace-secrets needs --trace-requests, the number of requests that the server remembers"))
+		errs = append(errs, errors.New("--trace-secrets: give --trace-requests too, the number of requests that the server remembers"))
 	}
 	return errs
 }

@@ -26,7 +26,7 @@ func ParseText(text string) (Fault, error) {
 		}
 		last = key
 		if seen[key] {
-			errs = append(errs, fmt.Errorf("%s: is given twice", key))
+			errs = append(errs, fmt.Errorf("%s: is given twice: give each key once", key))
 		}
 		seen[key] = true
 		errs = append(errs, f.set(key, value, assigned))

@@ -53,7 +53,7 @@ func (f *Fault) validateSelection() []error {
 		{"webhooks", f.Webhooks},
 	} {
 		if slices.Contains(list.values, "") {
-			errs = append(errs, fmt.Errorf("%s: an element is empty", list.field))
+			errs = append(errs, fmt.Errorf("%s: an element is empty: give each element a value", list.field))
 		}
 	}
 	for _, resource := range f.Resources {

@@ -26,11 +26,11 @@ func Path(file string) (string, error) {
 	folder, err := os.Stat(filepath.Dir(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("--write-kubeconfig %s: folder %s doesn't exist: make it, or name a file in another folder", file, filepath.Dir(path))
+		return "", fmt.Errorf("--write-kubeconfig %s: folder %s doesn't exist: make the folder, or name a file in another folder", file, filepath.Dir(path))
 	case err != nil:
 		return "", fmt.Errorf("--write-kubeconfig %s: %w", file, err)
 	case !folder.IsDir():
-		return "", fmt.Errorf("--write-kubeconfig %s: %s is not a folder", file, filepath.Dir(path))
+		return "", fmt.Errorf("--write-kubeconfig %s: %s is not a folder: name a file in a folder", file, filepath.Dir(path))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "", fmt.Errorf("--write-kubeconfig %s: is a folder: name a file, for example %s", file, filepath.Join(file, "miniapi.kubeconfig"))

@@ -57,7 +57,7 @@ func (g *gatesValue) Set(value string) error {
 		case isKubeGate(name):
 			g.given.add("--feature-gates " + name)
 		default:
-			return fmt.Errorf("unrecognized feature gate: %s", name)
+			return fmt.Errorf("unrecognized feature gate: %s: see the feature gates in the output of \"miniapi serve --help-all\"", name)
 		}
 	}
 	if len(passed) == 0 {

@@ -64,7 +64,7 @@ func newMaker(ctx context.Context, config *rest.Config, request Request, webhook
 		return nil, err
 	}
 	if versions := served.versions(m.served); !webhook.Version.Empty() && !oneOf(webhook.Version.String(), versions) {
-		return nil, unfit("--webhook-version %q: %s is served in %s", webhook.Version, m.served, strings.Join(versions, ", "))
+		return nil, unfit("--webhook-version %q: must be a version in which the server has %s: %s", webhook.Version, m.served, strings.Join(versions, ", "))
 	}
 	if err := m.decide(m.target); err != nil {
 		return nil, err

@@ -82,16 +82,16 @@ func (r Request) Check() error {
 		return unfit("--operation %q: must be CREATE, UPDATE, DELETE or CONNECT", r.Operation)
 	}
 	if r.Collection && r.Operation != "" && r.Operation != admissionv1.Delete {
-		return unfit("--collection: is for a DELETE, and --operation is %s", r.Operation)
+		return unfit("--collection: --operation must be DELETE, got %s", r.Operation)
 	}
 	if r.Patch != nil && r.Patch.Type != types.ApplyPatchType && r.Old == nil {
-		return unfit("--patch: needs --old with the object that is patched")
+		return unfit("--patch: give --old too, with the object that is patched")
 	}
 	if r.Patch != nil && r.Collection {
-		return unfit("--patch: is for an UPDATE, and --collection for a DELETE")
+		return unfit("--patch and --collection: give one of them, because --patch is for an UPDATE and --collection for a DELETE")
 	}
 	if r.As.UserName == "" && (len(r.As.Groups) > 0 || len(r.As.Extra) > 0 || r.As.UID != "") {
-		return unfit("--as-group, --as-uid, --as-user-extra: need --as with the user")
+		return unfit("--as-group, --as-uid or --as-user-extra: give --as too, with the user")
 	}
 	return r.sameCollection()
 }
@@ -111,7 +111,7 @@ func (r Request) sameCollection() error {
 	}
 	for _, object := range append(r.Objects[:len(r.Objects):len(r.Objects)], r.Old) {
 		if object != nil && r.Namespace != "" && object.GetNamespace() != "" && object.GetNamespace() != r.Namespace {
-			return unfit("--namespace %q: the object is in namespace %q", r.Namespace, object.GetNamespace())
+			return unfit("--namespace %q: must be the namespace of the object, %q", r.Namespace, object.GetNamespace())
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func Do(ctx context.Context, config *rest.Config, request Request, webhook Webho
 		return nil, err
 	}
 	if err := m.prepare(ctx); err != nil {
-		return nil, fmt.Errorf("preparing the request: %w", err)
+		return nil, fmt.Errorf("creating the objects that the request needs: %w", err)
 	}
 	sent, err := listen(webhook, m.concerns)
 	if err != nil {

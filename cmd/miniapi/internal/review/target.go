@@ -129,7 +129,7 @@ func (r Request) target(c catalog) (target, error) {
 	if len(fitting) == 1 {
 		return target{fitting[0], &stored}, nil
 	}
-	return target{}, unfit("-f has a %s, and --old a %s: they must be of one kind, or -f of a subresource of %s, which has %s",
+	return target{}, unfit("-f has a %s, and --old a %s: both must be of one kind, or -f must be of a subresource of %s: %s",
 		body.GetKind(), r.Old.GetKind(), stored, c.namesOf(stored))
 }
 
@@ -150,7 +150,7 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 		for _, s := range fitting {
 			names = append(names, s.String())
 		}
-		return target{}, unfit("-f: a %s may be of %s: --old must have the object", body.GetKind(), orList(names))
+		return target{}, unfit("-f: a %s may be of %s: give --old too, with the stored object", body.GetKind(), orList(names))
 	case found:
 		return r.within(c, resource, &resource) // within returns an error that names the subresources
 	}
@@ -168,7 +168,7 @@ func (r Request) within(c catalog, resource served, stored *served) (target, err
 	if found := c.subresources(&resource, r.named); len(found) > 0 {
 		return target{found[0], stored}, nil
 	}
-	return target{}, unfit("--subresource %q: %s has %s", r.Subresource, resource, c.namesOf(resource))
+	return target{}, unfit("--subresource %q: must be a subresource of %s: %s", r.Subresource, resource, c.namesOf(resource))
 }
 
 // versions returns the groups and versions in which the server has a resource or subresource with the same name and
@@ -194,7 +194,7 @@ func (c catalog) namesOf(resource served) string {
 }
 
 func unknownKind(flag string, object *unstructured.Unstructured) error {
-	return unfit("%s: the server has no kind %s in %s: --apply has the definitions of custom resources", flag, object.GetKind(), object.GetAPIVersion())
+	return unfit("%s: the server has no kind %s in %s: give the definition of a custom resource by --apply", flag, object.GetKind(), object.GetAPIVersion())
 }
 
 // decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target
@@ -218,15 +218,15 @@ func (r *Request) decide(t target) error {
 	}
 	switch {
 	case !has(r.Operation):
-		return unfit("--operation %s: requests for %s have %s", r.Operation, t, cmp.Or(orList(possible), "none"))
+		return unfit("--operation %s: requests for %s must have %s", r.Operation, t, cmp.Or(orList(possible), "none"))
 	case r.Collection && !slices.Contains(t.verbs, "deletecollection"):
-		return unfit("--collection: %s can't be deleted as a collection", t)
+		return unfit("--collection: leave the flag out, because %s can't be deleted as a collection", t)
 	case r.Operation == admissionv1.Create && t.subresource == "" && r.Old != nil:
-		return unfit("--old: is for an update: a created object has no earlier state")
+		return unfit("--old: leave the flag out, or give --operation UPDATE, because a created object has no earlier state")
 	case r.Patch != nil && r.Old == nil && r.Operation != admissionv1.Create:
-		return unfit("--operation %s: needs --old with the object that is patched", r.Operation)
+		return unfit("--operation %s: give --old too, with the object that is patched", r.Operation)
 	case r.Patch != nil && r.Old != nil && r.Operation != admissionv1.Update:
-		return unfit("--operation %s: a patch of an object is an UPDATE", r.Operation)
+		return unfit("--operation %s: must be UPDATE, because --old is patched", r.Operation)
 	case r.Operation == admissionv1.Create && r.Patch == nil && r.Objects[0].GetKind() != t.kind.Kind:
 		return unfit("-f: %s takes the kind %s, got %s: --old has the object whose subresource it is", t, t.kind.Kind, r.Objects[0].GetKind())
 	case r.Name != "" && r.Operation != admissionv1.Connect:

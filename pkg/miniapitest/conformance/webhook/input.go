@@ -33,7 +33,7 @@ func NewInput(hook int, origin string, review []byte) (*Input, error) {
 	whole, _ := decoded.(map[string]any)
 	request, is := whole["request"].(map[string]any)
 	if !is {
-		return nil, fmt.Errorf("input %s: the AdmissionReview has no request", origin)
+		return nil, fmt.Errorf("input %s: the AdmissionReview must have a request", origin)
 	}
 	return &Input{Hook: hook, Origin: origin, whole: whole, request: request}, nil
 }

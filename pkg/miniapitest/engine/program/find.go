@@ -152,7 +152,7 @@ func ask(ctx context.Context, folder string) (source, error) {
 		if checkout := checkoutAbove(listed.Dir); checkout != "" {
 			return source{checkout: checkout}, nil
 		}
-		return source{}, fmt.Errorf("%s is a copy of %s without the rest of miniapi", listed.Dir, fixture)
+		return source{}, fmt.Errorf("%s is a copy of %s without the rest of miniapi: use a whole checkout", listed.Dir, fixture)
 	}
 	return source{}, fmt.Errorf("go list -m %s: the output has neither a version nor a folder", fixture)
 }

@@ -139,7 +139,7 @@ func editElement(parent []any, key, path, rest string, more bool, change func(pl
 		index, err = len(parent), nil
 	}
 	if err != nil || index < 0 || index > len(parent) {
-		return nil, fmt.Errorf("path %s: %q isn't an index into %d elements", path, key, len(parent))
+		return nil, fmt.Errorf("path %s: %q must be an index of an array of %d elements", path, key, len(parent))
 	}
 	p := place{path: path, exists: index < len(parent)}
 	if p.exists {

@@ -139,7 +139,7 @@ func TestApply(t *testing.T) {
 		{"replace nothing", `[{"op":"replace","path":"/list/3","value":1}]`, "", "the object has no such value"},
 		{"no parent", `[{"op":"add","path":"/b/c","value":1}]`, "", `the object has no "b"`},
 		{"below a number", `[{"op":"add","path":"/a/c","value":1}]`, "", "neither an object nor an array"},
-		{"index beyond the end", `[{"op":"add","path":"/list/7","value":1}]`, "", "isn't an index into 3 elements"},
+		{"index beyond the end", `[{"op":"add","path":"/list/7","value":1}]`, "", "must be an index of an array of 3 elements"},
 		{"unknown", `[{"op":"merge","path":"/a"}]`, "", `op "merge": must be add`},
 		{"no array", `{"op":"add"}`, "", "the patch must be a JSON array"},
 	} {

@@ -26,7 +26,7 @@ type Signer struct {
 func NewSigner(key any) (*Signer, error) {
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("a %T can't sign service account tokens: an RSA or ECDSA key is needed", key)
+		return nil, fmt.Errorf("a %T can't sign service account tokens: must be an RSA or ECDSA key", key)
 	}
 	public, err := newPublicKey(signer.Public())
 	if err != nil {
@@ -104,9 +104,9 @@ func algorithmFor(key crypto.PublicKey) (string, error) {
 		case elliptic.P521():
 			return jwt.SigningMethodES512.Alg(), nil
 		}
-		return "", fmt.Errorf("curve %s of the service account key is not one of P-256, P-384, P-521", key.Curve.Params().Name)
+		return "", fmt.Errorf("curve %s of the service account key must be P-256, P-384 or P-521", key.Curve.Params().Name)
 	}
-	return "", fmt.Errorf("a service account key of type %T is neither RSA nor ECDSA", key)
+	return "", fmt.Errorf("a service account key of type %T must be an RSA or ECDSA key", key)
 }
 
 // KeySet has the accepted public keys, in order and without duplicates.
