@@ -143,7 +143,7 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 		return o.ask(ctx, request)
 	}
 	if o.kubeconfig.File != "" {
-		return nil, cli.UsageError{Err: errors.New("--kubeconfig can't be used together with --data-dir or --cert-dir: either the server or the folder's authority issues the certificate")}
+		return nil, cli.UsageError{Err: fmt.Errorf("--kubeconfig %s can't be used together with --data-dir or --cert-dir: leave one of them out, because either the server or the authority in the folder issues the certificate", o.kubeconfig.File)}
 	}
 	authority, err := o.server.KeptAuthority()
 	if err != nil {
@@ -166,7 +166,7 @@ func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
 	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
 	err = answer.Error() // Error has the server's message, and the error of Raw lacks the message
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version", config.Host, file)
+		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", config.Host, file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("request to %s of kubeconfig %s: %w", config.Host, file, err)

@@ -182,7 +182,7 @@ func TestCertRefuses(t *testing.T) {
 		{"host with its port", "certificates are for hosts, without a port", []string{"127.0.0.1:9443"}, cli.ExitUsage, `"127.0.0.1:9443": must be NAMESPACE/SERVICE`},
 		{"service with its port", "certificates are for services, without a port", []string{"shop/prices:443"}, cli.ExitUsage, `"shop/prices:443": must be NAMESPACE/SERVICE`},
 		{"no service", "an unset variable leaves the name of the service empty", []string{"shop/"}, cli.ExitUsage, `"shop/": must be NAMESPACE/SERVICE`},
-		{"both ways", "the server and the folder may have different authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "--kubeconfig can't be used together with --data-dir"},
+		{"both ways", "the server and the folder may have different authorities", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--data-dir=data"}, cli.ExitUsage, "can't be used together with --data-dir"},
 		{"no kubeconfig", "without a kubeconfig, the command can't find the server", []string{"shop/prices", "--kubeconfig=" + filepath.Join(theirs, "missing")}, cli.ExitFailed, "no such file"},
 		{"no server", "the server has stopped", []string{"shop/prices", "--kubeconfig=" + gone.kubeconfig(t)}, cli.ExitFailed, "refused"},
 		{"another certificate", "a user may need the existing certificate", []string{"shop/prices", "--kubeconfig=" + kubeconfig, "--dir=" + theirs}, cli.ExitFailed, "isn't miniapi's"},

@@ -66,7 +66,7 @@ func (o *conformanceRelayOptions) validate() error {
 		errs = append(errs, fmt.Errorf("--port %d and --control-port %d: must differ", o.port, o.control))
 	}
 	if os.Getenv(relay.TokenVariable) == "" {
-		errs = append(errs, errors.New(relay.TokenVariable+": must have the token of the run"))
+		errs = append(errs, errors.New("the environment variable "+relay.TokenVariable+" must be set to the token of the run"))
 	}
 	return errors.Join(errs...)
 }

@@ -93,7 +93,7 @@ func (o *conformanceWebhookOptions) validate() error {
 	switch {
 	case o.list:
 	case o.url == "" && len(o.files) == 0 && o.name == "":
-		errs = append(errs, errors.New("one of --url, -f and --configuration must say which webhook is judged"))
+		errs = append(errs, errors.New("give one of --url, -f and --configuration, which name the webhook to judge"))
 	case len(o.files) > 0 && o.name != "":
 		errs = append(errs, fmt.Errorf("-f %q and --configuration %q: give only one of them", o.files, o.name))
 	}
@@ -188,7 +188,7 @@ func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 		return nil, err
 	}
 	if len(configurations) == 0 {
-		return nil, fmt.Errorf("-f %q: the files have no webhook configuration", o.files)
+		return nil, fmt.Errorf("-f %q: the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration", o.files)
 	}
 	g.hooks, err = webhook.HooksOf(configurations, at.of)
 	return g, err
@@ -265,7 +265,7 @@ func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook
 	case p.cluster != nil:
 		return p.cluster.Proxied(client.Service)
 	}
-	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: --url must say where the webhook is called", client.Service.Namespace, client.Service.Name)
+	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: give --url, the address at which the webhook is called", client.Service.Namespace, client.Service.Name)
 }
 
 // judgeAll starts a server that makes the requests, and runs the cases of the suite.

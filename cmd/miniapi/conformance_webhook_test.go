@@ -85,8 +85,8 @@ func TestConformanceWebhook(t *testing.T) {
 		{"address", "the value isn't a URL", []string{"--url", "localhost:9443"}, cli.ExitUsage, "", `--url "localhost:9443"`},
 		{"not started", "no process listens", []string{"--url", closed}, cli.ExitUsage, "", closed + " can't be reached: "},
 		{"not started, configuration alone", "no case calls the webhook", []string{"--url", closed, "-f", configuration, "--only", "config.*"}, 0, "", "no input for gears"},
-		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "--url must say where"},
-		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "", "no webhook configuration"},
+		{"service", "a file doesn't say where a service is", []string{"-f", configuration}, cli.ExitUsage, "", "give --url, the address at which"},
+		{"empty", "the file has no configuration", []string{"-f", definition, "--url", right}, cli.ExitUsage, "", "must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

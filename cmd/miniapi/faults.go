@@ -69,7 +69,7 @@ func (o *faultsOptions) do(ctx context.Context, server *kubeconfig.Server, reque
 	case isFault(err):
 		return nil, err
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version", server.Name)
+		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", server.Name)
 	case err != nil:
 		return nil, server.Wrap(err)
 	}

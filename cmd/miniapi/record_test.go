@@ -218,7 +218,7 @@ func TestRecordFailsIfRequestsAreMissing(t *testing.T) {
 		want                 []string
 	}{
 		{"none", "the recording is complete", "", 0, nil},
-		{"forgotten", "the server forgot requests", `{"missed":3}` + "\n" + `{"missed":2,"request":{"id":6,"verb":"create","resource":"pods","admissions":[]}}`, 1, []string{"Warning: 3 requests were forgotten", "the server forgot 5 requests before they could be recorded", "--trace-requests and --trace-bytes"}},
+		{"forgotten", "the server forgot requests", `{"missed":3}` + "\n" + `{"missed":2,"request":{"id":6,"verb":"create","resource":"pods","admissions":[]}}`, 1, []string{"Warning: the server forgot 3 requests", "the server forgot 5 requests before they could be recorded", "--trace-requests and --trace-bytes"}},
 		{"too large", "the server kept a request without its reviews", `{"request":{"id":1,"verb":"create","resource":"pods","name":"web","stripped":true,"admissions":[]}}`, 1, []string{"Warning: CREATE of pods web", "the reviews of 1 requests were too large for the server to keep", "a larger --trace-bytes"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -145,7 +145,7 @@ func (o *serveOptions) applyObjects(ctx context.Context, s *server.Server, objec
 	applier.There = func(object manifests.Object) bool { return there[object.Unstructured] }
 	err := applier.Apply(ctx, objects)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("%w: --apply-skip-unknown skips such objects", err)
+		return fmt.Errorf("%w: apply the definition of the kind too, or skip objects of unknown kinds by --apply-skip-unknown", err)
 	}
 	return err
 }

@@ -181,7 +181,7 @@ func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Requ
 		case errors.As(err, new(*json.SyntaxError)):
 			return server.Wrap(notTrace(err))
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return server.Wrap(errors.New("the connection to the server broke off"))
+			return server.Wrap(errors.New("the connection to the server broke off: run the command again when the server runs"))
 		default:
 			return server.Wrap(err)
 		}
@@ -216,7 +216,7 @@ func notTrace(err error) error {
 // server isn't miniapi, or is an older version.
 func explained(server *kubeconfig.Server, err error) error {
 	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
-		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version", server.Host, server.Name)
+		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", server.Host, server.Name)
 	}
 	return server.Wrap(err)
 }

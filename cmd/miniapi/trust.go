@@ -56,7 +56,7 @@ func (o *trustOptions) explain(err error) error {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w: the webhook serves plain HTTP: --url http://… calls the webhook, but a server calls only https URLs", err)
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: the webhook closed the connection without a response", err)
+		return fmt.Errorf("%w: the webhook closed the connection without a response: see the log of the webhook", err)
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (o *options) addConfigurations(reader manifests.Reader, paths []string) err
 		return fmt.Errorf("webhook configurations: %w", err)
 	}
 	if len(objects) == 0 {
-		return fmt.Errorf("WithWebhookManifests: no webhook configuration in %q: name the files that have them", paths)
+		return fmt.Errorf("WithWebhookManifests: no webhook configuration in %q: name the files with the configurations", paths)
 	}
 	return add(&o.configurations, objects)
 }

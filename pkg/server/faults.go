@@ -30,7 +30,7 @@ func (c *Config) revision(ctx context.Context) (uint64, error) {
 	}
 	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("resource version %q: %w", list.ResourceVersion, err)
+		return 0, fmt.Errorf("resource version %q of the list of namespaces: must be a number: %w", list.ResourceVersion, err)
 	}
 	return revision, nil
 }

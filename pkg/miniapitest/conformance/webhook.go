@@ -204,7 +204,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 			return nil, err
 		}
 		if len(hooks) == 0 {
-			return nil, fmt.Errorf("Configuration(%q): the files have no webhook configuration", o.configurations)
+			return nil, fmt.Errorf("Configuration(%q): the files must have a MutatingWebhookConfiguration or a ValidatingWebhookConfiguration", o.configurations)
 		}
 	}
 	server := miniapitest.Start(t, o.server...)

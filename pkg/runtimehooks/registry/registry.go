@@ -26,7 +26,7 @@ import (
 )
 
 // ErrNotReady is the error of a registry before WarmUp has filled it.
-var ErrNotReady = errors.New("extensions have not been discovered yet")
+var ErrNotReady = errors.New("extensions have not been discovered yet: try again later")
 
 // Registration describes a handler that can be called. A Registration is immutable.
 type Registration struct {

@@ -82,7 +82,7 @@ func ready(ctx context.Context, issuers []issuer) error {
 			return last == nil, nil
 		})
 		if err != nil {
-			return fmt.Errorf("an issuer doesn't serve the URL of its keys: %w", errors.Join(err, last))
+			return fmt.Errorf("a JWT issuer must serve the URL of its keys: %w", errors.Join(err, last))
 		}
 	}
 	return nil

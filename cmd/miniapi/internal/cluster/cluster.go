@@ -62,7 +62,7 @@ func Find(ctx context.Context, config *rest.Config, name string) (*Found, error)
 		objects = append(objects, object)
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name: name one that the server has", name, config.Host)
+		return nil, fmt.Errorf("--configuration %s: the server %s has neither a mutating nor a validating configuration of that name: give the name of a configuration that the server has", name, config.Host)
 	}
 	namespaces, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{})
 	// Ignore an error, because the user may lack the permission to list namespaces. The cases then use namespaces

@@ -54,7 +54,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	}
 	if len(spec.IPFamilies) == 0 {
 		if len(f) == 0 {
-			return apierrors.NewInternalError(errors.New("choosing the IP family of the service: this server has no range of cluster IPs"))
+			return apierrors.NewInternalError(errors.New("choosing the IP family of the service: this server has no range of cluster IPs: set --service-cluster-ip-range"))
 		}
 		spec.IPFamilies = []corev1.IPFamily{f[0]}
 	}
