@@ -257,10 +257,10 @@ func (o *conformanceOptions) judge(ctx context.Context, suite string, cases []co
 		errs = append(errs, writeReport(file, format, run))
 	}
 	if n := results.Count(conformance.Failed); n > 0 {
-		errs = append(errs, fmt.Errorf("%d of %d cases failed: the report of the suite %q has their findings", n, len(results), suite))
+		errs = append(errs, fmt.Errorf("%d of %d cases failed: the report has their findings", n, len(results)))
 	}
 	if ctx.Err() != nil {
-		errs = append(errs, fmt.Errorf("the run was interrupted: the report of the suite %q has the remaining cases as skipped", suite))
+		errs = append(errs, errors.New("the run was interrupted: the report has the remaining cases as skipped"))
 	}
 	return errors.Join(errs...)
 }

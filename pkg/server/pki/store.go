@@ -35,9 +35,9 @@ const (
 
 // endsWith has, for each key file, a text for errors that says what becomes invalid if the file is removed.
 var endsWith = map[string]string{
-	AuthorityKey:       "kubeconfigs and certificates that were issued until now end with it",
-	ServingKey:         "a new one is made",
-	ServiceAccountsKey: "the tokens of service accounts end with it",
+	AuthorityKey:       "kubeconfigs and certificates that were issued until now become invalid",
+	ServingKey:         "a new key is made",
+	ServiceAccountsKey: "the tokens of service accounts become invalid",
 }
 
 // Store is a folder of keys and certificates. Only its owner can read the keys. Several servers may share it: the first
@@ -161,7 +161,7 @@ func (s *Store) keepPublicKey(key crypto.Signer) error {
 		return err
 	}
 	if kept, _ := pem.Decode(text); kept == nil || !bytes.Equal(kept.Bytes, der) {
-		return fmt.Errorf("%s: not the public key of %s: bring the key back from a copy, or remove %s: %s", s.Path(file), ServiceAccountsKey, file, endsWith[ServiceAccountsKey])
+		return fmt.Errorf("%s: must be the public key of %s: bring the key back from a copy, or remove %s; then %s", s.Path(file), ServiceAccountsKey, file, endsWith[ServiceAccountsKey])
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(s.Path(publicFile)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is missing, and %s is there: bring the key back from a copy, or remove %s too: %s", s.Path(file), publicFile, publicFile, endsWith[file])
+			return nil, fmt.Errorf("%s is missing, and %s is there: bring the key back from a copy, or remove %s too; then %s", s.Path(file), publicFile, publicFile, endsWith[file])
 		}
 		return s.makeKey(file, publicFile)
 	}
@@ -181,7 +181,7 @@ func (s *Store) key(file, publicFile string) (crypto.Signer, error) {
 	}
 	parsed, err := keyutil.ParsePrivateKeyPEM(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w: bring the file back from a copy, or remove the file and %s: %s", s.Path(file), err, publicFile, endsWith[file])
+		return nil, fmt.Errorf("%s: damaged: %w: bring the file back from a copy, or remove the file and %s; then %s", s.Path(file), err, publicFile, endsWith[file])
 	}
 	switch key := parsed.(type) {
 	case *ecdsa.PrivateKey:
@@ -215,7 +215,7 @@ func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, 
 	if err != nil {
 		return nil, err
 	}
-	const advice = "bring the file back from a copy, or remove the file, and a new certificate is issued for the same key"
+	const advice = "bring the file back from a copy, or remove the file; then a new certificate is issued for the same key"
 	certificates, err := certutil.ParseCertsPEM(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged: %w: %s", s.Path(file), err, advice)

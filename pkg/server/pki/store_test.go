@@ -267,9 +267,9 @@ func TestDamagedStore(t *testing.T) {
 		{"serving certificate cut short", "no client can verify the server", ServingCert, written("-----BEGIN CERTIFICATE-----\nMIIB"), "damaged"},
 		{"serving certificate missing", "the serving certificate is issued again for the same key", ServingCert, removed, ""},
 		{"key of service accounts missing", "a new key would make every token invalid without a warning", ServiceAccountsKey, removed, "sa.key is missing, and sa.pub is there"},
-		{"key of service accounts of another", "the former key has signed the existing tokens", ServiceAccountsKey, replaced, "sa.pub: not the public key of sa.key"},
+		{"key of service accounts of another", "the former key has signed the existing tokens", ServiceAccountsKey, replaced, "sa.pub: must be the public key of sa.key"},
 		{"public key of service accounts missing", "the public key is written again from the private key", ServiceAccountsPublicKey, removed, ""},
-		{"key of service accounts of something else", "nothing can be signed", ServiceAccountsKey, written("hello\n"), "the tokens of service accounts end with it"},
+		{"key of service accounts of something else", "nothing can be signed", ServiceAccountsKey, written("hello\n"), "the tokens of service accounts become invalid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
