@@ -193,7 +193,14 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err := buildAggregator(c, groups, documents, writer); err != nil {
 		return err
 	}
-	return groups.Start(c.apis.discovery)
+	synced, err := groups.Start(c.apis.discovery)
+	if err != nil {
+		return err
+	}
+	if aggregator := c.apis.aggregator.Load(); aggregator != nil {
+		return aggregator.AddChecks(main, synced)
+	}
+	return nil
 }
 
 // remoteSource is the source of other servers' resources in aggregated discovery. Other servers take precedence over

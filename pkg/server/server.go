@@ -16,6 +16,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
@@ -95,6 +96,9 @@ func (s *Server) build() (err error) {
 		return err
 	}
 	if err := buildDiscovery(c, s.main, installed, groups, s.writer); err != nil {
+		return err
+	}
+	if err := health.AddHooks(s.main, c.generic.FeatureGate, c.clients.informers.WaitForSync); err != nil {
 		return err
 	}
 	installOwnPaths(c, s.main)

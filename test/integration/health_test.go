@@ -50,6 +50,48 @@ func TestHealthOfTheInitialObjects(t *testing.T) {
 	}
 }
 
+// The health checks of admission, of the storages and of the aggregation layer have kube-apiserver's names. A server
+// without APIServices has no aggregation layer, and no check for it.
+func TestHealthOfTheStart(t *testing.T) {
+	t.Parallel()
+	all := miniapitest.Start(t)
+	alone := miniapitest.Start(t, inprocess.WithServerOptions(func(o *server.Options) {
+		o.APIs.RuntimeConfig["apiregistration.k8s.io/v1"] = "false"
+	}))
+	for _, test := range []struct {
+		check, reason string
+		aggregation   bool
+	}{
+		{"poststarthook/start-apiserver-admission-initializer", "the first request must find the stored webhooks", false},
+		{"poststarthook/storage-readiness", "requests need the storages", false},
+		{"poststarthook/start-kube-aggregator-informers", "APIServices are listed", true},
+		{"poststarthook/apiservice-registration-controller", "requests are passed on to other servers", true},
+		{"poststarthook/apiservice-discovery-controller", "discovery lists the APIs of other servers", true},
+		{"poststarthook/apiservice-openapiv3-controller", "/openapi/v3 has the APIs of other servers", true},
+		{"poststarthook/apiservice-status-remote-available-controller", "the status shows whether another server answers", true},
+		{"poststarthook/apiservice-status-local-available-controller", "the server's own APIServices are available", true},
+		{"poststarthook/kube-apiserver-autoregistration", "the server's own APIs have APIServices", true},
+		{"autoregister-completion", "the server's own APIServices are stored when a client reads them", true},
+	} {
+		t.Run(test.check, func(t *testing.T) {
+			t.Parallel()
+			for srv, served := range map[*miniapitest.Server]bool{all: true, alone: !test.aggregation} {
+				want := http.StatusOK
+				if !served {
+					want = http.StatusNotFound
+				}
+				for _, path := range []string{"/healthz/", "/livez/", "/readyz/"} {
+					var got int
+					srv.Client().Discovery().RESTClient().Get().AbsPath(path + test.check).Do(t.Context()).StatusCode(&got)
+					if got != want {
+						t.Errorf("%s%s answers %d, want %d: %s", path, test.check, got, want, test.reason)
+					}
+				}
+			}
+		})
+	}
+}
+
 // The health check of the client by which the server calls itself has the same name and the same paths as in
 // kube-apiserver.
 func TestHealthOfTheServersOwnClient(t *testing.T) {

@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -73,6 +72,8 @@ type Aggregator struct {
 	listing *listing
 	// life ends when the Aggregator and all its goroutines must end.
 	life context.Context
+	// followed is done when the Aggregator knows the APIServices that were stored before its start.
+	followed cache.DoneChecker
 
 	remotes remotes
 
@@ -86,12 +87,16 @@ func New(life context.Context, config Config) (*Aggregator, error) {
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
 	a.local.keptAt.Store(-1)
 	a.listing = newListing(life, config.Discovery, a.checks, a.begin, config.Changed)
-	_, err := config.APIServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := config.APIServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
 		UpdateFunc: func(_, obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
 		DeleteFunc: a.observeDeletion,
 	})
-	return a, errors.Join(err, a.followServices())
+	if err != nil {
+		return nil, err
+	}
+	a.followed = registration.HasSyncedChecker()
+	return a, a.followServices()
 }
 
 // Start starts the informer of APIServices, and returns before the informer has listed them.

@@ -2,6 +2,7 @@ package aggregation
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -75,6 +76,8 @@ type local struct {
 	mu      sync.Mutex
 	builtIn []*apiregistrationv1.APIService
 	custom  []*apiregistrationv1.APIService
+	// failed is the error of the last write, or nil.
+	failed error
 }
 
 // builtInHas tells whether a group version is built in.
@@ -186,9 +189,24 @@ func (l *local) write(ctx context.Context) {
 			errs = append(errs, err)
 		}
 	}
-	if err := utilerrors.NewAggregate(errs); err != nil {
+	err := utilerrors.NewAggregate(errs)
+	l.mu.Lock()
+	l.failed = err
+	l.mu.Unlock()
+	if err != nil {
 		klog.FromContext(ctx).Error(err, "some APIServices of this server's own APIs could not be restored")
 		return
 	}
 	l.keptAt.Store(changes)
+}
+
+// unwritten returns an error if some APIServices of this server's own APIs have never been written, because the last
+// write failed. There is no error before the first write.
+func (l *local) unwritten() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil || l.keptAt.Load() >= 0 {
+		return nil
+	}
+	return fmt.Errorf("some APIServices of this server's own APIs aren't stored yet: %w", l.failed)
 }

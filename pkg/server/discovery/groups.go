@@ -78,8 +78,8 @@ func (d *Groups) Aggregate(aggregator Aggregator) {
 }
 
 // Start sets the priorities of the built-in groups in aggregated discovery, makes the list of groups, and adds the
-// event handler that keeps both up to date.
-func (d *Groups) Start(manager aggregated.ResourceManager) error {
+// event handler that keeps both up to date. The result is done when discovery has the groups of the stored definitions.
+func (d *Groups) Start(manager aggregated.ResourceManager) (cache.DoneChecker, error) {
 	for _, s := range d.builtIn {
 		gv := metav1.GroupVersion{Group: s.Spec.Group, Version: s.Spec.Version}
 		manager.SetGroupVersionPriority(gv, int(s.Spec.GroupPriorityMinimum), int(s.Spec.VersionPriority))
@@ -89,12 +89,15 @@ func (d *Groups) Start(manager aggregated.ResourceManager) error {
 		known: map[schema.GroupVersion]knownVersion{},
 	}
 	d.Sync()
-	_, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := d.crds.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { d.handle(nil, obj, false) },
 		UpdateFunc: func(old, obj any) { d.handle(old, obj, false) },
 		DeleteFunc: func(obj any) { d.handle(nil, obj, true) },
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSyncedChecker(), nil
 }
 
 // handle updates discovery after a write of a definition. The answer to the write waits until handle has called

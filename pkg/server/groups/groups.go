@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -44,9 +45,13 @@ func Install(s *genericapiserver.GenericAPIServer, config *genericapiserver.Conf
 			}
 			all.versions[gv] = routes
 		}
-		for _, storages := range group.Storage {
-			for _, storage := range storages {
+		for version, storages := range group.Storage {
+			for resource, storage := range storages {
 				s.RegisterDestroyFunc(storage.Destroy)
+				if checked, ok := storage.(rest.StorageWithReadiness); ok {
+					gvr := metav1.GroupVersionResource{Group: group.Name, Version: version, Resource: resource}
+					s.StorageReadinessHook.RegisterStorage(gvr, checked)
+				}
 			}
 		}
 		if group.Name != "" {

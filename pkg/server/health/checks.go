@@ -6,6 +6,7 @@
 package health
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -17,8 +18,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 )
 
@@ -70,6 +73,19 @@ func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.
 			config.AddHealthChecks(healthz.NamedCheck(hook.name, b.check))
 		}
 	}
+}
+
+// AddHooks adds kube-apiserver's checks of admission and of the storages. The argument "admission" waits until admission
+// knows the stored configurations.
+func AddHooks(server *genericapiserver.GenericAPIServer, gates featuregate.FeatureGate, admission func(context.Context) error) error {
+	err := server.AddPostStartHook("start-apiserver-admission-initializer", func(ctx genericapiserver.PostStartHookContext) error {
+		_ = admission(ctx) // an error here would end the process, and the hook fails only when the server stops
+		return nil
+	})
+	if err != nil || !gates.Enabled(features.WatchCacheInitializationPostStartHook) {
+		return err
+	}
+	return server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook)
 }
 
 // AddLoopback adds kube-apiserver's check of its own client to /healthz and /livez. In kube-apiserver, the check fails
