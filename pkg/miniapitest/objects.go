@@ -32,7 +32,7 @@ func WithCRDs(paths ...string) Option {
 func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithCRDsFS: the file system is nil: give one, or use WithCRDs for files of this machine")
+			return errors.New("WithCRDsFS: the file system is nil: give a file system, or use WithCRDs for files of this machine")
 		}
 		return o.addDefinitions(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}
@@ -69,7 +69,7 @@ func WithManifests(paths ...string) Option {
 func WithManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithManifestsFS: the file system is nil: give one, or use WithManifests for files of this machine")
+			return errors.New("WithManifestsFS: the file system is nil: give a file system, or use WithManifests for files of this machine")
 		}
 		return o.addManifests(manifests.Reader{FS: fsys, Documents: documents}, paths)
 	}

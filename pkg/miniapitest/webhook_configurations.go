@@ -40,7 +40,7 @@ func WithWebhookManifests(paths ...string) Option {
 func WithWebhookManifestsFS(fsys fs.FS, paths ...string) Option {
 	return func(o *options) error {
 		if isNil(fsys) {
-			return errors.New("WithWebhookManifestsFS: the file system is nil: give one, or use WithWebhookManifests for files of this machine")
+			return errors.New("WithWebhookManifestsFS: the file system is nil: give a file system, or use WithWebhookManifests for files of this machine")
 		}
 		return o.addConfigurations(manifests.Reader{FS: fsys}, paths)
 	}

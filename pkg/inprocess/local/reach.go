@@ -85,7 +85,7 @@ func request(ctx context.Context, client *http.Client, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotFound && response.Header.Get(engine.ReachHeader) != "" {
-		return fmt.Errorf("the fixture has no handler for the path %s: give one by WithWebhook", r.URL.Path)
+		return fmt.Errorf("the fixture has no handler for the path %s: give a handler by WithWebhook", r.URL.Path)
 	}
 	return nil
 }

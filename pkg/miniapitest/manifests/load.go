@@ -326,7 +326,7 @@ func Check(u *unstructured.Unstructured) error {
 	err := checkName(u)
 	switch u.GroupVersionKind().Group {
 	case authenticationv1.GroupName, authorizationv1.GroupName:
-		err = errors.New("a server answers objects of this kind and doesn't store them, so they can't be applied from a manifest: create the object with a client")
+		err = errors.New("a server answers objects of this kind and doesn't store them, so such an object can't be applied from a manifest: create the object with a client")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", u.GetKind(), err)

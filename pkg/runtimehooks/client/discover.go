@@ -86,7 +86,7 @@ func checkHandler(c *catalog.Catalog, h hooksv1.ExtensionHandler) error {
 	case c.Hook(hook) == nil:
 		errs = append(errs, fmt.Errorf("the catalog has no hook %s", hook))
 	case c.Hook(hook).Singleton:
-		errs = append(errs, fmt.Errorf("hook %s is a singleton: the extension must not list a handler of it", hook))
+		errs = append(errs, fmt.Errorf("hook %s is a singleton: the extension must not list a handler of this hook", hook))
 	}
 	return errors.Join(errs...)
 }

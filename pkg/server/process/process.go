@@ -116,7 +116,7 @@ func (p *Process) enter(wanted settings) (leave func() error, err error) {
 	defer p.mu.Unlock()
 	if p.servers > 0 {
 		if theirs, own := p.now.differences(wanted); len(own) > 0 {
-			return nil, fmt.Errorf("feature gates and --emulated-version apply to the whole process: running servers have %s, and this one wants %s; "+
+			return nil, fmt.Errorf("feature gates and --emulated-version apply to the whole process: running servers have %s, and this server would have %s; "+
 				"stop those servers first, or run this server in another process: the tests of another package run in another process", strings.Join(theirs, ","), strings.Join(own, ","))
 		}
 	} else {

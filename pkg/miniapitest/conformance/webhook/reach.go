@@ -26,7 +26,7 @@ func (s *Suite) Reach(ctx context.Context) error {
 		tried[address] = true
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("webhook %s: %s can't be reached: %w: start the webhook, or give the address where it listens", h.Name, h.Endpoint.URL, err))
+			errs = append(errs, fmt.Errorf("webhook %s: %s can't be reached: %w: start the webhook, or give the address where the webhook listens", h.Name, h.Endpoint.URL, err))
 			continue
 		}
 		errs = append(errs, conn.Close())
