@@ -5,9 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// PodGates returns the feature gates that have fields in the specs of pods.
-var PodGates = podGates
-
 // Name returns the name of the feature gate.
 func (g Gate) Name() string { return g.name }
 
@@ -26,5 +23,8 @@ func (g Gate) Fields() [][]int {
 	return paths
 }
 
-// In returns the pod spec in an object.
-func (p *PodSpec) In(obj runtime.Object) any { return p.in(obj) }
+// Gated returns the gates of the part's fields.
+func (s *Shape) Gated() []Gate { return s.gated }
+
+// In returns the part of an object.
+func (s *Shape) In(obj runtime.Object) any { return s.in(obj) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -21,7 +22,7 @@ type Gate struct {
 	// pointer to the value.
 	used func(value any) bool
 	drop func(value any)
-	// fields are the paths of the gate's fields, parsed by GateOf. It is nil for a gate that gateBy has made.
+	// fields are the paths of the gate's fields, parsed by GateOf. It is nil for a gate that GateBy has made.
 	fields []fieldPath
 }
 
@@ -49,8 +50,9 @@ func GateOf[T any](since, name string, paths ...string) Gate {
 	return g
 }
 
-// gateBy returns a gate with functions of its own, for fields that can't simply be set to zero.
-func gateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
+// GateBy returns a gate with functions of its own, for fields that can't simply be set to zero. used reports whether a
+// value has fields of the gate. drop removes these fields from a value. since is as in GateOf.
+func GateBy[T any](since, name string, used func(*T) bool, drop func(*T)) Gate {
 	return Gate{
 		name: name, since: parseSince(since),
 		used: func(value any) bool { return used(value.(*T)) },
@@ -88,9 +90,27 @@ func gatesOff(gates []Gate, kubernetes *version.Version) []Gate {
 	})
 }
 
-// dropGated removes the fields of the gates in "off" from the new value "now". If the stored value "was" has fields of
-// a gate, the fields of this gate stay. "was" is nil on create.
-func dropGated[T any](now, was *T, off []Gate) {
+// DropGated removes the fields of gates that are off from an object. The argument "old" is the stored object, or
+// nil on create. If the stored object has fields of a gate, because an earlier server had the gate on, the fields
+// of this gate stay and can change.
+func (s Strategy) DropGated(obj, old runtime.Object) {
+	drop(obj, old, s.gates)
+	shape := s.Kind.Shape
+	if shape == nil {
+		return
+	}
+	var was any
+	if old != nil {
+		was = shape.in(old)
+	}
+	if part := shape.in(obj); part != nil {
+		drop(part, was, s.shapeGates)
+	}
+}
+
+// drop removes the fields of the gates in "off" from the new value "now". If the stored value "was" has fields of a gate,
+// the fields of this gate stay. "was" is nil on create.
+func drop(now, was any, off []Gate) {
 	for _, gate := range off {
 		if was == nil || !gate.used(was) {
 			gate.drop(now)

@@ -92,9 +92,9 @@ func TestGatedFields(t *testing.T) {
 			for _, gate := range k.Gated {
 				testGate(t, k, gate, func(obj runtime.Object) any { return obj })
 			}
-			if k.PodSpec != nil {
-				for _, gate := range registry.PodGates {
-					testGate(t, k, gate, func(obj runtime.Object) any { return k.PodSpec.In(obj) })
+			if k.Shape != nil {
+				for _, gate := range k.Shape.Gated() {
+					testGate(t, k, gate, k.Shape.In)
 				}
 			}
 		}
@@ -102,7 +102,7 @@ func TestGatedFields(t *testing.T) {
 }
 
 // testGate sets the fields of a gate, each in a new object, and checks which of them DropGated removes. The argument
-// "part" returns the part of an object that has the fields: the object itself, or its pod spec.
+// "part" returns the part of an object that has the fields: the object itself, or the part of its Shape.
 func testGate(t *testing.T, k *registry.Kind, gate registry.Gate, part func(runtime.Object) any) {
 	t.Helper()
 	for _, kubernetes := range []*version.Version{nil, version.MustParse("1.34"), version.MustParse("1.35"), version.MustParse("1.36"), version.MustParse("1.37")} {
@@ -136,7 +136,7 @@ func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runt
 	return obj
 }
 
-// TestGatedPods checks the gates that gateBy makes for pod specs. To remove the fields of such a gate, it isn't
+// TestGatedPods checks the gates that GateBy makes for pod specs. To remove the fields of such a gate, it isn't
 // enough to set them to zero.
 func TestGatedPods(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,9 @@ type Kind struct {
 
 	// Defaults set the defaults of each version of the kind, and of the kinds in requests to its subresources.
 	Defaults []Default
-	// PodSpec finds the pod spec in objects of the kind. It is nil for kinds without a pod spec.
-	PodSpec *PodSpec
+	// Shape finds a part of the objects that objects of other kinds have, too, such as a pod spec. It is nil for a kind
+	// without such a part.
+	Shape *Shape
 
 	// StoragePrefix is the path of the objects in etcd, below the prefix of all objects. The default is Resource.
 	StoragePrefix string
@@ -100,8 +101,7 @@ type Kind struct {
 	// ReturnDeleted makes a deletion return the object, instead of a Status.
 	ReturnDeleted bool
 
-	// Gated are the fields of the kind that depend on feature gates of kube-apiserver. The list doesn't contain the
-	// fields of pod specs, because these are the same for all kinds.
+	// Gated are the fields of the kind that depend on feature gates of kube-apiserver, without the fields of its Shape.
 	Gated []Gate
 
 	// TTL returns the number of seconds after which an object expires. If TTL is nil, objects don't expire.
@@ -132,6 +132,14 @@ type Subresource struct {
 
 // KindName returns the name of the kind, such as Pod.
 func (k *Kind) KindName() string { return reflect.TypeOf(k.Object).Elem().Name() }
+
+// shapeGates returns the feature gates of the fields of the kind's Shape.
+func (k *Kind) shapeGates() []Gate {
+	if k.Shape == nil {
+		return nil
+	}
+	return k.Shape.gated
+}
 
 // SingularName returns the singular name of the resource, such as pod.
 func (k *Kind) SingularName() string {

@@ -27,9 +27,9 @@ type Strategy struct {
 	Versions []schema.GroupVersion
 	// deps are passed to the Hooks.
 	deps Dependencies
-	// gates are the feature gates of the kind's fields that are off. podGates are the feature gates of pod specs
-	// that are off.
-	gates, podGates []Gate
+	// gates are the feature gates of the kind's fields that are off. shapeGates are the feature gates of the fields of
+	// its Shape that are off.
+	gates, shapeGates []Gate
 }
 
 var (
@@ -89,7 +89,7 @@ func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
 // Validate implements rest.RESTCreateStrategy.
 func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	return s.judge(
-		func() field.ErrorList { return append(s.Kind.hooks().validate(ctx, obj), s.privileged(obj)...) },
+		func() field.ErrorList { return append(s.Kind.hooks().validate(ctx, obj), s.validateShape(obj)...) },
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, nil) })
 }
 
@@ -97,7 +97,7 @@ func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.judge(
 		func() field.ErrorList {
-			return append(s.Kind.hooks().validateUpdate(ctx, obj, old), s.privileged(obj)...)
+			return append(s.Kind.hooks().validateUpdate(ctx, obj, old), s.validateShape(obj)...)
 		},
 		func() field.ErrorList { return s.Kind.hooks().authorize(ctx, s.deps, obj, old) })
 }

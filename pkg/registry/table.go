@@ -191,7 +191,7 @@ func (t *Table) Strategy(k *Kind, deps Dependencies) Strategy {
 	})
 	return Strategy{
 		ObjectTyper: t.scheme, NameGenerator: names.SimpleNameGenerator, Kind: k, Versions: versions, deps: deps,
-		gates: gatesOff(k.Gated, deps.Kubernetes), podGates: gatesOff(podGates, deps.Kubernetes),
+		gates: gatesOff(k.Gated, deps.Kubernetes), shapeGates: gatesOff(k.shapeGates(), deps.Kubernetes),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -37,7 +38,7 @@ var daemonSetKind = registry.Kind{
 		registry.DefaultLike[appsv1beta2.DaemonSet](defaultDaemonSet),
 		registry.DefaultOf(defaultDaemonSetExtensionsV1beta1),
 	},
-	PodSpec:       registry.PodSpecOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+	Shape:         podrules.ShapeOf("spec.template.spec", func(d *appsv1.DaemonSet) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	Status:        true,
 	Generation:    true,
 	OrphanThrough: []schema.GroupVersion{extensionsv1beta1.SchemeGroupVersion, appsv1beta2.SchemeGroupVersion},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -38,7 +39,7 @@ var deploymentKind = registry.Kind{
 		registry.DefaultLike[appsv1beta2.Deployment](defaultDeployment),
 		registry.DefaultOf(defaultDeploymentExtensionsV1beta1),
 	},
-	PodSpec:    registry.PodSpecOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
+	Shape:      podrules.ShapeOf("spec.template.spec", func(d *appsv1.Deployment) *corev1.PodSpec { return &d.Spec.Template.Spec }),
 	Status:     true,
 	Generation: true,
 	Subresources: []registry.Subresource{registry.ScaleSubresource(func(d *appsv1.Deployment) registry.Scaled {

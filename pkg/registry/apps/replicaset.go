@@ -13,6 +13,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -30,7 +31,7 @@ var replicaSetKind = registry.Kind{
 		registry.DefaultLike[appsv1beta2.ReplicaSet](defaultReplicaSet),
 		registry.DefaultLike[extensionsv1beta1.ReplicaSet](defaultReplicaSetExtensionsV1beta1),
 	},
-	PodSpec:    registry.PodSpecOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
+	Shape:      podrules.ShapeOf("spec.template.spec", func(r *appsv1.ReplicaSet) *corev1.PodSpec { return &r.Spec.Template.Spec }),
 	Status:     true,
 	Generation: true,
 	Subresources: []registry.Subresource{registry.ScaleSubresource(func(r *appsv1.ReplicaSet) registry.Scaled {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -37,7 +38,7 @@ var statefulSetKind = registry.Kind{
 		registry.DefaultOf(defaultStatefulSetV1beta1),
 		registry.DefaultLike[appsv1beta2.StatefulSet](defaultStatefulSet),
 	},
-	PodSpec:    registry.PodSpecOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
+	Shape:      podrules.ShapeOf("spec.template.spec", func(s *appsv1.StatefulSet) *corev1.PodSpec { return &s.Spec.Template.Spec }),
 	Status:     true,
 	Generation: true,
 	Subresources: []registry.Subresource{registry.ScaleSubresource(func(s *appsv1.StatefulSet) registry.Scaled {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -31,7 +32,7 @@ var cronJobKind = registry.Kind{
 	Namespaced: true,
 	Object:     &batchv1.CronJob{}, List: &batchv1.CronJobList{},
 	Defaults:      []registry.Default{registry.DefaultOf(defaultCronJob), registry.DefaultLike[batchv1beta1.CronJob](defaultCronJob)},
-	PodSpec:       registry.PodSpecOf("spec.jobTemplate.spec.template.spec", func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
+	Shape:         podrules.ShapeOf("spec.jobTemplate.spec.template.spec", func(c *batchv1.CronJob) *corev1.PodSpec { return &c.Spec.JobTemplate.Spec.Template.Spec }),
 	Status:        true,
 	Generation:    true,
 	OrphanThrough: []schema.GroupVersion{batchv1beta1.SchemeGroupVersion},

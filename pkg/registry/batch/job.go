@@ -26,6 +26,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -39,7 +40,7 @@ var jobKind = registry.Kind{
 	Namespaced: true,
 	Object:     &batchv1.Job{}, List: &batchv1.JobList{},
 	Defaults:      []registry.Default{registry.DefaultOf(defaultJob)},
-	PodSpec:       registry.PodSpecOf("spec.template.spec", func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
+	Shape:         podrules.ShapeOf("spec.template.spec", func(j *batchv1.Job) *corev1.PodSpec { return &j.Spec.Template.Spec }),
 	Status:        true,
 	Generation:    true,
 	OrphanThrough: []schema.GroupVersion{batchv1.SchemeGroupVersion},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -22,7 +23,7 @@ var podTemplateKind = registry.Kind{
 	Namespaced: true,
 	Object:     &corev1.PodTemplate{}, List: &corev1.PodTemplateList{},
 	Defaults:      []registry.Default{registry.DefaultOf(defaultPodTemplate)},
-	PodSpec:       registry.PodSpecOf("template.spec", func(t *corev1.PodTemplate) *corev1.PodSpec { return &t.Template.Spec }),
+	Shape:         podrules.ShapeOf("template.spec", func(t *corev1.PodTemplate) *corev1.PodSpec { return &t.Template.Spec }),
 	Generation:    true,
 	ReturnDeleted: true,
 	Printer:       &podTemplateColumns,

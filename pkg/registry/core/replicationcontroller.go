@@ -14,6 +14,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
@@ -28,7 +29,7 @@ var replicationControllerKind = registry.Kind{
 	Namespaced: true,
 	Object:     &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
 	Defaults: []registry.Default{registry.DefaultOf(defaultReplicationController)},
-	PodSpec: registry.PodSpecOf("spec.template.spec", func(c *corev1.ReplicationController) *corev1.PodSpec {
+	Shape: podrules.ShapeOf("spec.template.spec", func(c *corev1.ReplicationController) *corev1.PodSpec {
 		if c.Spec.Template == nil {
 			return nil
 		}

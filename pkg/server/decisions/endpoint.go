@@ -68,7 +68,7 @@ func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		serve = func(http.ResponseWriter, *http.Request) error {
 			return statusOf(&trace.Error{
 				Code: http.StatusNotFound, Reason: string(metav1.StatusReasonNotFound),
-				Message: fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath),
+				Message: fmt.Sprintf("%s %s isn't served: there are GET %s, GET %s, GET %s, and GET and POST %s and %s", req.Method, req.URL.Path, Prefix, RequestsPath, MatrixPath, WhyPath, SignInPath),
 			})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podrules"
 )
 
 // Kind is the row of pods in the server's table of kinds.
@@ -16,7 +17,7 @@ var Kind = registry.Kind{
 	Namespaced: true,
 	Object:     &corev1.Pod{}, List: &corev1.PodList{},
 	Defaults:      []registry.Default{registry.DefaultOf(defaultPod)},
-	PodSpec:       registry.PodSpecOf("spec", func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
+	Shape:         podrules.ShapeOf("spec", func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
 	Status:        true,
 	Generation:    true,
 	ReturnDeleted: true,

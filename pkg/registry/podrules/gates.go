@@ -1,14 +1,16 @@
-package registry
+package podrules
 
 import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// podGates are the gates of fields in pod specs.
-var podGates = []Gate{
-	GateOf[corev1.PodSpec](OffByDefault, "AtomicWriteVolumeUserFields",
+// gates are the gates of fields in pod specs.
+var gates = []registry.Gate{
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "AtomicWriteVolumeUserFields",
 		"Volumes.Secret.DefaultUser", "Volumes.Secret.Items.User",
 		"Volumes.ConfigMap.DefaultUser", "Volumes.ConfigMap.Items.User",
 		"Volumes.DownwardAPI.DefaultUser", "Volumes.DownwardAPI.Items.User",
@@ -19,20 +21,20 @@ var podGates = []Gate{
 		"Volumes.Projected.Sources.ServiceAccountToken.User",
 		"Volumes.Projected.Sources.ClusterTrustBundle.User",
 		"Volumes.Projected.Sources.PodCertificate.User"),
-	GateOf[corev1.PodSpec](OffByDefault, "EmptyDirVolumeMode", "Volumes.EmptyDir.Mode"),
-	GateOf[corev1.PodSpec](OffByDefault, "VolumeBindMountOptions", ofContainers("VolumeMounts.BindMountOptions")...),
-	GateOf[corev1.PodSpec](OffByDefault, "H2CContainerProbe", ofContainers(
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "EmptyDirVolumeMode", "Volumes.EmptyDir.Mode"),
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "VolumeBindMountOptions", ofContainers("VolumeMounts.BindMountOptions")...),
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "H2CContainerProbe", ofContainers(
 		"LivenessProbe.HTTPGet.Protocol", "ReadinessProbe.HTTPGet.Protocol", "StartupProbe.HTTPGet.Protocol",
 		"Lifecycle.PostStart.HTTPGet.Protocol", "Lifecycle.PreStop.HTTPGet.Protocol")...),
-	GateOf[corev1.PodSpec](OffByDefault, "GRPCContainerProbeTLS", ofContainers(
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "GRPCContainerProbeTLS", ofContainers(
 		"LivenessProbe.GRPC.Mode", "ReadinessProbe.GRPC.Mode", "StartupProbe.GRPC.Mode")...),
-	GateOf[corev1.PodSpec](OffByDefault, "EvictionRequestAPI", "EvictionResponders"),
+	registry.GateOf[corev1.PodSpec](registry.OffByDefault, "EvictionRequestAPI", "EvictionResponders"),
 	restartRules,
-	GateOf[corev1.PodSpec]("1.35", "EnvFiles", ofContainers("Env.ValueFrom.FileKeyRef")...),
-	GateOf[corev1.PodSpec]("1.35", "HostnameOverride", "HostnameOverride"),
+	registry.GateOf[corev1.PodSpec]("1.35", "EnvFiles", ofContainers("Env.ValueFrom.FileKeyRef")...),
+	registry.GateOf[corev1.PodSpec]("1.35", "HostnameOverride", "HostnameOverride"),
 	imageVolumes,
-	GateOf[corev1.PodSpec]("1.37", "ClusterTrustBundleProjection", "Volumes.Projected.Sources.ClusterTrustBundle"),
-	GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
+	registry.GateOf[corev1.PodSpec]("1.37", "ClusterTrustBundleProjection", "Volumes.Projected.Sources.ClusterTrustBundle"),
+	registry.GateOf[corev1.PodSpec]("1.37", "PodCertificateRequest", "Volumes.Projected.Sources.PodCertificate"),
 }
 
 // ofContainers returns the paths of fields in all containers of a pod spec.
@@ -48,7 +50,7 @@ func ofContainers(paths ...string) []string {
 
 // restartRules is the gate of restart policies of containers (KEP-5307). An init container with the policy Always
 // is a sidecar. Sidecars are older than the gate, so the gate doesn't drop their policy.
-var restartRules = gateBy("1.35", "ContainerRestartRules",
+var restartRules = registry.GateBy("1.35", "ContainerRestartRules",
 	func(spec *corev1.PodSpec) bool {
 		return slices.ContainsFunc(spec.InitContainers, restartsByRule) ||
 			slices.ContainsFunc(spec.Containers, func(c corev1.Container) bool { return c.RestartPolicy != nil })
@@ -74,7 +76,7 @@ func restartsByRule(c corev1.Container) bool {
 }
 
 // imageVolumes is the gate of image volumes (KEP-4639). If a volume is dropped, its mounts are dropped too.
-var imageVolumes = gateBy("1.35", "ImageVolume",
+var imageVolumes = registry.GateBy("1.35", "ImageVolume",
 	func(spec *corev1.PodSpec) bool { return slices.ContainsFunc(spec.Volumes, isImageVolume) },
 	func(spec *corev1.PodSpec) {
 		images := map[string]bool{}
