@@ -69,10 +69,11 @@ type Folder struct {
 // openDataFolder opens a data folder. The path is a folder that a member has used, an empty folder, or a folder
 // that doesn't exist yet.
 func openDataFolder(path, name string) (*Folder, error) {
-	path, err := filepath.Abs(path)
+	absolute, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, fmt.Errorf("data folder %q: %w", path, err)
 	}
+	path = absolute
 	if err := mayHoldData(path); err != nil {
 		return nil, fmt.Errorf("data folder %q: %w", path, err)
 	}

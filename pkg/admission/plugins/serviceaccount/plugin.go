@@ -24,9 +24,6 @@ import (
 // Name is the plugin's name.
 const Name = "ServiceAccount"
 
-// defaultName is the service account of pods without one.
-const defaultName = "default"
-
 // New returns the plugin.
 func New() *Plugin {
 	return &Plugin{reader.NewListerHandler(serviceAccounts, admission.Create, admission.Update)}
@@ -164,6 +161,11 @@ func (p *Plugin) account(ctx context.Context, a admission.Attributes, pod *corev
 	account, err := reader.Get(ctx, name, p.Lister.ServiceAccounts(namespace).Get, p.Client.CoreV1().ServiceAccounts(namespace).Get)
 	if apierrors.IsNotFound(err) {
 		err = apierrors.NewNotFound(corev1.Resource("serviceaccount"), name)
+		if name == defaultName {
+			if made := p.awaitDefault(ctx, namespace); made != nil {
+				return made, nil
+			}
+		}
 	}
 	if err != nil {
 		return nil, admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", namespace, name, err))

@@ -1,6 +1,7 @@
 package serviceaccount
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
 )
@@ -27,6 +31,37 @@ func podOfAccount(account string, change ...func(*corev1.PodSpec)) *corev1.Pod {
 		c(&pod.Spec)
 	}
 	return pod
+}
+
+// A pod that is created right after its namespace waits for the account "default", which a controller makes.
+func TestDefaultAccountIsAwaited(t *testing.T) {
+	t.Parallel()
+	p := New()
+	plugintest.Start(t, p, nil)
+	p.Client.(*fake.Clientset).PrependWatchReactor("serviceaccounts", func(clienttesting.Action) (bool, watch.Interface, error) {
+		made := watch.NewFakeWithChanSize(1, false)
+		made.Add(accounts()[0])
+		return true, made, nil
+	})
+	pod := podOfAccount("")
+	plugintest.Run(t, p, plugintest.Create(pod), "")
+	if len(pod.Spec.ImagePullSecrets) != 1 {
+		t.Errorf("imagePullSecrets are %v, want the secret of the account", pod.Spec.ImagePullSecrets)
+	}
+}
+
+// The wait for the account "default" ends with the request.
+func TestAbsentDefaultAccount(t *testing.T) {
+	t.Parallel()
+	p := New()
+	plugintest.Start(t, p, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Client.(*fake.Clientset).PrependWatchReactor("serviceaccounts", func(clienttesting.Action) (bool, watch.Interface, error) {
+		cancel()
+		return true, watch.NewFake(), nil
+	})
+	err := p.Admit(ctx, plugintest.Create(podOfAccount("")).Attributes(t), nil)
+	plugintest.Want(t, err, `error looking up service account ns/default: serviceaccount "default" not found`)
 }
 
 func TestToken(t *testing.T) {

@@ -106,14 +106,15 @@ func (p *Permission) questions() []access {
 		}
 		for _, group := range p.Groups {
 			for _, resource := range p.Resources {
+				asked := access{verb: verb, group: group, resource: resource}
 				if group == "*" && resource != "*" {
-					group = sampleGroup
+					asked.group = sampleGroup
 				}
 				if len(p.Names) == 0 {
-					all = append(all, access{verb: verb, group: group, resource: resource})
+					all = append(all, asked)
 				}
-				for _, name := range p.Names {
-					all = append(all, access{verb: verb, group: group, resource: resource, name: name})
+				for _, asked.name = range p.Names {
+					all = append(all, asked)
 				}
 			}
 		}

@@ -135,7 +135,8 @@ func (g *generator) resolved(schema map[string]any) (resolved map[string]any, na
 	return schema, names
 }
 
-// vary adds random fields to an object. It doesn't change metadata, status, apiVersion and kind.
+// vary adds random fields to an object. At any depth, it doesn't change fields named metadata, status, apiVersion and
+// kind.
 func (g *generator) vary(object, schema map[string]any) {
 	schema, _ = g.resolved(schema)
 	properties, _ := schema["properties"].(map[string]any)
