@@ -54,7 +54,7 @@ func (o *trustOptions) explain(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%w: --ca %s has another authority: give the file with the authority of the webhook's certificate", err, o.ca)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w: the webhook serves plain HTTP: --url http://… calls the webhook, but a server calls only https URLs", err)
+		return fmt.Errorf("%w: the webhook serves plain HTTP: give --url http://… for this call, or serve the webhook over HTTPS, which API servers need", err)
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: the webhook closed the connection without a response: see the log of the webhook", err)
 	}

@@ -88,7 +88,7 @@ var order = []plugin{
 	{imagepolicy.Name, off, configured(imagepolicy.New), changes{"pods"}},
 	{podsecurity.Name, on, configured(podsecurity.New), nil},
 	{podnodeselector.Name, off, configured(podnodeselector.New), changes{"pods"}},
-	{priority.Name, on, unconfigured(priority.New), changes{"pods", "podgroups", "workloads"}},
+	{priority.Name, on, unconfigured(priority.New), changes{"pods", "podgroups"}},
 	{defaulttolerationseconds.Name, on, newDefaultTolerationSeconds, changes{"pods"}},
 	{podtolerationrestriction.Name, off, configured(podtolerationrestriction.New), changes{"pods"}},
 	{eventratelimit.Name, off, configured(eventratelimit.New), nil},

@@ -153,7 +153,8 @@ func (k *keeping) split(objects []manifests.Object) (before, after []manifests.O
 	return objects[:at], objects[at:]
 }
 
-// warn adds a warning about an object to kept, so that later servers give the same warning.
+// warn adds a warning about an object to the object's entry in k.kept, so that later servers give the same warning. It
+// does nothing if k doesn't have the object.
 func (k *keeping) warn(object manifests.Object, text string) {
 	if i, kept := k.numbers[object.Unstructured]; kept {
 		k.kept[i].Warnings = append(k.kept[i].Warnings, text)

@@ -226,7 +226,7 @@ func (s *Server) awaitDiscovered(ctx context.Context, name string) error {
 		return err
 	}
 	defer watcher.Stop()
-	last := "the server hasn't asked it"
+	last := "the server hasn't called the extension"
 	for {
 		select {
 		case event, more := <-watcher.ResultChan():

@@ -62,7 +62,8 @@ type HooksOf[T runtime.Object] struct {
 
 	// Warnings returns warnings for the response. The argument "old" is nil on create.
 	Warnings func(ctx context.Context, obj, old T) []string
-	// WarningsOfOthers returns warnings about missing objects to which the object refers.
+	// WarningsOfOthers returns warnings about what the object refers to, such as a Service that doesn't exist, or a
+	// resource that the server doesn't serve.
 	WarningsOfOthers func(deps Dependencies, obj T) []string
 	// StatusWarnings returns warnings for the response to an update of the status subresource.
 	StatusWarnings func(ctx context.Context, obj, old T) []string

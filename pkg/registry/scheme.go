@@ -75,8 +75,8 @@ func (t *Table) addVersions(g *Group) error {
 	return t.scheme.SetVersionPriority(priority...)
 }
 
-// addHub registers the Go types of the hub as "__internal": the types in rows and in Group.Types. For a kind
-// without a row, it registers the type of the preferred version.
+// addHub registers the Go types of the hub under the version "__internal". The hub has the types in the rows and in
+// Group.Types, and for a kind without a row, the type of the preferred version.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {

@@ -136,7 +136,7 @@ func openTemporaryFolder(bases ...string) (*Folder, error) {
 		}
 		return f, nil
 	}
-	return nil, fmt.Errorf("temporary folder: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no data folder is given, and no temporary folder can be made in %q: %w", bases, errors.Join(errs...))
 }
 
 // removeAbandoned removes the temporary folders of processes that ended without Member.Stop. It keeps a folder

@@ -59,9 +59,9 @@ func ExternalRESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOpti
 }
 
 // beginning returns the revision with which a new watch cache begins. A watch from an earlier list must get all
-// events since the list, so the revision is as early as possible. If from isn't 0, a watch from that revision is
-// about to begin. The cache doesn't begin before its store was made: the store's codec may not know older versions
-// of a custom resource.
+// events since the list, so the revision is as early as possible. If from isn't 0, the cache is made for a watch
+// from that revision. The cache's store was made at the revision "made". The cache doesn't begin before that
+// revision, because the store's codec may not know older versions of a custom resource.
 func beginning(m *Member, from, made uint64) uint64 {
 	begin := uint64(m.hub.earliest())
 	if from != 0 {

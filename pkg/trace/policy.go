@@ -50,7 +50,7 @@ type Evaluation struct {
 	// Outcome is Allowed, Denied, Failed, FailedOpen or Reported. It is empty if the match conditions ruled the
 	// policy out.
 	Outcome string `json:"outcome,omitempty"`
-	// Error is the error of a mutation that failed.
+	// Error is the error of a mutation that failed, or of a validating policy that failed before its validations.
 	Error       string        `json:"error,omitempty"`
 	Expressions []*Expression `json:"expressions,omitempty"`
 	// Before and After are the object before and after the mutations of a MutatingAdmissionPolicy. Both are empty
@@ -85,11 +85,11 @@ type Expression struct {
 	// "spec.variables[0] (name)".
 	Field      string `json:"field"`
 	Expression string `json:"expression"`
-	// Value is the value in JSON. For a policy that was evaluated for a Secret, values other than true and false
-	// are replaced by a placeholder.
+	// Value is the value in JSON. If the object or the policy's parameter is of a kind with secrets, such as Secret,
+	// values other than true and false are replaced by Redacted, unless Limits.Secrets is set.
 	Value string `json:"value,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Message is the message of a validation whose expression is false.
+	// Message is the message of a validation whose expression is false, or failed.
 	Message string   `json:"message,omitempty"`
 	Took    Duration `json:"took,omitempty"`
 }

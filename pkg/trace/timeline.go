@@ -64,7 +64,7 @@ func (t *timeline) request(r *Request) {
 	}
 }
 
-// refused reports whether the timeline of the last pass shows the error of the request.
+// refused reports whether the timeline shows the error of the request in its last pass through the admission chain.
 func (r *Request) refused() bool {
 	if len(r.Admissions) == 0 {
 		return false

@@ -302,7 +302,8 @@ func TestRestoredObjectsStay(t *testing.T) {
 			return srv.Client().CoreV1().ConfigMaps(f.namespace).Get(ctx, "owner", metav1.GetOptions{})
 		})
 		ok(t, srv.Restore(snapshot))
-		// The collector deletes this dependent soon, which shows that it has handled all restored objects.
+		// With the policy Foreground, the probe stays until the collector has handled its deletion. When the probe is
+		// gone, the collector has handled all restored objects too.
 		f.add(t, "probe", "owner")
 		f.delete(t, "probe", metav1.DeletePropagationForeground)
 		gone(t, "the probe", func(ctx context.Context) (any, error) {

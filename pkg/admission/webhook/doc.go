@@ -1,8 +1,11 @@
 // Package webhook has the plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook, which call admission
 // webhooks.
 //
-// k8s.io/apiserver decides which webhooks are called, what a review contains, and what a response means. This
-// package replaces the calls, to make them cheaper. It encodes an object again only after a change, decodes a
+// k8s.io/apiserver decides which webhooks are called, by rules, selectors and match conditions. It also decides what a
+// review contains, and what a response means. The files explain*.go evaluate rules and conditions again, only to explain
+// to users why a webhook is or isn't called.
+//
+// This package replaces the calls, to make them cheaper. It encodes an object again only after a change, decodes a
 // response once, and makes annotations only for requests that are audited. A server without webhooks makes no
 // webhook plugin at all (see initialization.go).
 //

@@ -47,8 +47,9 @@ type Server interface {
 	// Reach waits until the server can connect to a webhook, or until the timeout has passed. If the server doesn't
 	// trust the webhook's certificate, the error is an [UntrustedError].
 	Reach(ctx context.Context, webhook Webhook, timeout time.Duration) error
-	// Keep keeps the objects that the fixture has applied, for later servers with the same Description.Kept. The server
-	// may keep nothing. The argument objects must not be empty. Later servers have the same list in their Info.Kept.
+	// Keep keeps the objects that the fixture has applied: later servers with the same Description.Kept have copies of
+	// these objects from their start, and have the argument "objects" as their Info.Kept. The list must not be empty.
+	// An implementation may keep nothing.
 	Keep(ctx context.Context, objects []Installed) error
 	// Snapshot copies all stored objects.
 	Snapshot(ctx context.Context) (Snapshot, error)

@@ -296,7 +296,7 @@ type Evaluation struct {
 	// Outcome is "allowed", "denied", "reported" if the binding only warns or audits, "failed", or "failed open" if the
 	// failurePolicy lets the request pass. It is "" if the match conditions left the request out.
 	Outcome string `json:"outcome"`
-	// Error is the error of a mutation that failed.
+	// Error is the error of a mutation that failed, or of a validating policy that failed before its validations.
 	Error       string        `json:"error"`
 	Expressions []*Expression `json:"expressions"`
 	// Before and After are the object before and after the mutations. Both are empty if the mutations didn't change the
@@ -324,7 +324,7 @@ type Expression struct {
 	// Value is the value in JSON. Values of expressions about Secrets are redacted unless they are true or false.
 	Value string `json:"value"`
 	Error string `json:"error"`
-	// Message is the message of a validation that is false.
+	// Message is the message of a validation that is false, or whose expression failed.
 	Message string   `json:"message"`
 	Took    Duration `json:"took"`
 }
@@ -333,9 +333,9 @@ type Expression struct {
 type Answer struct {
 	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called, or the policy was evaluated. If Evaluated is true, there was no
-	// request: Called then says whether a request that creates the object would call the webhook or evaluate the
-	// policy.
+	// Called is true if the webhook was called, or the policy was evaluated, for the recorded request. If no request is
+	// recorded (see the field Evaluated), Called says whether a request that creates the object would call the webhook
+	// or evaluate the policy.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again is the reason why the webhook wasn't called in the second round. It is nil if the webhook was called, or if

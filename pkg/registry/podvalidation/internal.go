@@ -29,8 +29,8 @@ var internalPodFields = []string{
 	"ResourceClaims", "Resources", "HostnameOverride", "SchedulingGroup",
 }
 
-// These are the fields of kube-apiserver's internal security context, in their order. internalHostFields are
-// fields of the pod spec in v1. internalSecurityFields are fields of the security context in v1 too.
+// These are the names of the fields of kube-apiserver's internal security context, in their order. In v1,
+// internalHostFields are in the pod spec, and internalSecurityFields are in the security context.
 var (
 	internalHostFields     = []string{"HostNetwork", "HostPID", "HostIPC", "ShareProcessNamespace", "HostUsers"}
 	internalSecurityFields = []string{

@@ -30,7 +30,8 @@ var podDisruptionBudgetKind = registry.Kind{
 	},
 }
 
-// defaultPodDisruptionBudget removes emptySelectorLabel from a selector that has other requirements.
+// defaultPodDisruptionBudget removes the requirements about emptySelectorLabel from a selector. Only a single
+// requirement with the operator Exists stays: without it, the selector would select all pods instead of none.
 func defaultPodDisruptionBudget(b *policyv1.PodDisruptionBudget) {
 	s := b.Spec.Selector
 	if s == nil || len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 1 && s.MatchExpressions[0].Operator == metav1.LabelSelectorOpExists {

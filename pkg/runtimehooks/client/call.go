@@ -127,7 +127,7 @@ func requestOf(d *catalog.Descriptor, call Call) (hooksv1.RequestObject, metav1.
 		switch typed.Kind {
 		case d.Request.Kind:
 			if err := json.Unmarshal(object, request); err != nil {
-				return nil, nil, fmt.Errorf("decoding the object as a %s: %w", d.Request.Kind, err)
+				return nil, nil, fmt.Errorf("the object of the call of hook %s must be a request of the kind %s: %w", d, d.Request.Kind, err)
 			}
 			about = metadataIn(object)
 		case "":

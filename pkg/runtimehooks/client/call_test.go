@@ -71,7 +71,7 @@ func TestDo(t *testing.T) {
 		{"no kind", "the kind determines the field of the request", client.Call{Hook: "BeforeClusterCreate", Object: object(`{}`)}, "", "must have a kind"},
 		{"no object", "text isn't an object", client.Call{Hook: "BeforeClusterCreate", Object: object(`"x"`)}, "", "must be an API object"},
 		{"other kind", "the request has no such field", client.Call{Hook: "BeforeClusterCreate", Object: object(inDefault)}, "", "doesn't take the fields thing"},
-		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "decoding the object as a BeforeClusterCreateRequest"},
+		{"wrong request", "the fields have types", client.Call{Hook: "BeforeClusterCreate", Object: object(`{"kind":"BeforeClusterCreateRequest","settings":1}`)}, "", "must be a request of the kind BeforeClusterCreateRequest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -64,7 +64,8 @@ type Documents interface {
 	DeleteGroupVersion(name string)
 }
 
-// Aggregator serves the APIs that APIServices name.
+// Aggregator serves the APIs that APIServices name. It has many methods, because it follows APIServices, services and the
+// APIs of the server itself.
 type Aggregator struct {
 	config  Config
 	local   local

@@ -142,9 +142,8 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	}
 }
 
-// edited reports whether the specs of the stored APIService (have) and of the APIService as this server writes it
-// (want) differ, because a client has edited the stored spec. It returns false unless the label managedLabel of both
-// has the value of the argument "managed".
+// edited reports whether the spec of the stored APIService (have) differs from the spec that this server writes (want).
+// It returns false if want is nil, or if the label managedLabel of one of them isn't the argument "managed".
 func edited(have, want *apiregistrationv1.APIService, managed string) bool {
 	return want != nil && want.Labels[managedLabel] == managed && have.Labels[managedLabel] == managed &&
 		!apiequality.Semantic.DeepEqual(have.Spec, want.Spec)

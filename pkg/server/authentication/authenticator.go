@@ -3,10 +3,8 @@ package authentication
 import (
 	"context"
 	"crypto"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -17,14 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
-	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
-	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
-	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
-	webhookutil "k8s.io/apiserver/pkg/util/webhook"
-	"k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
@@ -148,71 +140,6 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 	return request
 }
 
-// bearerTokens are authenticators of bearer tokens, in kube-apiserver's order. The list "before" comes first. The
-// authenticators of JWT issuers follow, which the method "with" adds. The list "after" comes last.
-type bearerTokens struct {
-	before, after []authenticator.Token
-	successTTL    time.Duration
-}
-
-// with joins the authenticators and the JWT issuers to one authenticator. The result has a new cache of accepted
-// tokens, because other issuers may accept other tokens.
-func (t *bearerTokens) with(issuers []issuer) authenticator.Token {
-	tokens := slices.Clone(t.before)
-	for _, issuer := range issuers {
-		tokens = append(tokens, issuer.Token)
-	}
-	token := tokenunion.New(append(tokens, t.after...)...)
-	if t.successTTL > 0 {
-		token = tokencache.New(token, true, t.successTTL, 0)
-	}
-	return token
-}
-
-// agnostic wraps an authenticator that doesn't check the audiences of tokens. The result has the audiences of the API
-// server.
-func agnostic(o *Options, token authenticator.Token) authenticator.Token {
-	return authenticator.WrapAudienceAgnosticToken(o.audiences(), token)
-}
-
-func (o *Options) bearerTokens(keys serviceaccount.KeySet, env Environment) (*bearerTokens, error) {
-	tokens := &bearerTokens{successTTL: o.TokenSuccessCacheTTL}
-	if o.TokenFile != "" {
-		file, err := tokenfile.NewCSV(o.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--token-auth-file %s: %w", o.TokenFile, err)
-		}
-		tokens.before = append(tokens.before, agnostic(o, file))
-	}
-	tokens.before = append(tokens.before, &serviceaccount.Authenticator{
-		Issuers: o.ServiceAccounts.Issuers, Keys: keys, Audiences: o.audiences(),
-		Objects: env.Client, LookupLegacy: o.ServiceAccounts.Lookup,
-	})
-	if o.BootstrapTokens {
-		tokens.before = append(tokens.before, agnostic(o, &bootstrapTokens{secrets: env.Client, now: time.Now}))
-	}
-	if o.Webhook.ConfigFile != "" {
-		token, err := newWebhook(o)
-		if err != nil {
-			return nil, err
-		}
-		tokens.after = append(tokens.after, token)
-	}
-	return tokens, nil
-}
-
-func newWebhook(o *Options) (authenticator.Token, error) {
-	config, err := webhookutil.LoadKubeconfig(o.Webhook.ConfigFile, nil)
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
-	}
-	token, err := webhook.New(config, o.Webhook.Version, o.audiences(), *genericoptions.DefaultAuthWebhookRetryBackoff())
-	if err != nil {
-		return nil, fmt.Errorf("--authentication-token-webhook-config-file %s: %w", o.Webhook.ConfigFile, err)
-	}
-	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
-}
-
 // loadClientCAs returns the authorities of --client-ca-file, and the authorities of the argument own.
 func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
 	var authorities []dynamiccertificates.CAContentProvider
@@ -227,40 +154,4 @@ func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dyn
 		authorities = append(authorities, own)
 	}
 	return authorities, nil
-}
-
-// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys come from the key files. The
-// signer's key is added if there are no key files, or if no file has the signing key.
-func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
-	if len(o.ServiceAccounts.Issuers) == 0 {
-		return nil, nil, errors.New("--service-account-issuer: must be set, as in https://kubernetes.default.svc")
-	}
-	var signer *serviceaccount.Signer
-	var err error
-	if file := o.ServiceAccounts.SigningKeyFile; file != "" {
-		if signer, err = serviceaccount.LoadSigner(file); err != nil {
-			return nil, nil, fmt.Errorf("--service-account-signing-key-file %s: %w", file, err)
-		}
-	} else if own != nil {
-		if signer, err = serviceaccount.NewSigner(own); err != nil {
-			return nil, nil, err
-		}
-	} else if signer, err = serviceaccount.GenerateSigner(); err != nil {
-		return nil, nil, err
-	}
-	keys, err := serviceaccount.LoadKeySet(o.ServiceAccounts.KeyFiles...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--service-account-key-file: %w", err)
-	}
-	// If the signing key isn't from a file, no key file has its public key, so add it.
-	if len(keys) == 0 || o.ServiceAccounts.SigningKeyFile == "" {
-		keys = keys.With(signer.Public())
-	}
-	return &serviceaccount.TokenGenerator{
-		Issuer:           o.ServiceAccounts.Issuers[0],
-		Signer:           signer,
-		Audiences:        o.audiences(),
-		MaxExpiration:    o.ServiceAccounts.MaxExpiration,
-		ExtendExpiration: o.ServiceAccounts.ExtendExpiration,
-	}, keys, nil
 }

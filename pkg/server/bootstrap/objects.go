@@ -48,8 +48,8 @@ type Config struct {
 	// no endpoints. A server sets no address if clients on other machines can't reach the server, or if
 	// --endpoint-reconciler-type is none.
 	AdvertiseAddress netip.Addr
-	// ClientCA and RequestHeader are the certificates with which extension API servers authenticate requests. Either
-	// may be nil.
+	// ClientCA and RequestHeader are what extension API servers need to authenticate requests: the authority of client
+	// certificates, and the authority and the headers of front proxies. Either may be nil.
 	ClientCA      dynamiccertificates.CAContentProvider
 	RequestHeader *authenticatorfactory.RequestHeaderConfig
 	// Served tells whether a resource is served. Objects leaves out objects of resources that --runtime-config turns

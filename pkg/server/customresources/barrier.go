@@ -167,8 +167,8 @@ func (b *barrier) ends(name, resourceVersion string) {
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the informer has delivered the versions in ending. From then on, no custom resource of these
-// definitions can be created.
+// settle waits until the informer has delivered each definition whose deletion has begun (the field ending). From then
+// on, no custom resource of these definitions can be created.
 func (b *barrier) settle() {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {

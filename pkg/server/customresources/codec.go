@@ -15,8 +15,8 @@ import (
 )
 
 // storeDefinitions makes the server store CustomResourceDefinitions as kube-apiserver does: in JSON, and in version
-// v1beta1, which has one schema for all versions if their schemas are equal. The codec keeps the last specs in the
-// argument stored.
+// v1beta1. A definition in v1beta1 has only one schema if all of its versions have the same schema. The argument stored
+// remembers the specs that were stored last.
 func storeDefinitions(etcd *genericoptions.EtcdOptions, stored *specs) {
 	codec := crdserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)
 	stored.decode = func(data []byte) (*apiextensions.CustomResourceDefinition, error) {

@@ -2,6 +2,7 @@
 // The package adds two things to that library. First, the answer to a write of a definition waits until requests are
 // served by the definition: the controllers have accepted or refused the names, and the resources are discovered.
 // Second, a restore of a snapshot can write definitions to etcd directly, without the API's storage. [New] is the
-// constructor. Don't use the package for the kinds of a registry.Table: see package groups. Don't use it for the APIs
-// of other servers: see package aggregation.
+// constructor. The library converts custom resources and calls their conversion webhooks: handler.go passes Services and
+// WebhookAuth to the library for these calls. Don't use the package for the kinds of a registry.Table: see package
+// groups. Don't use it for the APIs of other servers: see package aggregation.
 package customresources

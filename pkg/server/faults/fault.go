@@ -14,8 +14,9 @@ import (
 // of admission webhooks; the other fields then select the requests for which the webhooks are called. Besides its
 // latency, a fault has at most one effect.
 type Fault struct {
-	// Name is the name of the fault. The default has the source of the fault, and the fault's position in the source:
-	// flag-1, file-2 or request-3.
+	// Name is the name of the fault. The default has the source of the fault and a number. flag-1 is the fault of the
+	// first flag, and file-2 the second fault in the file. request-3 is the third fault without a name in all requests
+	// that added faults.
 	Name string `json:"name,omitempty"`
 
 	// Verbs are verbs of the API: get, list, watch, create, update, patch, delete, deletecollection. By default, they

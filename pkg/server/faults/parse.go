@@ -93,11 +93,12 @@ func readable(err error) error {
 		return errors.New(strings.NewReplacer("error unmarshaling JSON: while decoding JSON: ", "", "json: ", "").Replace(err.Error()))
 	}
 	want := map[reflect.Kind]string{
-		reflect.Slice: "a list, as in [a, b]", reflect.Bool: "true or false", reflect.Int: "a number", reflect.String: "text",
+		reflect.Slice: "a list, as in [a, b]", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.String: "text",
 		reflect.Struct: "a map of keys",
 	}[wrongType.Type.Kind()]
+	got := strings.NewReplacer("array", "list", "object", "map of keys").Replace(wrongType.Value)
 	if wrongType.Field == "" {
-		return fmt.Errorf("must be %s, got a %s", want, wrongType.Value)
+		return fmt.Errorf("must be %s, got a %s", want, got)
 	}
-	return fmt.Errorf("%s: must be %s, got a %s", wrongType.Field, want, wrongType.Value)
+	return fmt.Errorf("%s: must be %s, got a %s", wrongType.Field, want, got)
 }

@@ -120,7 +120,7 @@ func TestParseFile(t *testing.T) {
 		{name: "negative number", reason: "the error names the fault and the key", file: "faults: [{status: 500}, {status: 500, requests: -3}]", wantErr: `fault number 2: requests "-3": must have numbers from 1`},
 		{name: "list of numbers", reason: "numbers are one text", file: "faults: [{name: b, status: 500, requests: [1, 3]}]", wantErr: "fault b: requests [1,3]: must be a number, or text such as 2-5, 4- or 1,3"},
 		{name: "text in place of a list", reason: "the error names the fault and the key", file: "faults: [{status: 500, verbs: get}]", wantErr: "fault number 1: verbs: must be a list, as in [a, b], got a string"},
-		{name: "text in place of a number", reason: "the error names the fault and the key", file: `faults: [{name: b, status: "503"}]`, wantErr: "fault b: status: must be a number, got a string"},
+		{name: "text in place of a number", reason: "the error names the fault and the key", file: `faults: [{name: b, status: "503"}]`, wantErr: "fault b: status: must be a whole number, got a string"},
 		{name: "text in place of true", reason: "the error names the fault and the key", file: `faults: [{conflict: "true"}]`, wantErr: "fault number 1: conflict: must be true or false, got a string"},
 		{name: "no list of faults", reason: "the error names the key", file: "faults: 3", wantErr: "faults: must be a list, as in [a, b], got a number"},
 		{name: "no map", reason: "the key faults is missing", file: "x", wantErr: "must be a map of keys, got a string"},

@@ -22,8 +22,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// For every version of the registry.Table, the discovery document equals the document that the library computes
-// from its routes.
+// For each version of each built-in group, the discovery document equals the document that k8s.io/apiserver computes
+// from the routes of the version.
 func TestDiscoveryIsTheLibrarys(t *testing.T) {
 	t.Parallel()
 	versions := everyVersion(t)

@@ -161,7 +161,7 @@ func (s *Store) keepPublicKey(key crypto.Signer) error {
 		return err
 	}
 	if kept, _ := pem.Decode(text); kept == nil || !bytes.Equal(kept.Bytes, der) {
-		return fmt.Errorf("%s: must be the public key of %s: bring the key back from a copy, or remove %s; then %s", s.Path(file), ServiceAccountsKey, file, endsWith[ServiceAccountsKey])
+		return fmt.Errorf("%s: must be the public key of %s: bring both files back from the same copy, or remove %s; then %s", s.Path(file), ServiceAccountsKey, file, endsWith[ServiceAccountsKey])
 	}
 	return nil
 }

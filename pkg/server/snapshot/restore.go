@@ -47,7 +47,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 
 // steps splits the changes into steps. In the order of the steps, every watch can decode its events. If a definition
 // changes, its custom resources are deleted first, because their watches can decode only the versions of the old
-// definition. The next round restores these custom resources.
+// definition. Restore writes these custom resources again in its next round.
 func (l locations) steps(changes []storage.Change) [][]storage.Change {
 	redefined := map[schema.GroupResource]bool{}
 	var definitions, dropped []storage.Change

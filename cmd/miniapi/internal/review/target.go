@@ -103,7 +103,8 @@ func (c catalog) subresources(of *served, fit func(served) bool) []served {
 // target is the resource or subresource of a request.
 type target struct {
 	served
-	// stored is the resource of the object before the request, if there is one.
+	// stored is the resource of the object in --old or, without --old, of the object in -f. It is nil if that object
+	// is the body of a request for a subresource, such as an Eviction.
 	stored *served
 }
 
@@ -198,7 +199,7 @@ func unknownKind(flag string, object *unstructured.Unstructured) error {
 }
 
 // decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target
-// doesn't support the operation.
+// doesn't support the operation, or if other fields of the request contradict the operation.
 func (r *Request) decide(t target) error {
 	possible := t.operations()
 	has := func(operation admissionv1.Operation) bool { return oneOf(string(operation), possible) }

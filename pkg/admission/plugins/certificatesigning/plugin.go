@@ -23,7 +23,8 @@ const Name = "CertificateSigning"
 // New returns the plugin.
 func New() *Plugin { return &Plugin{signers.NewHandler(admission.Update)} }
 
-// Plugin refuses certificates that are issued by users without the permission to sign for the signer.
+// Plugin refuses changes of the certificate or the conditions in a request's status, unless the user has the permission
+// to sign for the request's signer.
 type Plugin struct{ *signers.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}

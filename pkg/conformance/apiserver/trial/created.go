@@ -96,7 +96,7 @@ func (s *Server) remove(ctx context.Context, c created) error {
 	if c.uid != "" {
 		options["preconditions"] = Object{"uid": c.uid}
 	}
-	var last string
+	last := "none"
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		a, err := s.do(ctx, Request{Verb: http.MethodDelete, Path: c.path, Body: options})
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) remove(ctx context.Context, c created) error {
 		return a.Succeeded() || a.Code == http.StatusNotFound, nil
 	})
 	if err != nil {
-		return fmt.Errorf("delete %s: %w: %s", c.path, err, last)
+		return fmt.Errorf("delete %s: %w: the last answer: %s", c.path, err, last)
 	}
 	return nil
 }

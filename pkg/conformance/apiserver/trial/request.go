@@ -78,9 +78,9 @@ func (t *T) Try(r Request) (*Answer, error) {
 	return a, nil
 }
 
-// catchUp waits until the server's cache has the case's last write of the object that a request is going to write.
-// Otherwise the server may review the write twice: with an outdated object first, and with the current object after a
-// conflict.
+// catchUp is called before a request is sent. If the request changes or deletes an object, catchUp waits until the
+// server's cache has the case's last write of that object. Otherwise the server may review the request twice: with an
+// outdated object first, and with the current object after a conflict.
 func (t *T) catchUp(r Request) {
 	if r.Verb == http.MethodGet || r.Verb == http.MethodPost {
 		return

@@ -44,7 +44,7 @@ func IsConfiguration(gvk schema.GroupVersionKind) bool {
 func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error) {
 	gvk := object.GroupVersionKind()
 	if !IsConfiguration(gvk) {
-		return nil, fmt.Errorf("%s %s: must be a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration", gvk.Kind, object.GetName())
+		return nil, fmt.Errorf("%s %s of %q: must be a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration of %s", gvk.Kind, object.GetName(), gvk.GroupVersion(), admissionregistrationv1.GroupName)
 	}
 	c := &Configuration{Name: object.GetName(), APIVersion: object.GetAPIVersion(), Kind: configurationKind(gvk.Kind), Annotations: object.GetAnnotations()}
 	body, err := json.Marshal(object.Object["webhooks"])

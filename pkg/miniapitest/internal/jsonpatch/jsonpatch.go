@@ -42,10 +42,15 @@ func operate(object, operation any) (any, error) {
 		return edit(object, path, func(p place) (any, edition, error) { return nil, remove, p.mustExist() })
 	case "test":
 		return edit(object, path, func(p place) (any, edition, error) {
-			if !equal(p.value, value) {
-				return nil, keep, fmt.Errorf("test of path %s: the object has another value", path)
+			if err := p.mustExist(); err != nil {
+				return nil, keep, err
 			}
-			return nil, keep, p.mustExist()
+			if !equal(p.value, value) {
+				want, _ := json.Marshal(value) // the errors are impossible: both values come from JSON
+				got, _ := json.Marshal(p.value)
+				return nil, keep, fmt.Errorf("the value must be %s, got %s", want, got)
+			}
+			return nil, keep, nil
 		})
 	case "copy", "move":
 		var moved any
@@ -67,14 +72,13 @@ func operate(object, operation any) (any, error) {
 
 // place is the value at a path, within its object or array.
 type place struct {
-	path   string
 	value  any
 	exists bool
 }
 
 func (p place) mustExist() error {
 	if !p.exists {
-		return fmt.Errorf("path %s: the object has no such value", p.path)
+		return errors.New("the object has no such value")
 	}
 	return nil
 }
@@ -89,40 +93,48 @@ const (
 	remove
 )
 
-// edit calls change for the place at a path, and returns the changed object.
+// edit calls change for the place at a path, and returns the changed object. An error names the path.
 func edit(object any, path string, change func(place) (any, edition, error)) (any, error) {
+	result, err := editBelow(object, path, change)
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", path, err)
+	}
+	return result, nil
+}
+
+func editBelow(object any, path string, change func(place) (any, edition, error)) (any, error) {
 	if path == "" {
-		value, how, err := change(place{"\"\"", object, true})
+		value, how, err := change(place{object, true})
 		if how == keep {
 			value = object
 		}
 		return value, err
 	}
 	if !strings.HasPrefix(path, "/") {
-		return nil, fmt.Errorf("path %q: must begin with /", path)
+		return nil, errors.New("must begin with /")
 	}
 	key, rest, more := strings.Cut(path[1:], "/")
 	key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
 	switch parent := object.(type) {
 	case map[string]any:
-		return editMember(parent, key, path, rest, more, change)
+		return editMember(parent, key, rest, more, change)
 	case []any:
-		return editElement(parent, key, path, rest, more, change)
+		return editElement(parent, key, rest, more, change)
 	}
-	return nil, fmt.Errorf("path %s: the value above it is neither an object nor an array", path)
+	return nil, fmt.Errorf("the value above %q is neither an object nor an array", key)
 }
 
-func editMember(parent map[string]any, key, path, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
+func editMember(parent map[string]any, key, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
 	value, exists := parent[key]
 	if more {
 		if !exists {
-			return nil, fmt.Errorf("path %s: the object has no %q", path, key)
+			return nil, fmt.Errorf("the object has no %q", key)
 		}
-		changed, err := edit(value, "/"+rest, change)
+		changed, err := editBelow(value, "/"+rest, change)
 		parent[key] = changed
 		return parent, err
 	}
-	changed, how, err := change(place{path, value, exists})
+	changed, how, err := change(place{value, exists})
 	switch {
 	case err != nil:
 	case how == remove:
@@ -133,15 +145,15 @@ func editMember(parent map[string]any, key, path, rest string, more bool, change
 	return parent, err
 }
 
-func editElement(parent []any, key, path, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
+func editElement(parent []any, key, rest string, more bool, change func(place) (any, edition, error)) (any, error) {
 	index, err := strconv.Atoi(key)
 	if key == "-" {
 		index, err = len(parent), nil
 	}
 	if err != nil || index < 0 || index > len(parent) {
-		return nil, fmt.Errorf("path %s: %q must be an index of an array of %d elements", path, key, len(parent))
+		return nil, fmt.Errorf("%q must be an index of an array of %d elements", key, len(parent))
 	}
-	p := place{path: path, exists: index < len(parent)}
+	p := place{exists: index < len(parent)}
 	if p.exists {
 		p.value = parent[index]
 	}
@@ -149,7 +161,7 @@ func editElement(parent []any, key, path, rest string, more bool, change func(pl
 		if err := p.mustExist(); err != nil {
 			return nil, err
 		}
-		changed, err := edit(p.value, "/"+rest, change)
+		changed, err := editBelow(p.value, "/"+rest, change)
 		parent[index] = changed
 		return parent, err
 	}

@@ -39,7 +39,7 @@ func validateServiceUpdate(o, old *corev1.Service) field.ErrorList {
 	return f.Errs
 }
 
-// validateServiceStatusUpdate checks the status, which has the load balancer.
+// validateServiceStatusUpdate checks the new metadata, and the addresses of the load balancer in the new status.
 func validateServiceStatusUpdate(o, old *corev1.Service) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(loadBalancerStatus(o, old))
