@@ -174,7 +174,7 @@ func TestInjectedCA(t *testing.T) {
 	secrets := srv.Client().CoreV1().Secrets("default")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ca"}, Data: map[string][]byte{"tls.crt": own.pem}}
 	secret = must(secrets.Create(t.Context(), secret, metav1.CreateOptions{}))(t)
-	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "has no ca.crt")
+	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "must have the key ca.crt")
 	secret.Data = map[string][]byte{"ca.crt": other.pem}
 	secret = must(secrets.Update(t.Context(), secret, metav1.UpdateOptions{}))(t)
 	awaitDiscovered(t, srv, "a", metav1.ConditionFalse, "certificate")

@@ -274,7 +274,7 @@ func TestStaticManifestsThatAreWrong(t *testing.T) {
 	}{
 		{"name", "the suffix of the name shows that a file has the configuration", validatingWebhooks, strings.ReplaceAll(validating(url), ".static.k8s.io", ""), `must have a name ending with ".static.k8s.io"`},
 		{"two of a name", "each configuration must have a different name", validatingWebhooks, validating(url) + "---\n" + validating(url), `duplicate name "a.static.k8s.io"`},
-		{"other kind", "each plugin reads its own kinds", mutatingWebhooks, validating(url), "is not a MutatingWebhookConfiguration"},
+		{"other kind", "each plugin reads its own kinds", mutatingWebhooks, validating(url), "must be a MutatingWebhookConfiguration"},
 		{"other version", "manifests are v1", validatingWebhooks, strings.Replace(validating(url), "k8s.io/v1", "k8s.io/v1beta1", 1), `no kind "ValidatingWebhookConfiguration" is registered for version "admissionregistration.k8s.io/v1beta1"`},
 		{"service", "services may not exist when the server starts", validatingWebhooks, validating(`{"service": {"namespace": "n", "name": "s"}}`), "clientConfig.service is not supported"},
 		{"invalid", "manifests are validated like objects in the API", validatingWebhooks, strings.Replace(validating(url), "None", "Some", 1), `webhooks[0].sideEffects: Unsupported value: "Some"`},
