@@ -47,7 +47,7 @@ func widget(name string) string {
 }
 
 // --apply accepts a custom resource before its definition, because files are read in the order of their names. With
-// --apply-skip-unknown, objects of kinds without a definition are skipped.
+// --apply-skip-unknown, objects of kinds that the server doesn't have are skipped.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const (

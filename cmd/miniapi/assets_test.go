@@ -9,8 +9,8 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// "miniapi assets" can be run again for the same folder. The command fails if the folder has a file in place of one of
-// the links.
+// "miniapi assets" makes links in a folder, and can be run again for the same folder. The command fails if the folder
+// has a file in place of a link.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -61,8 +61,8 @@ func TestFindKubectl(t *testing.T) {
 	}
 }
 
-// If there is no kubectl on the PATH, "miniapi assets" prints a warning. It removes a link kubectl whose target is
-// missing, and keeps a link that works, or a file.
+// If there is no kubectl on the PATH, "miniapi assets" prints a warning. The command removes a link kubectl whose
+// target is missing, and keeps a link that works, or a file.
 func TestAssetsWithoutKubectl(t *testing.T) {
 	tools := t.TempDir()
 	t.Setenv("PATH", tools)

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// With wrong input, the program ends within seconds and prints one line. The line names the error and the flag or file.
+// With wrong input, the program ends and prints one line. The line names the error and the flag or file.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The feature gate CBORServingAndStorage makes the server answer in CBOR, also if --runtime-config
-// is set.
+// With the feature gate CBORServingAndStorage, the server answers in CBOR to a client that accepts CBOR, also if
+// --runtime-config is set.
 func TestCBOR(t *testing.T) {
 	t.Parallel()
 	const gate = "--feature-gates=CBORServingAndStorage=true"

@@ -116,7 +116,8 @@ func TestCertBeforeServer(t *testing.T) {
 	}
 }
 
-// Only the admin can issue serving certificates. They don't work as client certificates.
+// A user needs a permission to get a serving certificate from the server. A serving certificate doesn't work as a
+// client certificate.
 func TestCertificatePermissions(t *testing.T) {
 	t.Parallel()
 	_, config := serve(t)
@@ -157,7 +158,7 @@ func TestCertificatePermissions(t *testing.T) {
 	}
 }
 
-// A wrong call of "miniapi cert" ends with one line and writes nothing.
+// If "miniapi cert" fails, it prints one line and writes no certificate.
 func TestCertRefuses(t *testing.T) {
 	t.Parallel()
 	theirs := t.TempDir()

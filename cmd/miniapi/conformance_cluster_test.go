@@ -50,7 +50,7 @@ func TestConformanceInCluster(t *testing.T) {
 }
 
 // With --webhook-image, a run creates a Deployment in the cluster. An interrupted run removes the Deployment. A killed
-// run leaves it, and --cleanup removes it.
+// run leaves the Deployment, and --cleanup removes it.
 func TestConformanceInClusterInterrupted(t *testing.T) {
 	t.Parallel()
 	kubeconfig, c, n := clusterOfOneNode(t, node.Options{})
@@ -107,7 +107,7 @@ func nothingLeft(t *testing.T, c kubernetes.Interface, n *node.Node) {
 	noObjectsLeft(t, c)
 }
 
-// noObjectsLeft checks that a run has left no objects.
+// noObjectsLeft checks that a run has left no namespaces, Deployments, pods and webhook configurations.
 func noObjectsLeft(t *testing.T, c kubernetes.Interface) {
 	t.Helper()
 	labelled := metav1.ListOptions{LabelSelector: trial.LabelRun}
@@ -139,7 +139,7 @@ func noObjectsLeft(t *testing.T, c kubernetes.Interface) {
 	}
 }
 
-// waitFor calls the function holds until it returns true. If it returns false until the deadline, the test fails.
+// waitFor calls the function holds until holds returns true. If holds returns false until the deadline, the test fails.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return holds(), nil }); err != nil {

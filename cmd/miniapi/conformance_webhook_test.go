@@ -42,8 +42,7 @@ func allowing(without string) http.Handler {
 	})
 }
 
-// The exit code is 0 if no case fails, and 1 if a case fails. It is 2 if the flags name no webhook, or if no process
-// listens at the webhook's address.
+// The exit code is 0 if no case fails, 1 if a case fails, and 2 if the flags are wrong or a case can't call the webhook.
 func TestConformanceWebhook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

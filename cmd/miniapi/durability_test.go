@@ -67,7 +67,7 @@ func TestKill(t *testing.T) {
 }
 
 // The test removes the folder in which etcd makes the next segment of its log, so that etcd fails, as with a full disk.
-// The server must then end with an error. If it didn't, requests would never be answered.
+// The server must then end with an error. A server that continued would never answer requests.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "data")

@@ -28,8 +28,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// quotaExtension starts a runtime extension. The message in the response of its handler has the Kubernetes version
-// of the upgrade. For the version "no", the response is a failure.
+// quotaExtension starts a runtime extension. The handler of the extension answers with a success and the Kubernetes
+// version of the upgrade. For the version "no", the handler answers with a failure.
 func quotaExtension(t *testing.T) *httptest.Server {
 	t.Helper()
 	c := catalog.New()
@@ -142,7 +142,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// awaitOutput runs the program again and again until its output contains a text.
+// awaitOutput runs the program again and again until it succeeds and its standard output contains a text.
 func awaitOutput(t *testing.T, text string, args ...string) (stdout string) {
 	t.Helper()
 	var last string

@@ -26,7 +26,7 @@ import (
 // asProgram is an environment variable. If it is set, the test's binary runs as miniapi.
 const asProgram = "MINIAPI_TEST_AS_PROGRAM"
 
-// deadline limits every wait of the tests. A wait of a test that passes takes much less time.
+// deadline limits the waits for processes. A wait of a test that passes takes much less time.
 const deadline = 3 * time.Minute
 
 // programs is a folder with links to this binary, one for each name of the program.
@@ -123,8 +123,8 @@ func (p *process) signal(t *testing.T, s os.Signal) {
 	}
 }
 
-// exit waits for the end of the program. It returns the exit code, the lines of standard output that the test hasn't
-// read, and standard error.
+// exit waits for the end of the program, and returns the exit code, the lines of standard output that the test hasn't
+// read, and standard error. If the program still runs at the deadline, the test fails.
 func (p *process) exit(t *testing.T) (code int, stdout, stderr string) {
 	t.Helper()
 	// The program can't end while a line waits for a reader, so read the remaining lines.

@@ -70,7 +70,7 @@ func found(t *testing.T, what string, err error, want bool, reason string) {
 	}
 }
 
-// startEtcd runs an etcd until it listens, and returns its address.
+// startEtcd starts an etcd, waits until it listens, and returns its address.
 func startEtcd(t *testing.T) string {
 	t.Helper()
 	address := "unix://" + filepath.Join(t.TempDir(), "etcd.sock")
@@ -79,7 +79,8 @@ func startEtcd(t *testing.T) string {
 	return address
 }
 
-// startKubeAPIServer runs "miniapi kube-apiserver" on the loopback address until it is healthy, and returns a client.
+// startKubeAPIServer starts miniapi as kube-apiserver on the loopback address, waits until the server is healthy, and
+// returns a client.
 func startKubeAPIServer(t *testing.T, args ...string) kubernetes.Interface {
 	t.Helper()
 	certificates, address := t.TempDir(), freeAddress(t)

@@ -69,7 +69,7 @@ func startPeers(t *testing.T, servers ...[]string) []*peer {
 	return peers
 }
 
-// groups returns the groups in aggregated discovery, by a request with the given Accept header.
+// groups returns the groups in aggregated discovery, by a request with an Accept header.
 func (p *peer) groups(ctx context.Context, accept string) ([]string, error) {
 	document, err := p.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", accept).DoRaw(ctx)
 	if err != nil {
@@ -101,8 +101,8 @@ func (p *peer) awaitGroups(t *testing.T, accept string, have, lack []string) {
 }
 
 // If a server lacks the resource of a request, another server of the same etcd answers, with the permissions of the
-// client. Discovery has the resources of all servers. With the Accept header AcceptV2NoPeer, it has the resources of
-// one server.
+// client. Discovery has the resources of all servers. Discovery with the Accept header discovery.AcceptV2NoPeer has the
+// resources of one server.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, []string{"--runtime-config=apps/v1=false"}, []string{"--runtime-config=batch/v1=false"})
@@ -176,8 +176,8 @@ func TestPeersOfDefinitions(t *testing.T) {
 	}
 }
 
-// A running server stores in etcd the address at which its peers connect to it. A server without flags about peers
-// stores no address.
+// A running server with flags about peers stores in etcd the address at which its peers connect to it. A server without
+// these flags stores no address.
 func TestPeerIdentity(t *testing.T) {
 	t.Parallel()
 	servers := startPeers(t, nil, []string{"--peer-advertise-ip=192.0.2.1", "--peer-advertise-port=6443"})

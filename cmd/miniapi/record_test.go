@@ -23,7 +23,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// labelling returns a webhook that adds a label with the value.
+// labelling returns a webhook that replaces the labels of an object by the label team with the value.
 func labelling(t testing.TB, value string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		review := admissionv1.AdmissionReview{}
@@ -43,7 +43,7 @@ func labelling(t testing.TB, value string) http.Handler {
 	})
 }
 
-// serveLabelled starts a server with a webhook that adds a label to ConfigMaps and Secrets.
+// serveLabelled starts a server with a webhook that gives new ConfigMaps and Secrets the label team=blue.
 func serveLabelled(t *testing.T) (*process, kubernetes.Interface) {
 	t.Helper()
 	webhook := httptest.NewTLSServer(labelling(t, "blue"))
@@ -106,7 +106,7 @@ func (p *process) awaitLine(t *testing.T, text string) {
 	}
 }
 
-// contents returns the contents of the files in a folder, by their names.
+// contents returns the contents of the recorded files in a folder, by the names of the files.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -209,7 +209,8 @@ func TestReplayFailures(t *testing.T) {
 	}
 }
 
-// A recording that lacks requests ends with an error, which says how many and which flags of the server avoid that.
+// A recording that lacks requests ends with an error. The error has the number of the missing requests, and the flags
+// of the server that prevent the loss.
 func TestRecordFailsIfRequestsAreMissing(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

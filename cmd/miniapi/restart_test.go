@@ -69,7 +69,8 @@ func externalEtcd(t *testing.T) string {
 	return address
 }
 
-// If a server keeps its keys, it accepts the clients from before a restart.
+// If a server keeps its keys, it accepts the kubeconfig from before a restart. A server accepts an old token if it keeps
+// the service account of the token, too.
 func TestRestartKeepsClients(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

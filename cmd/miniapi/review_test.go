@@ -224,8 +224,8 @@ func TestReviewPreconditions(t *testing.T) {
 	}
 }
 
-// A deletion of a collection has a review for each object of the file, and for no other object of the namespace. If the
-// webhook's response is wrong, the deletion ends after the first review.
+// "miniapi review --collection" prints a review for each object of the file, and for no other object of the namespace.
+// If the webhook's response is wrong, the command ends after the first review.
 func TestReviewOfCollection(t *testing.T) {
 	t.Parallel()
 	objects := file(t, "objects.yaml", "%s", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n")
@@ -373,7 +373,7 @@ func TestReviewJudgesFields(t *testing.T) {
 		name, reason string
 		args         []string
 		patch        string
-		// unknown is the part of the verdict that names an unknown field. It is "" if the object has all fields.
+		// unknown is the part of the verdict that names an unknown field, or "" if the server keeps all fields.
 		unknown string
 	}{
 		{"update", "the object is the new one", []string{"-f", more, "--old", deployment}, `[{"op":"add","path":"/spec/size","value":1}]`, `Deployment in apps/v1 has unknown field "spec.size"`},
@@ -463,7 +463,7 @@ func TestReviewJudgesCalls(t *testing.T) {
 	}
 }
 
-// Errors name the wrong flag, and say what would be right.
+// The errors of "miniapi review" name the flag or the object that is wrong, and the values that are right.
 func TestReviewFailures(t *testing.T) {
 	t.Parallel()
 	pod := file(t, "pod.yaml", "%s", reviewedPod)
@@ -521,7 +521,6 @@ func TestReviewFailures(t *testing.T) {
 	}
 }
 
-// bodyOf reads the body of a request.
 func bodyOf(t testing.TB, req *http.Request) []byte {
 	t.Helper()
 	body, err := io.ReadAll(req.Body)

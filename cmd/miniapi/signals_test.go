@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 )
 
-// A server with 50 open watches stops at once, and leaves no file behind.
+// A server with 50 open watches stops at once, and leaves no file of its database behind.
 func TestStop(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +53,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// dataFiles returns the files of the embedded etcd that the process has open. It returns none on a system without
-// /proc.
+// dataFiles returns the database files of the embedded etcd that the process has open. On a system without /proc, the
+// result is empty.
 func (p *process) dataFiles() []string {
 	var files []string
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))

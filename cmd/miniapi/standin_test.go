@@ -33,7 +33,7 @@ func TestStandIn(t *testing.T) {
 
 	for _, test := range []struct {
 		name   string
-		etcd   func(t *testing.T) string // starts an etcd and returns its address
+		etcd   func(t *testing.T) string // returns the address for an etcd
 		reason string
 	}{
 		{"tcp", func(t *testing.T) string { return "http://" + freeAddress(t) }, "so does envtest"},
@@ -115,8 +115,8 @@ func TestStandInStopsWithoutEtcd(t *testing.T) {
 	}
 }
 
-// checkEndpoints checks the address in the endpoints of the Service kubernetes. This address is the host's own address,
-// even if the server doesn't listen on it.
+// checkEndpoints checks the endpoints of the Service kubernetes. They have the host's own address, although the server
+// doesn't listen on it. If the host has only loopback addresses, there are no endpoints.
 func checkEndpoints(t *testing.T, c kubernetes.Interface, listens string) {
 	t.Helper()
 	var want []string
@@ -178,7 +178,7 @@ func (p *process) awaitHealthy(t *testing.T, address string) {
 	})
 }
 
-// await repeats condition until it returns no error, or until the process has ended.
+// await repeats condition until it returns no error. If the process ends or the deadline passes first, the test fails.
 func (p *process) await(t *testing.T, condition func() error) {
 	t.Helper()
 	poll := time.NewTicker(20 * time.Millisecond)
@@ -199,7 +199,7 @@ func (p *process) await(t *testing.T, condition func() error) {
 }
 
 // freeAddress returns a local address on which nothing listens. Its port is not in the range from which the system
-// chooses ports for other processes, so that no other process takes the port.
+// chooses ports for other processes, so that the system gives the port to no other process.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const from, to = 20000, 32768

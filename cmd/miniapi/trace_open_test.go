@@ -30,7 +30,7 @@ func visitor() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// status returns the status of a GET request, and its cookies.
+// status sends a GET request, and returns the status and the cookies of the response.
 func status(t *testing.T, client *http.Client, url string, cookies ...*http.Cookie) (int, []*http.Cookie) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -32,7 +32,8 @@ webhooks:
   admissionReviewVersions: [v1]
 `
 
-// traced starts a server that records requests, and creates a ConfigMap, a Pod and a Deployment.
+// traced starts a server with the flags. The server creates the webhook of tracedManifests, a ConfigMap, a Pod and a
+// Deployment.
 func traced(t *testing.T, flags ...string) *process {
 	t.Helper()
 	objects := file(t, "objects.yaml", "%s---\n%s---\n%s---\n%s", tracedManifests,
@@ -49,7 +50,7 @@ func TestTrace(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
 		args         []string
-		// want is a text in the output. without is a text that isn't in the output.
+		// want is a text in the output, or "" if there is no output. without is a text that isn't in the output.
 		want, without string
 	}{
 		{"name", "the object alone", []string{"--for=configmaps/settings"}, "of configmaps default/settings by system:admin ->", "of pods"},
@@ -164,7 +165,7 @@ func TestTraceWhy(t *testing.T) {
 	}
 }
 
-// Errors name the wrong flag or argument, and say what would be right.
+// The errors of "miniapi trace" name the flag, the argument or the object that is wrong or missing.
 func TestTraceFailures(t *testing.T) {
 	t.Parallel()
 	p, _ := serve(t)
@@ -204,7 +205,8 @@ func TestTraceFailures(t *testing.T) {
 	}
 }
 
-// If the server isn't miniapi, or doesn't run, each command prints one line with the server's address.
+// If the server isn't miniapi, or doesn't run, the commands trace, record and faults print one line with the server's
+// address.
 func TestTraceOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "welcome") }))
@@ -228,7 +230,7 @@ func TestTraceOfAnotherServer(t *testing.T) {
 	}
 }
 
-// plainKubeconfig writes a kubeconfig of a server without credentials, and returns its path.
+// plainKubeconfig writes a kubeconfig without credentials for a server, and returns its path.
 func plainKubeconfig(t *testing.T, url string) string {
 	t.Helper()
 	return file(t, "kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: %q}}]\n", url)

@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/checker"
 )
 
-// The handler refuses a Cluster with more workers than the setting maxWorkers. It is a Go function, so the test needs
-// no server.
+// The handler refuses a Cluster with more workers than the setting maxWorkers. The handler is a Go function, so the
+// test needs no server.
 func TestCheckQuota(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -207,7 +207,7 @@ func TestObservedHandler(t *testing.T) {
 	}
 }
 
-// notifies reports whether a call wakes a goroutine that waits for the handlers of an informer. It runs in a
+// notifies reports whether a call wakes a goroutine that waits for the handlers of an informer. The call runs in a
 // synctest bubble.
 func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	t.Helper()

@@ -142,7 +142,7 @@ func (s *fakeServer) write(resource string, obj runtime.Object) {
 	s.barrier.Wait(s.Context(), gvr.GroupResource(), obj)
 }
 
-// prepare gives the object the next resourceVersion.
+// prepare gives the object the next resourceVersion, and returns the resource with its group and version.
 func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVersionResource {
 	s.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
@@ -154,7 +154,8 @@ func (s *fakeServer) prepare(resource string, obj runtime.Object) schema.GroupVe
 	return kinds[0].GroupVersion().WithResource(resource)
 }
 
-// wantSecret creates a secret. The error must contain want. If want is empty, the secret must be admitted.
+// wantSecret runs the chain for the creation of a secret. The error must contain want. If want is empty, the chain must
+// admit the secret.
 func (s *fakeServer) wantSecret(name, want string) {
 	s.Helper()
 	err := s.admit("secrets", "Secret", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})

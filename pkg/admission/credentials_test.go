@@ -18,8 +18,8 @@ import (
 )
 
 // The kubeconfig of the webhook plugins names users by the host and port of a webhook's URL. Port 443 may be left out,
-// and "*" stands for the first labels of the host. A webhook without such a user gets the default credentials. The test
-// uses the hosts in httptest's certificate, which the server accepts at any address.
+// and "*" stands for the first labels of the host. If no user has the name of a webhook, the webhook gets the default
+// credentials. The test dials one server for all hosts.
 func TestCredentialsByHost(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// accessors returns methods of a type of client-go's package informers: the methods without parameters that return a
-// type of that package. These methods lead from a factory to its groups, from a group to its versions, and from a
-// version to its informers.
+// accessors calls methods of a type of client-go's package informers, and returns the results by the methods' names. The
+// methods have no parameters and return a type of that package. They lead from a factory to its groups, from a group to
+// its versions, and from a version to its informers.
 func accessors(t *testing.T, of reflect.Value, as reflect.Type) map[string]reflect.Value {
 	t.Helper()
 	found := map[string]reflect.Value{}

@@ -29,7 +29,8 @@ func TestOptions(t *testing.T) {
 		args         []string
 		// on are plugins that must run. off are plugins that must not run.
 		on, off []string
-		// warning is a part of the only warning. err is a part of the only error. If one is empty, there must be none.
+		// warning is a part of the only warning, or empty if there must be no warning. err is a part of the only error,
+		// or empty if there must be no error.
 		warning, err string
 	}{{
 		name:   "defaults",

@@ -131,7 +131,7 @@ func TestServiceResolver(t *testing.T) {
 	}
 }
 
-// The service default/kubernetes is the server itself.
+// Port 443 of the service default/kubernetes is the server itself.
 func TestServiceResolverSelf(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()

@@ -91,7 +91,8 @@ func TestWebhookAuthentication(t *testing.T) {
 	}
 }
 
-// If a webhook's configuration has a caBundle, the server trusts only the caBundle.
+// trusting doesn't change a transport without TLS settings, a transport with a caBundle, and a transport of another type
+// than http.Transport.
 func TestTrustingOthers(t *testing.T) {
 	t.Parallel()
 	for _, given := range []http.RoundTripper{

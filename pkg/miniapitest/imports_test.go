@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The fixture imports only client-go and the packages that client-go imports. If it imported an API server, each test
-// would take seconds to link, and would have to use the server's versions.
+// The fixture imports only its own packages, the standard library, k8s.io/api, k8s.io/apimachinery, client-go, and
+// packages that client-go imports. With an import of an API server, each test would take seconds to link, and would
+// have to use the server's versions.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const ours = "github.com/miniapi-dev/miniapi/pkg/miniapitest"
@@ -38,7 +39,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The go.mod of the fixture requires only modules that client-go requires, even for the fixture's tests.
+// The go.mod of the fixture directly requires only client-go, k8s.io/api and k8s.io/apimachinery, even for the fixture's
+// tests.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(context.Background(), "go", "mod", "edit", "-print").Output()

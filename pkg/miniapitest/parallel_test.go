@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// Fifty servers run at the same time, and each calls the webhook of its own test. Run the test with the race detector,
-// too: the build is fast, because the fixture links no API server.
+// Fifty servers run at the same time, and each calls only its own webhook. Run the test with the race detector, too: the
+// build is fast, because the fixture links no API server.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	const n = 50

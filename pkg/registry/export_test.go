@@ -8,7 +8,7 @@ import (
 // Name returns the name of the feature gate.
 func (g Gate) Name() string { return g.name }
 
-// Since returns the first version of Kubernetes that has the feature gate on by default.
+// Since returns the first version of Kubernetes that has the feature gate on by default, or nil if there is none.
 func (g Gate) Since() *version.Version { return g.since }
 
 // Used reports whether a value has fields that belong to the feature gate.

@@ -136,9 +136,9 @@ func withField(k *registry.Kind, part func(runtime.Object) any, path []int) runt
 	return obj
 }
 
-// TestGatedPods checks the gates of pod specs that GateBy makes. Such a gate removes more than one field: ImageVolume
-// removes volumes together with their mounts, and ContainerRestartRules removes the rules together with the restart
-// policies of all containers that aren't sidecars.
+// TestGatedPods checks gates of pod specs that remove more than one field: ImageVolume removes volumes together with
+// their mounts, and ContainerRestartRules removes the rules together with the restart policies of all containers that
+// aren't sidecars.
 func TestGatedPods(t *testing.T) {
 	t.Parallel()
 	always, never := ptr.To(corev1.ContainerRestartPolicyAlways), ptr.To(corev1.ContainerRestartPolicyNever)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// document is an OpenAPI document of apis/example.com/v1, as a server would return it.
+// document is a server's OpenAPI document of a group version. It has the kind Thing of example.com/v1.
 type document struct {
 	version int
 	reads   *int
@@ -107,7 +107,7 @@ func TestConverters(t *testing.T) {
 	}
 }
 
-// When a converter is made, the converters of deleted definitions are removed.
+// When a converter is made, the converters of deleted definitions and of OpenAPI documents that are gone are removed.
 func TestConvertersAreForgotten(t *testing.T) {
 	t.Parallel()
 	const n = 10

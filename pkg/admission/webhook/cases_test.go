@@ -172,7 +172,7 @@ func testAttributes(custom bool, labels map[string]string, dryRun bool) admissio
 	return webhooktesting.NewAttribute(namespace, labels, dryRun)
 }
 
-// audited returns the context of a request with the given audit level.
+// audited returns the context of a request with an audit level.
 func audited(t *testing.T, level auditinternal.Level) context.Context {
 	t.Helper()
 	ctx := audit.WithAuditContext(t.Context())

@@ -60,7 +60,7 @@ func TestReviewsAreEncodedAsByTheLibrary(t *testing.T) {
 	}
 }
 
-// An object that was patched in place is encoded again.
+// After a call of reviews.forget, the object is encoded again, because a patch may have changed it in place.
 func TestPatchedObjectsAreEncodedAgain(t *testing.T) {
 	t.Parallel()
 	attributes := podAttributes(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver"
 )
 
-// The server decides which cases with the prefix "every." exist. In Skip, a glob for such cases may match none of the
-// listed cases. In Only, such a glob must match, unless the cases were listed without a server. A glob for other cases
-// must always match.
+// The server decides which cases with the prefix "every." exist. In Skip, a glob with this prefix may match none of the
+// listed cases. In Only, a glob with this prefix must match, unless the cases were listed without a server. A glob with
+// another prefix must always match.
 func TestAdapted(t *testing.T) {
 	t.Parallel()
 	none, err := apiserver.Cases(nil)

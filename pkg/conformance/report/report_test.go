@@ -50,7 +50,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// Decoding a JSON report returns all fields of the results.
+// A JSON report can be decoded into the results, with their findings.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}

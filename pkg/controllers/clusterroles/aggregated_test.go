@@ -11,8 +11,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/clusterroles"
 )
 
-// role returns a ClusterRole with a rule for each verb. The role has the label into. If from isn't empty, the role
-// aggregates the roles with the label from.
+// role returns a ClusterRole with a rule for each verb. The parameter into is the value of the role's label "into". If
+// from isn't empty, the role aggregates the roles whose label "into" has the value from.
 func role(name, into, from string, verbs ...string) *rbacv1.ClusterRole {
 	r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"into": into}}}
 	if from != "" {

@@ -39,7 +39,7 @@ func podsOf(n int, owner *metav1.OwnerReference) (pods []*corev1.Pod) {
 }
 
 // newScales returns Scales with these controllers: a ReplicaSet without a Deployment, two ReplicaSets of one
-// Deployment, and a custom resource without a scale.
+// Deployment, and a custom resource without a scale. The second result is the number of requests for a scale.
 func newScales(t *testing.T) (Scales, *int) {
 	t.Helper()
 	set := func(name string, owner *metav1.OwnerReference) *appsv1.ReplicaSet {
@@ -121,8 +121,8 @@ func ready(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 }
 
-// An evicted pod doesn't count as healthy until it is deleted. If it isn't deleted within deletionTimeout, it
-// counts again.
+// For deletionTimeout after its eviction, a pod doesn't count as healthy. Afterwards, the pod counts as healthy again if
+// its deletion hasn't begun.
 func TestDisrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

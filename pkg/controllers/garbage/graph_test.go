@@ -155,7 +155,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// When objects are deleted, the graph forgets them and their references.
+// The graph forgets deleted objects with their references, and owners that don't exist.
 func TestGraphForgets(t *testing.T) {
 	t.Parallel()
 	g := newRecorded()

@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// kinds is a fake of discovery. Its resources have all verbs.
+// kinds is a fake of discovery. Its resources have the verbs that the deletion of a namespace needs.
 type kinds struct {
 	discovery.ServerResourcesInterface
 	names []string
@@ -165,8 +165,8 @@ func TestKindThatAppears(t *testing.T) {
 	}
 }
 
-// The conditions list the remaining objects and the failures. If a condition doesn't change, its lastTransitionTime
-// stays.
+// The conditions list the remaining objects and the failures. If the status of a condition doesn't change, its
+// lastTransitionTime stays.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	first, second := metav1.Unix(1000, 0), metav1.Unix(2000, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/served"
 )
 
-// Orphans are objects whose namespace doesn't exist. The controller deletes them. If a webhook with a namespace
+// The controller deletes orphans, which are objects whose namespace doesn't exist. If a webhook with a namespace
 // selector prevents the deletion of an orphan, the controller tries again later. Objects of a namespace that exists
 // stay.
 func TestOrphans(t *testing.T) {

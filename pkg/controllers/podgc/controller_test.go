@@ -24,7 +24,7 @@ func podOf(node string, phase corev1.PodPhase, grace time.Duration) *corev1.Pod 
 	return pod
 }
 
-// nodes are the nodes that exist. One has the taint out-of-service. Another has the Lease of a kubelet.
+// nodes returns the nodes that exist. The nodes "out" and "ready" have the taint out-of-service. "ready" is also ready.
 func nodes() []*corev1.Node {
 	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "out"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}}}
 	ready := out.DeepCopy()

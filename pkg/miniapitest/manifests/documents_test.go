@@ -6,7 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// Documents returns the cached definitions of a file that hasn't changed, without decoding them again.
+// If a file has only definitions and hasn't changed, Documents returns the cached definitions, without decoding the file
+// again.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	const (

@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/internal/lines"
 )
 
-// review returns an AdmissionReview for the creation of a pod. The values that differ from run to run depend on the
-// number.
+// review returns an AdmissionReview for an update of a pod's status. The values that differ from run to run depend on
+// the number.
 func review(run int) []byte {
 	id := fmt.Sprintf("%08d-1111-4111-8111-111111111111", run)
 	owner := fmt.Sprintf("%08d-2222-4222-8222-222222222222", run)
@@ -49,7 +49,7 @@ func text(e Exchange) string {
 }
 
 // The normalised exchanges of two runs are equal, and still have the values that a webhook needs for its decision.
-// Normalising them again changes nothing.
+// Normalising an exchange a second time changes nothing.
 func TestNormalise(t *testing.T) {
 	t.Parallel()
 	answer := func(run int) []byte {
@@ -191,7 +191,7 @@ func recordRuns(t *testing.T, dir string, runs ...int) {
 	}
 }
 
-// The names of files consist of the webhook, the operation and the object. A retry makes no second file.
+// The name of a file contains the webhook or its path, the operation and the object. A retry makes no second file.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")

@@ -27,8 +27,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 )
 
-// FuzzObjects sends random objects through all steps of a request, in every version of every kind. An invalid
-// object may cause an error, but no panic.
+// FuzzObjects creates, updates and prints random objects of every version of every kind. An invalid object may cause
+// an error, but no panic.
 func FuzzObjects(f *testing.F) {
 	for seed, unset := range []float64{0.2, 0.5, 0.5, 0.8} {
 		f.Add(int64(seed), unset)
@@ -152,7 +152,7 @@ func anyValues(serializer.CodecFactory) []any {
 			e.Raw = []byte([]string{"null", "{}", "[]", "1", `{"apiVersion":"v1","kind":"Pod"}`}[c.Intn(5)])
 		},
 		// Many fields of the type string have a format, such as a time zone, an address or an expression. These
-		// texts make the code that parses such formats run.
+		// texts make the code that parses these formats run.
 		func(s *string, c randfill.Continue) {
 			texts := []string{"", "a", "-", "a/b", "example.com/a", "*", "10.0.0.1", "::1", "10.0.0.0/8", "::/0", "* * * * *",
 				"TZ=UTC * * * * *", "Europe/Berlin", "1Gi", "self", "a == b", "(", "[", "https://a/b?c#d", "a:b@sha256:c",

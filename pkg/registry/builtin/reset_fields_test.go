@@ -51,8 +51,8 @@ var changedButNeverOwned = map[string]string{
 }
 
 // TestResetFields compares two lists of fields for every endpoint of every kind: the fields that an update doesn't
-// change, and the fields that an apply never owns. They must be the same. If an apply owned a field that it can't
-// change, other applies of the field would conflict without a reason.
+// change, and the fields that an apply never owns. Apart from ownedButFixed and changedButNeverOwned, the lists must be
+// the same. If an apply owned a field that it can't change, other applies of the field would conflict without a reason.
 func TestResetFields(t *testing.T) {
 	t.Parallel()
 	table := builtin.Table().Groups()
@@ -138,7 +138,7 @@ func filled(t *testing.T, k *registry.Kind, seed int64) runtime.Object {
 	return object
 }
 
-// fieldsOf returns the fields of an object's metadata, spec and status, by their dotted paths.
+// fieldsOf returns the fields of an object's spec and status, and the userMetadata, by their dotted paths.
 func fieldsOf(t *testing.T, object runtime.Object) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

@@ -87,7 +87,8 @@ func TestTableTypes(t *testing.T) {
 	})
 }
 
-// TestTableNames checks that no two kinds share a name, a short name or a storage prefix.
+// TestTableNames checks that no two kinds of a group share a name, and that no two kinds of the table share a short name
+// or a storage prefix.
 func TestTableNames(t *testing.T) {
 	t.Parallel()
 	owners := map[string]map[string]string{}

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// claimOf returns a claim that requests the given amount of storage.
+// claimOf returns a claim that requests storage of a size, after the function change has changed the claim.
 func claimOf(size string, change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
 	o := &corev1.PersistentVolumeClaim{ObjectMeta: registrytest.Stored("claim"), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

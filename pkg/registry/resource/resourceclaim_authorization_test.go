@@ -108,8 +108,8 @@ func TestClaimStatusPermissions(t *testing.T) {
 	}
 }
 
-// TestResourceClaimStatusForbidden checks that one error reports both the missing permission for the status and its
-// invalid fields.
+// TestResourceClaimStatusForbidden checks that the validation reports both a missing permission for the status and
+// invalid fields of the status.
 func TestResourceClaimStatusForbidden(t *testing.T) {
 	t.Parallel()
 	claim := func(results ...resourcev1.DeviceRequestAllocationResult) *resourcev1.ResourceClaim {

@@ -13,7 +13,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-// claimWithDevices returns a claim to which the device a is allocated, with the given statuses of devices.
+// claimWithDevices returns a claim to which the device a is allocated, with statuses of devices.
 func claimWithDevices(devices ...resourcev1.AllocatedDeviceStatus) *resourcev1.ResourceClaim {
 	return &resourcev1.ResourceClaim{ObjectMeta: registrytest.Stored("claim"), Status: resourcev1.ResourceClaimStatus{Devices: devices,
 		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{

@@ -217,7 +217,7 @@ func TestConversion(t *testing.T) {
 }
 
 // TestConversionIsWithinOneHook registers the same Go types for two hooks. A conversion for one hook must not apply
-// to the other.
+// to the other hook.
 func TestConversionIsWithinOneHook(t *testing.T) {
 	t.Parallel()
 	c := twoVersions(t)

@@ -54,7 +54,7 @@ func with(t *testing.T, handle func(context.Context, *clusterapi.DiscoverVariabl
 	return e
 }
 
-// instead replaces the answers to requests for one path.
+// instead replaces the answers to requests with the method whose path begins with the parameter path.
 func instead(next http.Handler, method, path string, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == method && strings.HasPrefix(req.URL.Path, path) {

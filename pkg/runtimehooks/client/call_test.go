@@ -14,8 +14,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// selective registers an extension that is called only for objects in namespaces with the label env: test. Each
-// handler answers with its request.
+// selective registers an extension that is called only for objects in namespaces with the label env: test. The handler
+// of DiscoverVariables answers "none". The other handlers answer with a part of the request.
 func (w *world) selective() {
 	w.t.Helper()
 	w.labels["default"], w.labels["other"] = map[string]string{"env": "test"}, map[string]string{}

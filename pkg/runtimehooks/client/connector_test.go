@@ -154,8 +154,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestClientCertificateRotates replaces the files of the client certificate between two calls. The second call must
-// use the new certificate.
+// TestClientCertificateRotates replaces the files of the client certificate between calls. The next call must use the
+// new certificate. While only one of the two files is new, calls must use the old certificate.
 func TestClientCertificateRotates(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 1)

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/extension"
 )
 
-// answer returns an HTTP handler that answers with a body.
+// answer returns an HTTP handler that answers with a status code and a body.
 func answer(code int, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)

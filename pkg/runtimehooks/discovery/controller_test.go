@@ -138,7 +138,7 @@ func (w *world) expectHandlers(reason string, want ...string) {
 	}
 }
 
-// change updates an ExtensionConfig as an API server does: a change of the spec increments the generation.
+// change updates an ExtensionConfig, and waits until the controller has handled the update.
 func (w *world) change(name string, change func(*unstructured.Unstructured)) {
 	w.t.Helper()
 	config, err := w.configs.Get(w.t.Context(), name, metav1.GetOptions{})
@@ -253,7 +253,8 @@ func TestChangesAreFollowed(t *testing.T) {
 	})
 }
 
-// TestWarmUp checks that no handler can be called until all ExtensionConfigs of the first list are discovered.
+// TestWarmUp checks that no handler can be called until each ExtensionConfig of the first list is discovered, paused or
+// deleted.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -286,8 +287,8 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// TestNothingToWarmUp checks that the registry is ready at once if there are no ExtensionConfigs at the start. It
-// stays ready when ExtensionConfigs are created later.
+// TestNothingToWarmUp checks that the registry is ready at once if there are no ExtensionConfigs at the start. The
+// registry stays ready when ExtensionConfigs are created later.
 func TestNothingToWarmUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,8 +302,8 @@ func TestNothingToWarmUp(t *testing.T) {
 	})
 }
 
-// TestHangingExtensions checks extensions that don't answer. Each of them occupies a worker of the controller. As
-// long as a worker is free, other extensions are discovered without a delay.
+// TestHangingExtensions checks extensions that don't answer. Each hanging extension occupies a worker of the controller.
+// As long as a worker is free, other extensions are discovered without a delay.
 func TestHangingExtensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

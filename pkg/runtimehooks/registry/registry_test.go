@@ -49,8 +49,8 @@ func isReady(r *registry.Registry) bool {
 	}
 }
 
-// TestWarmUpIsAllOrNothing calls WarmUp with an invalid ExtensionConfig among valid ones. Nothing must be
-// registered. A second call of WarmUp, without the invalid ExtensionConfig, must register all handlers.
+// TestWarmUpIsAllOrNothing calls WarmUp with a valid ExtensionConfig and two invalid ones. Nothing must be registered. A
+// second call of WarmUp, with the valid ExtensionConfig alone, must register its handlers.
 func TestWarmUpIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	r := registry.New()

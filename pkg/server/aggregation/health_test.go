@@ -58,7 +58,7 @@ type step chan struct{}
 func (step) Name() string            { return "step" }
 func (s step) Done() <-chan struct{} { return s }
 
-// The health check of a hook succeeds when the hook has ended.
+// The hook of waitFor ends when its step is done. The health check of a hook succeeds when the hook has ended.
 func TestWaitFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

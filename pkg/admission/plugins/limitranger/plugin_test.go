@@ -57,7 +57,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Pods don't change if no LimitRange has defaults.
+// The defaults of a LimitRange don't change containers with their own requests and limits, and don't change a pod at an
+// update.
 func TestWithoutDefaults(t *testing.T) {
 	t.Parallel()
 	full := corev1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1")}
@@ -87,7 +88,7 @@ func TestWithoutDefaults(t *testing.T) {
 	}
 }
 
-// If a namespace has several LimitRanges, the first one by name sets the defaults.
+// If several LimitRanges of a namespace have a default for one resource, the first LimitRange by name sets the default.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	var ranges []runtime.Object

@@ -16,7 +16,7 @@ func node(name string, features ...string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{DeclaredFeatures: features}}
 }
 
-// on returns a pod on a node, with the given generation and a memory limit for the whole pod.
+// on returns a pod on a node, with a generation and a memory limit for the whole pod.
 func on(node string, generation int64, memory string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Generation: generation}, Spec: corev1.PodSpec{
 		NodeName: node, Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}},

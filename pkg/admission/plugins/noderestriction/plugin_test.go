@@ -46,7 +46,7 @@ func podOn(node string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// podWith returns a pod on node n that has the given volumes.
+// podWith returns a pod on node n that has the volumes.
 func podWith(name string, volumes ...corev1.Volume) *corev1.Pod {
 	return podOn("n", func(pod *corev1.Pod) { pod.Name, pod.UID, pod.Spec.Volumes = name, types.UID("uid-"+name), volumes })
 }
@@ -304,7 +304,7 @@ func TestSigningRequests(t *testing.T) {
 	}
 }
 
-// A kubelet can request certificates for the pods on its node.
+// A kubelet can request certificates only for the pods on its node.
 func TestPodCertificates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -344,8 +344,8 @@ func TestPodCertificates(t *testing.T) {
 	}
 }
 
-// A kubelet can evict only pods on its node. It can request tokens only for such pods, and only for audiences that a
-// volume of the pod needs or that an authorizer allows.
+// A kubelet can evict only pods on its node. A kubelet can request tokens only for pods on its node, and only for
+// audiences that a volume of the pod needs or that an authorizer allows.
 func TestSubresources(t *testing.T) {
 	t.Parallel()
 	token := func(pod string, uid types.UID, audiences ...string) *authenticationv1.TokenRequest {
@@ -416,7 +416,8 @@ func TestSubresources(t *testing.T) {
 	}
 }
 
-// With the feature gate ServiceAccountNodeAudienceRestriction off, a kubelet can request tokens for any audience.
+// With the feature gate ServiceAccountNodeAudienceRestriction off, a kubelet can request tokens for any audience, but
+// still only for pods on its node.
 func TestUnrestrictedAudiences(t *testing.T) {
 	t.Parallel()
 	p := startAs(t, New(true), "")

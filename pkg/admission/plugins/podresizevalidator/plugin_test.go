@@ -24,7 +24,7 @@ func node(name, os string) *corev1.Node {
 	}
 }
 
-// on returns a pod on a node, with the given generation.
+// on returns a pod on a node, with a generation and with requests of CPU and memory.
 func on(node string, generation int64, cpu, memory string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", Generation: generation}, Spec: corev1.PodSpec{
 		NodeName: node, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: resources(cpu, memory)}}},

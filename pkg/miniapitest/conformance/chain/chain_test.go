@@ -85,8 +85,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// A schema may have no finite value, because a required field refers to the schema, directly or through other schemas.
-// The generator reports such a schema. The suite reports that it has no object of the resource.
+// A schema has no finite value if a required field refers to the schema, directly or through other schemas. The suite
+// then has no object of the resource, and reports the reason.
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, reason, schemas string }{
@@ -308,7 +308,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// The result of uncovered has each rule without an input, and the server's reasons.
+// The result of uncovered has each resource of a rule that no input covers, and the server's reasons for its refusals.
 func TestUncovered(t *testing.T) {
 	t.Parallel()
 	in, err := webhook.NewInput(0, "a sample", review("a"))

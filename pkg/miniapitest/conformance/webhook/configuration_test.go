@@ -28,8 +28,7 @@ webhooks:
   rules: [{operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]
 `
 
-// configured returns the webhook of a configuration in YAML. If the text is "", it uses
-// rightConfiguration.
+// configured returns the webhook of a configuration in YAML. An empty text stands for rightConfiguration.
 func configured(t *testing.T, text string) webhook.Hook {
 	t.Helper()
 	if text == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 )
 
-// If all answers of a webhook have the same fault, only the case about that fault has a finding of the level error.
+// If all answers of a webhook have the same fault, only the cases about that fault have findings of the level error.
 func TestOneFaultOneCase(t *testing.T) {
 	t.Parallel()
 	two := int32(2)
@@ -63,7 +63,7 @@ func TestOneFaultOneCase(t *testing.T) {
 	}
 }
 
-// Many working webhooks have one of the faults in this table. kube-apiserver accepts the answers of such webhooks, so
+// Many working webhooks have one of the faults in this table. kube-apiserver accepts the answers of these webhooks, so
 // no case fails.
 func TestTolerated(t *testing.T) {
 	t.Parallel()
@@ -264,7 +264,7 @@ func TestRightHandlers(t *testing.T) {
 	}
 }
 
-// The schema of a random object may allow a value that the webhook's Go type refuses. If the webhook refuses such an
+// The schema of a random object may allow a value that the webhook's Go type refuses. If the webhook refuses a random
 // object with the code 400, the finding is advice to change the schema. For an object that isn't random, the same
 // answer is an error.
 func TestUndecodableRandomObject(t *testing.T) {

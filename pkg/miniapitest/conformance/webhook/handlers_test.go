@@ -47,8 +47,8 @@ func at(value any, keys ...string) any {
 	return value
 }
 
-// handler is a webhook that adds a label to each object, and denies objects with the label deny. A test can replace its
-// parts.
+// handler is a webhook of four functions, which a test can replace. With the functions of good, the webhook adds a label
+// to objects, and denies objects with the label deny.
 type handler struct {
 	// read decodes the body. After an error, the handler answers with status 400.
 	read func(*exchange) error
@@ -92,7 +92,8 @@ func readReview(e *exchange) error {
 	return nil
 }
 
-// addLabel is the decision of a good webhook: it adds a label.
+// addLabel is the decision of a good webhook: it denies an object with the label deny, and adds the label team to other
+// objects without this label. It only allows subresources, connections, and requests without an object.
 func addLabel(e *exchange) {
 	e.response = map[string]any{"uid": e.request["uid"], "allowed": true}
 	labels, has := at(e.object(), "metadata", "labels").(map[string]any)
@@ -108,8 +109,8 @@ func addLabel(e *exchange) {
 	}
 }
 
-// addOp returns a decision that adds one operation to the patch of a good webhook. For subresources, the decision
-// equals the decision of a good webhook.
+// addOp returns a decision that adds one operation to the patch of a good webhook. For subresources, connections, and
+// requests without an object, the decision equals the decision of a good webhook.
 func addOp(op func(*exchange) map[string]any) func(*exchange) {
 	return func(e *exchange) {
 		addLabel(e)

@@ -101,8 +101,8 @@ func newAuthority(t *testing.T) (*x509.Certificate, crypto.Signer) {
 	return certificate, key
 }
 
-// Each certificate has one fault. The row's field "by" is the identifier of the case that must have a finding about
-// this fault. The right certificate has no finding.
+// Each row gives the TLS settings of a webhook one fault. The row's field "by" is the identifier of the case that must
+// have a finding about this fault. Without a fault, no case has a finding.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -144,7 +144,7 @@ func TestPlainHTTP(t *testing.T) {
 }
 
 // expectOnly runs the cases whose identifiers begin with prefix. The argument "by" is the identifier of the only
-// case that must have findings, with the given level. If it is "", no case may have findings.
+// case that must have findings, and level is the level of these findings. If "by" is "", no case may have findings.
 func expectOnly(t *testing.T, suite *webhook.Suite, prefix, by string, level webhook.Level) {
 	t.Helper()
 	found := false

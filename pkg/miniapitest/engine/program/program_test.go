@@ -79,8 +79,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A program in PATH is used only if it has the exact version of the fixture. If it has another version, the result has
-// the reason and a remedy.
+// A program in PATH is used only if it has the exact version of the fixture. If miniapi in PATH has another version, the
+// result has the reason and a remedy.
 func TestOnPath(t *testing.T) {
 	source, folder := t.TempDir(), t.TempDir()
 	write(t, source, "go.mod", "module "+module+"\n\ngo 1.22.0\n")
@@ -283,7 +283,8 @@ func TestEndedBuild(t *testing.T) {
 	checkFiles(t, filepath.Join(cache, "v1.2.3"), "lock")
 }
 
-// The names of packages in the output of a build become lines about the progress. An error shows the other lines.
+// The downloads and the packages in the output of a build become lines about the progress. An error shows the other
+// lines of the output.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	var told strings.Builder

@@ -20,7 +20,8 @@ func review(uid string) []byte {
 		"resource":{"group":"","version":"v1","resource":"pods"},"object":{"metadata":{"name":"web"}}}}`)
 }
 
-// handler returns a webhook that answers with a patch, and counts its calls.
+// handler returns a webhook that answers with a patch, and counts its calls. Without a patch, the webhook answers with
+// an error.
 func handler(patch string, calls *int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		*calls++
@@ -77,7 +78,7 @@ func TestReplay(t *testing.T) {
 	calls := 0
 	for _, test := range []struct {
 		name, reason, patch string
-		// want is a part of the difference. If it is "", there is no difference.
+		// want is a part of the difference, or "" if there must be no difference.
 		want string
 	}{
 		{"same", "the handler answers like the recorded handler", twoLabels, ""},
@@ -171,7 +172,7 @@ func TestApply(t *testing.T) {
 }
 
 // Without the option Update, the flag -update of the test decides. The test isn't parallel, because the whole process
-// has one such flag.
+// shares the flag.
 func TestFlagUpdate(t *testing.T) { //nolint:paralleltest // see above
 	if flag.Lookup(updateFlag) == nil { // with -count=2, the first run has defined the flag
 		flag.Bool(updateFlag, false, "write the responses into the golden files")

@@ -31,8 +31,8 @@ func evictable(name string, phase corev1.PodPhase, ready corev1.ConditionStatus)
 	}
 }
 
-// budgetFor returns a budget that selects app=a, with the given status. If the status has no observedGeneration, it
-// becomes 1, the generation of a new budget.
+// budgetFor returns a budget that selects app=a, with a status. If the status has no observedGeneration, the
+// observedGeneration becomes 1, the generation of a new budget.
 func budgetFor(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.PodDisruptionBudget {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = 1

@@ -78,7 +78,7 @@ func sessions[O runtime.Object](k connect.Kubelets, ask func(O) session, pods ..
 	}
 }
 
-// may returns an authorizer that allows the given verbs.
+// may returns an authorizer that allows only the verbs.
 func may(verbs ...string) authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		for _, v := range verbs {

@@ -22,8 +22,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// If texts are too large for the table, all lines from the first to the last difference are shown
-// as different.
+// If two texts are too large for Diff's table, Diff shows all lines from the first to the last difference as different.
 func TestDiffOfLargeTexts(t *testing.T) {
 	t.Parallel()
 	const lines = 3000
