@@ -41,8 +41,8 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// makeAssets fills the folder with the links kube-apiserver, etcd and kubectl, and prints the shell command that sets
-// KUBEBUILDER_ASSETS to the folder.
+// makeAssets fills the folder with the links kube-apiserver and etcd, and with the link kubectl if there is a kubectl
+// on the PATH. It prints the shell command that sets KUBEBUILDER_ASSETS to the folder.
 func makeAssets(dir string, out, errOut io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -89,7 +89,8 @@ func ownBinary() (string, error) {
 	return self, nil
 }
 
-// findKubectl returns the path of the first kubectl in the folders of PATH. It ignores a kubectl in the folder dir.
+// findKubectl returns the file of the first kubectl in the folders of PATH, with symbolic links resolved, or "". It
+// ignores a file in the folder dir.
 func findKubectl(dir string) string {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		found, err := exec.LookPath(filepath.Join(folder, "kubectl"))

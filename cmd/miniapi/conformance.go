@@ -56,7 +56,7 @@ func (o *conformanceOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.reports, "report", nil, "Also write a report to a file, by `FORMAT=FILE` as in junit=conformance.xml. May be repeated.")
 }
 
-// validate returns all errors in the flags.
+// validate checks the values of the flags, and joins all errors that it finds.
 func (o *conformanceOptions) validate() error {
 	errs := []error{o.run.Validate()}
 	if !slices.Contains(report.Formats(), o.output) {
@@ -79,8 +79,8 @@ func (o *conformanceOptions) validate() error {
 // listFormats are the formats of a list of cases.
 var listFormats = []string{"markdown", "text"}
 
-// validateReportFile returns an error if no report can be written to a file. The command calls it before the first
-// case, because a run takes minutes.
+// validateReportFile returns an error if the folder of a report's file doesn't exist, or if the file is a folder. The
+// command calls validateReportFile before the first case, because a run takes minutes.
 func validateReportFile(file string) error {
 	folder, err := os.Stat(filepath.Dir(file))
 	if err != nil || !folder.IsDir() {
@@ -189,8 +189,9 @@ func (o *conformanceAPIServerOptions) runCommand(ctx context.Context, out, progr
 	return errors.Join(o.judge(ctx, suite, cases, out, progress), server.Unreached(), server.Close(ctx))
 }
 
-// removeRuns removes the objects that killed runs have left, and prints their paths. The user must have the
-// permissions that the selected cases need, because without them removeRuns would find no objects.
+// removeRuns removes the objects of all runs on the server, and prints the paths of the objects. A run that is going on
+// loses its objects too. The user must have the permissions that the selected cases need, because without them
+// removeRuns would find no objects.
 func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Writer) error {
 	server, _, err := apiserver.Connect(ctx, o.target, o.run.Selection)
 	if err != nil {
@@ -203,7 +204,7 @@ func (o *conformanceAPIServerOptions) removeRuns(ctx context.Context, out io.Wri
 	return err
 }
 
-// listServed lists the cases that apply to the running server.
+// listServed lists the selected cases that apply to the running server.
 func (o *conformanceAPIServerOptions) listServed(ctx context.Context, out io.Writer) error {
 	server, err := trial.Connect(ctx, o.target)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 // its objects. A second SIGINT or SIGTERM ends the process at once.
 //
 // The kernel sends SIGHUP when the terminal is closed. A shell may send a second SIGHUP, which doesn't end the process.
+// A process under nohup ignores each SIGHUP.
 func untilInterrupted(parent context.Context) (context.Context, context.CancelFunc) {
 	interrupts := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP, so that the run goes on without its terminal

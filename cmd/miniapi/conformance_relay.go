@@ -56,7 +56,7 @@ run.`,
 	return cmd
 }
 
-// validate returns an error for each flag with a wrong value.
+// validate returns the errors in the flags and in the environment variable with the token, joined.
 func (o *conformanceRelayOptions) validate() error {
 	var errs []error
 	if net.ParseIP(o.host) == nil {

@@ -87,7 +87,7 @@ docs/conformance.md has the cases.`,
 	return cmd
 }
 
-// validate returns all errors in the flags.
+// validate checks the values of the flags, and joins all errors that it finds.
 func (o *conformanceWebhookOptions) validate() error {
 	errs := []error{o.conformanceOptions.validate()}
 	switch {
@@ -268,7 +268,7 @@ func (p *places) of(client admissionregistrationv1.WebhookClientConfig) (webhook
 	return webhook.Endpoint{}, fmt.Errorf("the service %s/%s is in a cluster: give --url, the address at which the webhook is called", client.Service.Namespace, client.Service.Name)
 }
 
-// judgeAll starts a server that makes the requests, and runs the cases of the suite.
+// judgeAll runs the cases of the suite. The server of the argument config makes the requests to the webhooks.
 func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.Config, g *given, out, progress io.Writer) error {
 	fuzzed := o.fuzzed
 	if fuzzed == 0 {
@@ -298,7 +298,7 @@ func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.C
 	return err
 }
 
-// title returns the name of the first judged webhook and the number of the others, for the reports.
+// title returns the name of the first judged webhook and the number of the other webhooks, for the reports.
 func (g *given) title() string {
 	if len(g.hooks) == 1 {
 		return g.hooks[0].Name

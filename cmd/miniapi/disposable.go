@@ -24,8 +24,8 @@ type disposable struct {
 	objects []manifests.Object
 }
 
-// do runs the server until the function work returns. A signal ends the server and the context of work, and do returns
-// an error.
+// do runs the server until the function work returns. A signal ends the server and the context of work. If work hasn't
+// succeeded by then, do returns an error.
 func (d disposable) do(ctx context.Context, errOut io.Writer, work func(context.Context, *rest.Config) error) error {
 	run := launch.NewOptions(server.NewOptions())
 	run.Server.Controllers = d.controllers

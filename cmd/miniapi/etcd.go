@@ -26,7 +26,7 @@ func newEtcdCommand() *cobra.Command {
 //
 //   - With config-file, etcd reads no other flag.
 //   - The flags heartbeat-interval and election-timeout set the pace.
-//   - The other flags add peers, and a member with peers needs etcd's default pace.
+//   - The other flags are for members with peers, which need etcd's default pace.
 var ownPace = []string{
 	"config-file", "heartbeat-interval", "election-timeout",
 	"initial-cluster", "initial-cluster-state", "discovery", "discovery-srv",

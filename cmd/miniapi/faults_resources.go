@@ -18,9 +18,9 @@ import (
 // discoveryTimeout bounds the time of the requests for the names of resources.
 const discoveryTimeout = 5 * time.Second
 
-// warnOfUnknown prints a warning for each resource that a fault names and the server doesn't serve. Such a fault
-// affects no request for the resource until a definition adds the resource. warnOfUnknown also warns of a short name,
-// such as po, because a fault compares full names only.
+// warnOfUnknown prints a warning for each resource that a fault names and the server doesn't serve. The fault affects
+// no request for the resource until a definition adds the resource. warnOfUnknown also warns of a short name, such as
+// po, because a fault compares full names only.
 func warnOfUnknown(ctx context.Context, client rest.Interface, added []faults.State, errOut io.Writer) {
 	// Limit the time, because a fault that is in force may delay discovery.
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)

@@ -29,7 +29,7 @@ func run(args []string) int {
 }
 
 // subcommandByName returns the arguments after the program's name. If the program was started by a link with the name
-// of a subcommand, it puts that name before them.
+// kube-apiserver or etcd, that name comes before these arguments, as the subcommand.
 func subcommandByName(args []string) []string {
 	switch name := filepath.Base(args[0]); name {
 	case "kube-apiserver", "etcd":

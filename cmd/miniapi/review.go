@@ -308,8 +308,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	return outcome, err
 }
 
-// print prints a body for each exchange. The parameter "of" returns the body of an exchange. print prints a JSON
-// body in the format of the flags, and any other body unchanged.
+// print prints the bodies of the exchanges that aren't empty. The parameter "of" returns the body of an exchange. print
+// prints a JSON body in the format of the flags, and any other body unchanged.
 func (o *reviewOptions) print(out io.Writer, outcome *review.Outcome, of func(review.Exchange) []byte) error {
 	printed := false
 	for _, exchange := range outcome.Exchanges {

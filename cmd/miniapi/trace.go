@@ -163,7 +163,7 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 }
 
 // followed opens a stream of events, which have the requests that the server records. It calls begun when the server
-// has answered, and each for every event. It returns when the context ends or the server stops.
+// has answered, and each for every event. It returns when the context ends, when the server stops, or after an error.
 func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {

@@ -43,8 +43,8 @@ func (o *trustOptions) client() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, Proxy: http.ProxyFromEnvironment}, Timeout: callTimeout}, nil
 }
 
-// explain adds the cause, and the flag or URL that helps, to the error of a call of a webhook. Other errors stay as
-// they are.
+// explain adds the cause and a remedy to the error of a call of a webhook, if it recognizes the cause. Other errors
+// stay as they are.
 func (o *trustOptions) explain(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

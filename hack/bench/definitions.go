@@ -13,9 +13,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// measureDefinitions measures starts with the custom resource definitions of a large project, the first request of such
-// a server for a custom resource, and the creation of a single definition by a request to a running server. It also
-// measures starts without definitions, to subtract their time.
+// measureDefinitions measures starts with the custom resource definitions of a large project, the first request for a
+// custom resource on a server with these definitions, and the creation of a single definition by a request to a running
+// server. It also measures starts without definitions, to subtract their time.
 func measureDefinitions(ctx context.Context, t *table, e engine, server *miniapitest.Server, rounds int) error {
 	folder, err := os.MkdirTemp("", "miniapi-bench-")
 	if err != nil {

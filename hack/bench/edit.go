@@ -61,7 +61,7 @@ func measureEdit(ctx context.Context, t *table, binary string, rounds int) error
 	return nil
 }
 
-// editRounds is the number of edits of each test. Each takes seconds.
+// editRounds is the number of measured edits of each test. A run of a test takes seconds.
 const editRounds = 7
 
 // result is the cost of one run of a test: the time and the processor time, in milliseconds.

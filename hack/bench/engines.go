@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// firstRounds is the number of processes that measure the start of their first server.
+	// firstRounds is the number of measurements of a first start: of the first server of a process, or of the first
+	// server with new definitions.
 	firstRounds = 7
 
 	restoredObjects = 100

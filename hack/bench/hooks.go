@@ -68,7 +68,8 @@ func (h *hooks) clientConfig(path string) admissionregistrationv1.WebhookClientC
 	return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca}
 }
 
-// withHooks calls do while ConfigMaps have the given numbers of mutating and validating webhooks.
+// withHooks calls do while the server has webhooks for ConfigMaps. The arguments mutating and validating are the
+// numbers of webhooks.
 func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int, do func() error) error {
 	none, timeout := admissionregistrationv1.SideEffectClassNone, int32(10)
 	rules := []admissionregistrationv1.RuleWithOperations{{
@@ -77,7 +78,8 @@ func (l *load) withHooks(ctx context.Context, h *hooks, mutating, validating int
 	}}
 	if mutating > 0 {
 		rules := rules[:1:1]
-		// The mutating webhooks have rules for creates only, because a webhook can't change a deleted object.
+		// If there are mutating webhooks, all rules are for creates only, because a webhook can't change a deleted
+		// object.
 		rules[0].Operations = rules[0].Operations[:1]
 	}
 	mutatingConfig := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}

@@ -187,7 +187,7 @@ func serial(n int) func(*load, context.Context) (float64, error) {
 	}
 }
 
-// inParallel creates objects by many clients.
+// inParallel creates n objects, by several clients at once.
 func (l *load) inParallel(ctx context.Context, clients, n int) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range clients {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// traceTurns is the number of turns of each server. turnCreates is the number of creates in a turn.
+	// traceTurns is the number of measured turns of each server. turnCreates is the number of creates in a turn.
 	traceTurns  = 60
 	turnCreates = 150
 	// turnHookedCreates is the number of creates in a turn with webhooks.
@@ -50,7 +50,7 @@ func measureTrace(ctx context.Context, t *table, binary string) (err error) {
 type traced struct {
 	*process
 	*load
-	// spent is the server's processor time in all its turns.
+	// spent is the server's processor time in its measured turns.
 	spent time.Duration
 }
 

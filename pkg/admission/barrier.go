@@ -33,8 +33,8 @@ const (
 // Barrier makes a write wait until the informers of the same server have received it. So a webhook, a policy or a
 // namespace is in force when the server answers the request that writes it.
 //
-// A write waits for two groups of informers of the written resource: those from an [Informers] factory, and those that
-// were passed to Observe. If the resource has no such informer, the write doesn't wait.
+// A write waits for two groups of informers of the written resource: informers from an [Informers] factory, and
+// informers that were passed to Observe. If the resource has neither, the write doesn't wait.
 type Barrier struct {
 	timeout time.Duration
 	// following is the context in which the informers run. When it ends, all waits end.
@@ -56,7 +56,8 @@ func NewBarrier(following context.Context) *Barrier {
 
 // Wait returns when every handler of every informer of the resource has been called with the write that produced obj,
 // or with a later write. obj carries the resourceVersion of the write, or of the deletion. An informer updates its
-// store before it calls its handlers, so listers have the write too.
+// store before it calls its handlers, so listers have the write too. After barrierGrace, an informer's store is enough:
+// Wait then doesn't wait for handlers that haven't begun.
 //
 // Wait returns early when ctx or the server ends. After barrierTimeout it logs an error and returns: the write has
 // succeeded and can't be undone.
@@ -96,12 +97,11 @@ func (b *Barrier) Wait(ctx context.Context, resource schema.GroupResource, obj r
 }
 
 // Observe makes the barrier wait for the handlers of an informer of the resource. The caller must use the returned
-// informer in place of the given one. An [Informers] factory calls Observe for each of its informers. Call Observe
-// for other informers, such as those of custom resources.
+// informer in place of the argument. An [Informers] factory calls Observe for each of its informers. Call Observe for
+// other informers, such as the informers of custom resources.
 func (b *Barrier) Observe(resource schema.GroupResource, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
 	observed := &observedInformer{SharedIndexInformer: informer, barrier: b, resource: resource}
-	// An informer may have a lister and no handler. This empty handler makes the barrier wait for such an informer
-	// too.
+	// An informer may have a lister and no handler. This empty handler makes the barrier wait for that informer too.
 	_, _ = observed.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,7 +162,7 @@ func (i *observedInformer) hasObserved(w write) (observed bool) {
 
 // await returns when every handler has been called with the write. After barrierGrace, it also returns if the
 // informer's store has the write and no handler is being called. The store doesn't report its progress, so await checks
-// the store once every barrierGrace.
+// the store at least once every barrierGrace.
 func (i *observedInformer) await(ctx context.Context, w write) error {
 	if !i.started.Load() {
 		return nil
@@ -268,7 +268,7 @@ func (i *observedInformer) AddEventHandlerWithOptions(handler cache.ResourceEven
 		observed.registration = registration
 		if len(*all) > 0 {
 			// The informer calls a new handler with all objects in its store. The new handler therefore counts
-			// as called with every write that the other handlers have been called with.
+			// as called with every write that the first handler has been called with.
 			observed.version = max(observed.version, (*all)[0].version)
 		}
 		*all = append(*all, observed)
@@ -297,7 +297,7 @@ type observedHandler struct {
 	// version is the latest resourceVersion with which the handler was called.
 	version uint64
 	// lost are the deleted objects whose deletion has no known resourceVersion: the informer missed the event, and
-	// found the object missing in a new list. The next event empties lost.
+	// found the object missing in a new list. The next event with a later resourceVersion empties lost.
 	lost map[types.UID]struct{}
 }
 

@@ -68,9 +68,9 @@ func NewInformers(client kubernetes.Interface, barrier *Barrier, own func(runtim
 // Barrier returns the barrier that observes the informers.
 func (f *Informers) Barrier() *Barrier { return f.barrier }
 
-// WaitForSync returns when each started informer has made its first list, and each handler has been called with all
-// objects of the list. The server calls WaitForSync before it is ready. Otherwise the first requests would wait:
-// admission plugins check only every 100 ms whether their informers are synced.
+// WaitForSync returns when each informer that the barrier observes has made its first list, and each handler has been
+// called with all objects of the list. The server calls WaitForSync before it is ready. Otherwise the first requests
+// would wait: admission plugins check only every 100 ms whether their informers are synced.
 func (f *Informers) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	checkers := append(f.barrier.checkers(), f.checkers...)

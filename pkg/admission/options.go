@@ -21,7 +21,7 @@ type Options struct {
 	Only []string
 	// ConfigFile is the path of an AdmissionConfiguration, which holds the configurations of plugins.
 	ConfigFile string
-	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never apply to such
+	// ExcludeReviews hides reviews of authentication and authorization from webhooks. Policies never apply to these
 	// reviews. The feature gate [ExcludeReviewsGate] sets this field.
 	ExcludeReviews bool
 	// AnyNodeAudience makes the plugin NodeRestriction allow tokens for any audience. By default, a node can
@@ -41,8 +41,9 @@ type Options struct {
 // webhooks have always received.
 const ExcludeReviewsGate = string(features.ExcludeAdmissionWebhookVirtualResources)
 
-// SetGate sets the option that belongs to a feature gate. It returns true if the gate needs nothing else. It
-// returns false for a gate that k8s.io/apiserver reads too: the caller must then set the gate in the process.
+// SetGate sets the option that belongs to a feature gate. It returns true if the gate needs nothing else. It returns
+// false for a gate without an option, and for a gate that k8s.io/apiserver reads too: the caller must set these gates
+// in the process.
 func (o *Options) SetGate(name string, on bool) (ours bool) {
 	switch name {
 	case ExcludeReviewsGate:
@@ -121,7 +122,7 @@ func (o *Options) Validate() []error {
 	return errs
 }
 
-// Warnings returns a warning for each enabled plugin that miniapi doesn't have.
+// Warnings returns a warning for each plugin that Enable or Only names and miniapi doesn't have.
 func (o *Options) Warnings() []string {
 	var warnings []string
 	for _, p := range order {

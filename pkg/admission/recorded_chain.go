@@ -31,7 +31,7 @@ type recordedAttributes struct {
 	admission.Attributes
 	scope *trace.Scope
 	steps *trace.Steps
-	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no such trace.
+	// spans adds to the OpenTelemetry trace of the request. It is nil if the request has no OpenTelemetry trace.
 	spans *spans
 	// object is the request's object at the time of the last comparison. It is empty if a plugin may have changed the
 	// object since.
@@ -77,8 +77,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	admitted := scope.Keep(pass.Kind, encode(a.GetObject(), o))
 	scope = &trace.Scope{Recording: scope.Recording}
 	scope.Update(func(r *trace.Request) {
-		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the
-		// operation, there is no such pass, and Validates adds one.
+		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the operation,
+		// Admit has added no pass, and Validates adds one.
 		scope.Admission = r.Validates(pass, started)
 		scope.Admission.SetAdmitted(admitted)
 	})
@@ -120,7 +120,7 @@ func newAdmission(a admission.Attributes) *trace.Admission {
 	}
 }
 
-// recordedPlugin calls a plugin and records the call as a step.
+// recordedPlugin calls a plugin, and records the call if the server records the request.
 type recordedPlugin struct {
 	admission.Interface
 	name               string
@@ -182,7 +182,8 @@ type turn struct {
 	// step is the record of the call. begin sets it for plugins with webhooks or policies, and for requests that an
 	// OpenTelemetry trace follows. For all others, it is nil until the plugin has changed or refused something.
 	step *trace.Step
-	// objects has the types of the request's object. It is nil if the plugin can't change the object.
+	// objects has the types of the request's object. It is nil if the call doesn't compare the object before and after
+	// the plugin.
 	objects admission.ObjectInterfaces
 }
 
@@ -238,7 +239,7 @@ func (t *turn) end(ctx context.Context, err error) {
 	t.spans.ended(ctx, t.step)
 }
 
-// statusOf returns the HTTP code and the reason of an API error.
+// statusOf returns the HTTP code and the reason of an API error. For any other error, the code is 500.
 func statusOf(err error) (code int, reason string) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -49,7 +49,7 @@ func decoder(object protobuf, o admission.ObjectInterfaces) func([]byte) json.Ra
 func encodeJSON(object runtime.Object, typer runtime.ObjectTyper) json.RawMessage {
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil // such an object can't be stored, so this doesn't happen
+		return nil // an object that has no JSON can't be stored, so this doesn't happen
 	}
 	if object.GetObjectKind().GroupVersionKind().Empty() {
 		encoded = withKind(encoded, object, typer)

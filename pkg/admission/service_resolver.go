@@ -93,8 +93,9 @@ func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool
 }
 
 // ServiceResolver finds the address of a webhook's service. It looks in this order: in [ServiceAddresses], at the
-// ExternalName of the service, and for a ready address in the service's EndpointSlices or Endpoints. It can't use
-// the cluster IP, because the server has no service network.
+// ExternalName of the service, and for a ready address in the service's EndpointSlices and Endpoints. The service
+// default/kubernetes at port 443 is the server itself, unless ServiceAddresses has it. ServiceResolver can't use the
+// cluster IP, because the server has no service network.
 type ServiceResolver struct {
 	addresses ServiceAddresses
 	client    kubernetes.Interface
@@ -189,7 +190,7 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 	}
 	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
 	switch {
-	case err == nil: // Endpoints are used if there is no EndpointSlice
+	case err == nil: // a service may have Endpoints and no EndpointSlice
 		slices = append(slices, endpointslice.Of(endpoints)...)
 	case !apierrors.IsNotFound(err):
 		return "", err

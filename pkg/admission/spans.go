@@ -135,7 +135,7 @@ func (s *spans) policy(p *trace.Policy) {
 	}
 }
 
-// changed adds the differences between two objects to a span.
+// changed adds the differences between two objects to the plugin's span, as an event.
 func (s *spans) changed(event string, before, after []byte) {
 	if len(after) == 0 {
 		return

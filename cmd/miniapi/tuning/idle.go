@@ -34,8 +34,8 @@ func heldByGo() uint64 {
 }
 
 // idleMemory decides when the process gives memory back to the system: when no client uses the server, and earlier
-// requests have left unused memory. Go doesn't collect garbage until the heap has doubled. So the OpenAPI documents,
-// which the first kubectl apply requests, would occupy 130 MB forever.
+// requests have left unused memory. Go collects garbage when the heap has doubled, or after two minutes, and then gives
+// memory back slowly. The OpenAPI documents, which the first kubectl apply requests, occupy 130 MB until then.
 type idleMemory struct {
 	last memoryUse // the value at the last check
 	need uint64    // the resident memory after memory was last given back

@@ -1,5 +1,5 @@
 // Package project writes custom resource definitions like those of a large project, for benchmarks. Don't use it in
-// tests of definitions, because such tests need small definitions.
+// tests of definitions, because these tests need small definitions.
 package project
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Definitions is the number of definitions of a project. They have 4.6 MB, as the definitions of Cluster API
-	// together with those of Kueue.
+	// Definitions is the number of definitions of a project. They have 4.6 MB, like the definitions of Cluster API and
+	// Kueue together.
 	Definitions = 54
 	// Median is the median size of the definitions of the project, in kB.
 	Median = 14

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// SetUp adds the controller to a manager. The controller writes seen=true into the data of each config map.
+// SetUp adds the controller to a manager. The controller replaces the data of each config map by seen=true, unless the
+// data has seen=true already.
 func SetUp(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(&controller{mgr.GetClient()})
 }

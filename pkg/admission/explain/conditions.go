@@ -23,7 +23,7 @@ type Conditions struct {
 	Err error
 }
 
-// Verdict says which condition rules the request out. It returns nil if all conditions are true.
+// Verdict says which condition rules the request out, or can't be evaluated. It returns nil if all conditions are true.
 func (c Conditions) Verdict() *trace.Verdict {
 	if c.Err != nil {
 		return c.failed(c.All, []error{c.Err})

@@ -119,7 +119,7 @@ func (m Matching) Rules() (Match, []trace.Verdict) {
 		}}
 	}
 	// If no rule matches, the verdict is about the rule with the fewest differences, because the author most likely
-	// meant that one.
+	// meant that rule.
 	closest, fewest := 0, differences(m.rules[0], m.Attributes)
 	for i, rule := range m.rules[1:] {
 		if different := differences(rule, m.Attributes); len(different) < len(fewest) {
@@ -336,8 +336,8 @@ func (e *Explainer) objectSelector(m Matching) *trace.Verdict {
 	return verdict
 }
 
-// object returns the labels that the objectSelector is compared with, and a function that describes one label of
-// the request's objects in words.
+// object returns the labels of the request's object, or else of its old object, and a function that describes one label
+// of the request's objects in words.
 func (m Matching) object() (map[string]string, func(key string) string) {
 	object, old := labelsOf(m.Attributes.GetObject()), labelsOf(m.Attributes.GetOldObject())
 	switch {

@@ -27,7 +27,8 @@ import (
 type converters struct {
 	// builtin converts the types that are known at build time. If it is nil, no type is known at build time.
 	builtin managedfields.TypeConverter
-	// definition returns the CustomResourceDefinition of a kind, or nil if there is none.
+	// definition returns the CustomResourceDefinition of a kind, or nil if there is none. The function itself may be
+	// nil.
 	definition func(schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition
 	// openAPI returns a client for the server's OpenAPI documents. They have the types that neither builtin nor
 	// definition has. openAPI isn't called when the plugin is made, because the server doesn't serve yet.

@@ -129,7 +129,7 @@ type mutatingDispatcher struct {
 // k8s.io/apiserver's dispatcher first compares all policies and bindings with the request, by a matcher that can't be
 // replaced. Then it evaluates the policies that match. The evaluation of a policy doesn't show for which binding it is
 // made. So Dispatch makes the comparisons itself beforehand, and passes one hook (a policy with bindings) for each
-// binding that matches. The matcher of such a hook holds the binding.
+// binding of a policy that matches. The matcher of this hook holds the binding.
 func (d *mutatingDispatcher) Dispatch(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []mutating.PolicyHook) error {
 	if !recorded(ctx) {
 		return d.Dispatcher.Dispatch(ctx, a, o, hooks)

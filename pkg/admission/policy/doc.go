@@ -5,6 +5,6 @@
 //
 // k8s.io/apiserver's plugins do everything else: matching, evaluation, audit annotations and static manifests.
 //
-// Use the package in a chain whose barrier makes writes wait for those handlers. Other chains can use
+// Use the package in a chain whose barrier makes writes wait for the handlers of the informers. Other chains can use
 // k8s.io/apiserver's own plugins.
 package policy

@@ -29,8 +29,8 @@ type params struct {
 	informers informers.SharedInformerFactory
 	client    dynamic.Interface
 	mapper    meta.RESTMapper
-	// observe makes writes wait for an informer of a custom resource. If observe is nil, writes don't wait for such
-	// informers.
+	// observe makes writes wait for an informer of a custom resource. If observe is nil, writes don't wait for
+	// informers of custom resources.
 	observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
 	// definition returns the CustomResourceDefinition of a kind, or nil if there is none. The function itself may
 	// be nil.
@@ -44,7 +44,8 @@ type paramInformer struct {
 	informer informers.GenericInformer
 	resource schema.GroupVersionResource
 	scope    meta.RESTScope
-	// definition is the definition of the kind at the start of the informer. It is nil if the kind had no definition.
+	// definition is the definition of the kind at the start of the informer. It is nil if the kind had no definition
+	// then, or has none any more.
 	definition *apiextensionsv1.CustomResourceDefinition
 	stop       context.CancelFunc
 }
@@ -134,7 +135,8 @@ func sameDefinition(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID && apiequality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// keep stops the informers of kinds that no policy uses.
+// keep removes the informers of kinds that no policy uses. It also stops them, except for the shared informers of
+// built-in kinds.
 func (p *params) keep(used map[paramKind]bool) {
 	for kind, running := range p.running {
 		if !used[kind] {

@@ -32,9 +32,9 @@ type Environment struct {
 	// Observe makes each write of a custom resource wait until the informer has it. The plugin calls Observe for the
 	// informers of parameter objects, and runs the returned informers.
 	Observe func(schema.GroupResource, cache.SharedIndexInformer) cache.SharedIndexInformer
-	// Started is called once, with a checker and a function. The checker is done when the policies that exist at
-	// the start are active. The function must be called when the served resources change: the paramKind of a policy
-	// may be served from then on, or have another schema.
+	// Started is called once by each plugin, with a checker and a function. The checker is done when the policies that
+	// exist at the start are active. The function must be called when the served resources change: the paramKind of a
+	// policy may be served from then on, or have another schema.
 	Started func(active cache.DoneChecker, resourcesChanged func())
 	// TypeConverter merges the apply configurations of mutating policies into objects of built-in types. If it is
 	// nil, the plugin fetches the schemas from the server.

@@ -36,7 +36,7 @@ type consideration struct {
 	kind       string
 
 	// policy is the policy on which k8s.io/apiserver works at the moment. binding and evaluation are its binding and
-	// its evaluation at the moment. Each of the three is nil until k8s.io/apiserver reports the first one.
+	// its evaluation at the moment. Each of the three is nil while there is none.
 	policy     *candidate
 	binding    *bound
 	evaluation *evaluation
@@ -69,7 +69,7 @@ type evaluation struct {
 	// validations are the records of the policy's validations.
 	validations []*trace.Expression
 	// patched is the object that the mutations change. before is its JSON before the first mutation. Both are nil
-	// if no mutation was applied.
+	// until the first mutation begins.
 	patched *admission.VersionedAttributes
 	before  json.RawMessage
 }
@@ -156,8 +156,8 @@ func (c *consideration) verdict(resources *admissionregistrationv1.MatchResource
 	return verdict
 }
 
-// evaluates records that an evaluation of the current policy begins, for the current binding and the given
-// parameter object. params may be nil.
+// evaluates records that an evaluation of the current policy begins, for the current binding and the parameter object
+// params. params may be nil.
 func (c *consideration) evaluates(params runtime.Object) {
 	c.finishEvaluation()
 	e := &evaluation{record: &trace.Evaluation{Verdict: trace.Verdict{Reason: trace.Matched}}, hides: c.scope.Hides(c.scope.Admission.Kind)}
@@ -183,7 +183,7 @@ func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params ru
 	}
 	encoded, err := json.Marshal(content)
 	if err != nil {
-		return param // such an object can't be stored, so this doesn't happen
+		return param // an object that has no JSON can't be stored, so this doesn't happen
 	}
 	var identity struct {
 		Metadata struct{ Namespace, Name string }
@@ -342,14 +342,14 @@ func (c *consideration) mutated(err error) {
 func (c *consideration) object(attributes *admission.VersionedAttributes) json.RawMessage {
 	encoded, err := json.Marshal(attributes.VersionedObject.Object())
 	if err != nil {
-		return nil // such an object can't be patched, so this doesn't happen
+		return nil // an object that has no JSON can't be patched, so this doesn't happen
 	}
 	kind := attributes.VersionedKind
 	return c.scope.Object(trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}, encoded)
 }
 
 // finishEvaluation completes the record of the current evaluation. It is called when the next evaluation begins, and
-// when the request ends.
+// when the plugin has finished the request.
 func (c *consideration) finishEvaluation() {
 	e := c.evaluation
 	c.evaluation = nil

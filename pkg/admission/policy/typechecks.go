@@ -25,7 +25,7 @@ import (
 const typeCheckManager = "validatingadmissionpolicy-status"
 
 // typeChecks checks the expressions of each ValidatingAdmissionPolicy against the types that the policy matches
-// (KEP-3488). It writes the errors to status.typeChecking. A policy with such errors is in force too.
+// (KEP-3488). It writes the errors to status.typeChecking. A policy with type errors is in force too.
 //
 // If there is no error, an empty status stays empty, as with a kube-apiserver that runs without
 // kube-controller-manager.

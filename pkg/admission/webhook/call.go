@@ -35,7 +35,7 @@ type caller struct {
 }
 
 // call calls a webhook. It adds the response's audit annotations and warnings to the request. If the response
-// allows the request, call passes the response to allowed. record may be nil.
+// allows the request, call passes the response to allowed. record and allowed may be nil.
 //
 // The error is a *webhookutil.ErrCallingWebhook if the webhook's failurePolicy decides about the request. It is a
 // *webhookutil.ErrWebhookRejection if the webhook refuses the request. Any other error refuses the request.
@@ -102,7 +102,7 @@ func (c *caller) call(ctx context.Context, invocation *generic.WebhookInvocation
 	return allowed(ctx, response)
 }
 
-// exchange sends a review and receives the response. It ends after the webhook's timeoutSeconds, or when
+// exchange sends a review and receives the response. It ends after the webhook's timeoutSeconds at the latest, or when
 // the request ends.
 func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutSeconds *int32, review *review) (err error) {
 	if timeoutSeconds != nil {

@@ -37,8 +37,8 @@ func (t *callTimes) mark(moment *time.Time) {
 }
 
 // within returns a context that makes net/http report the moments of its request. It leaves out the hooks of package
-// net for DNS and TCP: client-go has such hooks, too, and to combine two hooks costs more than all other hooks
-// together.
+// net for DNS and TCP: client-go also has hooks for DNS and TCP, and to combine two hooks costs more than all other
+// hooks together.
 func (t *callTimes) within(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { t.mark(&t.asked) },

@@ -6,8 +6,8 @@
 // to users why a webhook is or isn't called.
 //
 // This package replaces the calls, to make them cheaper. It encodes an object again only after a change, decodes a
-// response once, and makes annotations only for requests that are audited. A server without webhooks makes no
-// webhook plugin at all (see initialization.go).
+// response once, and makes annotations only for requests that are audited. A ready server without webhooks doesn't make
+// k8s.io/apiserver's plugins, unless they have a configuration (see initialization.go).
 //
 // The package isn't for conversion webhooks, nor for webhooks of authentication or authorization.
 package webhook

@@ -36,8 +36,8 @@ func newCompiler() cel.ConditionCompiler {
 	return cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 }
 
-// explain returns the verdict of the condition that rules the webhook out. It returns nil if all conditions are
-// true.
+// explain returns the verdict of the condition that rules the webhook out, or that can't be evaluated. It returns nil
+// if all conditions are true.
 func (c *conditions) explain(ctx context.Context, m matching, matched explain.Match) *trace.Verdict {
 	configured := m.hook.GetMatchConditions()
 	if len(configured) == 0 {

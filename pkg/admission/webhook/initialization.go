@@ -23,9 +23,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there is a webhook to call. Most
-// servers have no webhooks, and k8s.io/apiserver's plugin takes a tenth of a server's start, because it makes the CEL
-// environments of match conditions.
+// plugin is an admission plugin that makes k8s.io/apiserver's webhook plugin only when there may be a webhook to call.
+// Most servers have no webhooks, and k8s.io/apiserver's plugin takes a tenth of a server's start, because it makes the
+// CEL environments of match conditions.
 //
 // If the plugin has a configuration, k8s.io/apiserver's plugin is made at the start: the configuration may name static
 // manifests with webhooks.

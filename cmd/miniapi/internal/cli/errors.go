@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The exit codes of the program.
+// The exit codes of the program after an error.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
@@ -23,7 +23,7 @@ func (e UsageError) Error() string { return e.Err.Error() }
 
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Report prints an error on one line and returns the exit code.
+// Report prints an error on one line and returns the exit code. For nil, it prints nothing and returns 0.
 func Report(err error, to io.Writer) int {
 	if err == nil {
 		return 0

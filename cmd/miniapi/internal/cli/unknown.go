@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HelpAll is the flag that prints all flags. --help prints only some of them.
+// HelpAll is the name of the flag that prints all flags of a command. The command's --help prints only some of them.
 const HelpAll = "help-all"
 
 const (
 	// maxSimilar is the greatest number of suggestions in an error.
 	maxSimilar = 4
-	// maxDistance is the largest number of letters in which a suggestion may differ from the misspelled name.
+	// maxDistance is the largest number of letters in which a similar name may differ from the misspelled name.
 	maxDistance = 2
 )
 

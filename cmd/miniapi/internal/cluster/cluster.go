@@ -39,7 +39,7 @@ type Found struct {
 }
 
 // Find reads the mutating and the validating configuration with the name. At least one of them must exist. Find also
-// reads the namespaces, and the definitions of the custom resources in the rules.
+// reads the definitions of the custom resources in the rules, and the namespaces if the user may list them.
 func Find(ctx context.Context, config *rest.Config, name string) (*Found, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *Found) names(group string) bool {
 	return false
 }
 
-// Proxied returns the address of a service in the API server's proxy, and a client with the credentials of the
+// Proxied returns the address of a service in the API server's proxy, and a transport with the credentials of the
 // kubeconfig.
 func (f *Found) Proxied(service *admissionregistrationv1.ServiceReference) (webhook.Endpoint, error) {
 	if service == nil {
@@ -152,8 +152,9 @@ var remedies = []struct {
 	{http.StatusServiceUnavailable, "error trying to reach service: tls: ", "the webhook must serve TLS, of the version 1.2 or 1.3"},
 }
 
-// Reach calls each service of the webhooks once, and returns an error for each service that the API server can't call.
-// Without Reach, a run would report the same cause once for each case.
+// Reach calls each service of the webhooks once through the API server's proxy, and returns an error for each service
+// that the API server can't call. Reach ignores webhooks that are called at another address. Without Reach, a run would
+// report the same cause once for each case.
 func (f *Found) Reach(ctx context.Context, hooks []webhook.Hook) error {
 	var errs []error
 	tried := map[string]bool{}
@@ -193,9 +194,10 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
 }
 
-// remedyOf returns the remedy for an answer, or "" if the webhook was called. A webhook may answer with a status too,
-// but such a status isn't about services. A webhook may also end the connection, because Reach sends {} in place of
-// an AdmissionReview. Such a webhook needs no remedy: a case of the suite tests this fault.
+// remedyOf returns the remedy for an answer, or "" if the webhook was called or no remedy is known. A webhook may
+// answer with a status too, but a webhook's status isn't about services. A webhook may also end the connection, because
+// Reach sends {} in place of an AdmissionReview. This fault of the webhook needs no remedy: a case of the suite tests
+// it.
 func remedyOf(code int, answer *metav1.Status) string {
 	about := answer.Details != nil && answer.Details.Kind == "services"
 	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {

@@ -35,8 +35,8 @@ func Catalog() (*catalog.Catalog, error) {
 	return c, clusterapi.AddToCatalog(c)
 }
 
-// Configs reads the ExtensionConfigs of a server, sorted by name. It also reads the version v1alpha1, which an older
-// Cluster API serves.
+// Configs reads the ExtensionConfigs of a server, sorted by name. If the server doesn't serve the current version,
+// Configs reads the version v1alpha1, which an older Cluster API serves.
 func Configs(ctx context.Context, config *rest.Config) ([]runtimev1.ExtensionConfig, error) {
 	all, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 // PrintHandlers prints a table of the handlers of ExtensionConfigs, grouped by hook and in the order of their calls.
-// After the table, it prints the ExtensionConfigs that have not been discovered.
+// The ExtensionConfigs must be sorted by name. After the table, PrintHandlers prints the ExtensionConfigs that have not
+// been discovered.
 func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "HOOK\tHANDLER\tTIMEOUT\tFAILURE POLICY")
@@ -49,7 +50,7 @@ func PrintHandlers(out io.Writer, configs []runtimev1.ExtensionConfig) error {
 	return nil
 }
 
-// PrintResult prints the answer of each handler, and the result of the call of the hook.
+// PrintResult prints the answer of each handler, and the result of the call of the hook unless the call has failed.
 func PrintResult(out io.Writer, result *client.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, a := range result.Answers {

@@ -13,8 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Path returns the absolute path for the file of --write-kubeconfig. It returns an error if no file can be written
-// there.
+// Path returns the absolute path for the file of --write-kubeconfig. It returns an error if the folder of the file
+// doesn't exist, or if the path is a folder.
 func Path(file string) (string, error) {
 	if file == "" {
 		return "", errors.New("--write-kubeconfig must name a file, for example the default, miniapi.kubeconfig")

@@ -35,8 +35,8 @@ func NewOptions(options *server.Options) *Options {
 	return &Options{Server: options, logs: logs.NewOptions()}
 }
 
-// AddFlags adds three kinds of flags to the command: the command's own flags, the server's flags, and the hidden
-// flags of kube-apiserver that have no effect. The result has the sections of the help text.
+// AddFlags adds flags to the command: the command's own flags, the flags of the server and of the log, --version, and
+// the hidden flags of kube-apiserver that have no effect. The result has the sections of the help text.
 func (o *Options) AddFlags(cmd *cobra.Command, own *pflag.FlagSet) cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	sections.FlagSet(server.OwnFlags).AddFlagSet(own)
@@ -78,7 +78,7 @@ func completeFiles(flags *pflag.FlagSet) {
 // Verbose reports whether the flags set a verbosity (-v, --vmodule) or a log format other than text.
 func (o *Options) Verbose() bool { return logging.Verbose(o.logs) }
 
-// Begin prints the warning about flags without an effect, and sets up the log. A command must call it first.
+// Begin prints the warning about flags without an effect, and sets up the log. A command must call Begin before Run.
 func (o *Options) Begin(errOut, log io.Writer) error {
 	o.kubeOnly.DropAPIs(o.Server.APIs.RuntimeConfig)
 	o.kubeOnly.Warn(errOut)

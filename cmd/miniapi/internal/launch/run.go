@@ -13,7 +13,7 @@ import (
 )
 
 // Run runs a server until ctx ends, and calls ready when the server is ready. If ready returns an error, the server
-// stops. If a signal has ended ctx, Run returns no error, even if the start was interrupted.
+// stops. If a signal has ended ctx, Run doesn't return the error of an interrupted start or of ready.
 func (o *Options) Run(ctx context.Context, errOut io.Writer, ready func(context.Context, *server.Server) error) error {
 	runtime := tuning.Start(os.Getenv)
 	defer runtime.Stop()

@@ -23,7 +23,8 @@ func (v *versionFlag) Set(value string) error {
 	return nil
 }
 
-// PrintVersion prints the version in kube-apiserver's form if --version is set. It reports whether it has printed.
+// PrintVersion prints the version in kube-apiserver's form if --version is true or raw. It reports whether it has
+// printed.
 func (o *Options) PrintVersion(to io.Writer) bool {
 	if o.version == "raw" {
 		fmt.Fprintf(to, "%#v\n", server.Version())

@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 )
 
-// Quiet is a writer for the log. While it is open, it passes on warnings and errors. It is closed at first. A
-// command opens it when the server is ready, and closes it when the server begins to stop. At other times, the
-// command's own error says enough.
+// Quiet is a writer for the log. While it is open, it passes on warnings and errors, except for errors of clients. It
+// is closed at first. The command serve opens it when the server is ready, and closes it when the server begins to
+// stop. At other times, and in other commands, the command's own error says enough.
 type Quiet struct {
 	To     io.Writer
 	opened atomic.Bool
 }
 
-// Open makes the writer pass warnings and errors on.
+// Open makes the writer pass warnings and errors on, except for errors of clients.
 func (l *Quiet) Open() { l.opened.Store(true) }
 
 // Close makes the writer drop all entries.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops such
-// fields without an error. To find these fields, it sends the patched object in a second request, a dry run with
+// dropped names the fields that the webhook's patch sets and the kind of the object doesn't have. The server drops
+// these fields without an error. To find these fields, it sends the patched object in a second request, a dry run with
 // fieldValidation=Strict. It first deletes the webhook configuration, so the server doesn't call the webhook for the
 // second request.
 func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) {
@@ -52,8 +52,8 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 }
 
 // patched returns the request of the review, and the object with the patch of the response. The object is nil if the
-// response has no patch. Call patched only for a response whose patch the server has applied. The patch of another
-// response may fail to apply.
+// response has no patch, or if the request is a CONNECT. Call patched only for a response whose patch the server has
+// applied. The patch of another response may fail to apply.
 func (e Exchange) patched() (*admissionv1.AdmissionRequest, *unstructured.Unstructured, error) {
 	var asked, answered admissionv1.AdmissionReview
 	if err := json.Unmarshal(e.Review, &asked); err != nil {

@@ -127,8 +127,8 @@ func (m *maker) path(of served, elements ...string) string {
 // object returns the path of the request's object or subresource.
 func (m *maker) object() string { return m.path(m.served, m.name, m.subresource) }
 
-// prepare creates the namespace of the request. If the request doesn't create its objects (an update, for example),
-// prepare also creates these objects.
+// prepare creates the namespace of the request, if the resource has namespaces. It also creates the stored objects that
+// the request needs, such as the object before an update.
 func (m *maker) prepare(ctx context.Context) error {
 	if m.namespaced {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}
@@ -170,7 +170,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 	}
 	itself := m.path(*m.stored, created.GetName())
 	change := func(at string, set func()) error {
-		// A controller of the server may write the object at the same time. Repeat the change after such a conflict.
+		// A controller of the server may write the object at the same time. Repeat the change after a conflict.
 		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			if err := m.send(ctx, call{client: m.admin, verb: "GET", path: itself}, created); err != nil {
 				return err
@@ -184,7 +184,7 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 		return err
 	}
 	if finalizers := given.GetFinalizers(); len(finalizers) > 0 && !slices.Equal(finalizers, created.GetFinalizers()) {
-		// An admission plugin has added finalizers to the new object. Restore the given finalizers.
+		// An admission plugin has added finalizers to the new object. Restore the finalizers of the argument.
 		if err := change(itself, func() { created.SetFinalizers(finalizers) }); err != nil {
 			return "", err
 		}
@@ -197,7 +197,8 @@ func (m *maker) store(ctx context.Context, given *unstructured.Unstructured) (st
 	return created.GetName(), nil
 }
 
-// missing returns a hint about --old if the request failed because its object doesn't exist, and "" otherwise.
+// missing returns a hint about --old if the request failed because an object doesn't exist and the flags name no stored
+// object. Otherwise, it returns "".
 func (m *maker) missing(err error) string {
 	if m.main == nil && apierrors.IsNotFound(err) {
 		return ": --old has the object that is there before the request"

@@ -101,7 +101,8 @@ func (o Options) query() url.Values {
 	return query
 }
 
-// deletion returns the options for a deletion. With Preconditions, the options have the given uid and resource version.
+// deletion returns the options for a deletion. With Preconditions, they have the uid and the resource version of the
+// arguments.
 func (o Options) deletion(uid types.UID, resourceVersion string) *metav1.DeleteOptions {
 	options := &metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	if o.DryRun {

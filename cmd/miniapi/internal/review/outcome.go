@@ -37,8 +37,8 @@ type Exchange struct {
 	Took time.Duration
 }
 
-// Judge returns a sentence about the effect of the webhook's responses. It returns an error if a response is wrong or
-// the webhook can't be called. The argument timeout is the timeout of the webhook.
+// Judge returns a sentence about the effect of the webhook's responses. It returns an error if a response is wrong, if
+// the webhook can't be called, or if the object isn't valid. The argument timeout is the timeout of the webhook.
 func (o *Outcome) Judge(timeout time.Duration) (verdict string, err error) {
 	patched, took, code := false, time.Duration(0), http.StatusOK
 	for _, e := range o.Exchanges {

@@ -67,7 +67,7 @@ type Webhook struct {
 	Answer func(ctx context.Context, query string, review []byte) (code int, body []byte, err error)
 }
 
-// InputError is the error of flags that don't fit the server or each other. The error names the flag.
+// InputError is the error of flags or objects that don't fit the server or each other.
 type InputError struct{ Err error }
 
 func (e InputError) Error() string { return e.Err.Error() }

@@ -89,8 +89,8 @@ func (m *maker) connect(ctx context.Context) error {
 }
 
 // updated returns the body of an update. With Options.Replace, the body lacks the metadata that the server has set.
-// Otherwise, it has the metadata of the stored object. If the kind of the subresource differs from the kind of the
-// object, as for scale, the body is the stored subresource with the object's replicas.
+// Otherwise, the body has this metadata of the stored object. If the kind of the subresource differs from the kind of
+// the object, as for scale, the body is the stored subresource with the object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, at := &unstructured.Unstructured{}, m.object()
 	if !slices.Contains(m.verbs, "get") { // such as the subresource finalize of a namespace
@@ -119,7 +119,6 @@ func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error)
 	return body, nil
 }
 
-// call is a call of the API.
 type call struct {
 	client     kubernetes.Interface
 	verb, path string
@@ -131,7 +130,7 @@ type call struct {
 	content string
 }
 
-// send makes a call of the API, and decodes the object in the response.
+// send makes a call of the API. If into isn't nil, send decodes the response into it.
 func (m *maker) send(ctx context.Context, c call, into *unstructured.Unstructured) error {
 	request := c.client.Discovery().RESTClient().Verb(c.verb).AbsPath(c.path)
 	for name, values := range c.query {

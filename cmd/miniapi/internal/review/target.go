@@ -62,7 +62,7 @@ func newCatalog(lists []*metav1.APIResourceList) catalog {
 	for _, list := range lists {
 		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			continue // this version isn't in discovery
+			continue // no request can name a version that can't be parsed
 		}
 		for _, listed := range list.APIResources {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
@@ -88,8 +88,8 @@ func (c catalog) resource(kind schema.GroupVersionKind) (served, bool) {
 	return c[i], true
 }
 
-// subresources returns the subresources for which the function fit returns true: subresources of the given resource, or
-// of all resources if the argument of is nil.
+// subresources returns the subresources for which the function fit returns true: subresources of the resource in the
+// argument of, or of all resources if the argument of is nil.
 func (c catalog) subresources(of *served, fit func(served) bool) []served {
 	var found []served
 	for _, s := range c {

@@ -30,7 +30,7 @@ type listening struct {
 	server  *http.Server
 	served  chan struct{}
 
-	// concerns tells whether a review belongs to the request. Only such reviews are kept.
+	// concerns tells whether a review belongs to the request. Other reviews aren't kept.
 	concerns func(*admissionv1.AdmissionRequest) bool
 
 	exchanges *condition.Variable[exchanges]
@@ -132,7 +132,7 @@ func (l *listening) keep(name string) func(Exchange) {
 }
 
 // all returns the stored reviews, in the order of the responses. The server may have stopped waiting for a response, so
-// all waits until the calls of Webhook.Answer have ended.
+// all waits until the calls of Webhook.Answer have ended, for Webhook.Timeout at most.
 func (l *listening) all(ctx context.Context) ([]Exchange, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.webhook.Timeout)
 	defer cancel()
@@ -144,7 +144,7 @@ func (l *listening) all(ctx context.Context) ([]Exchange, error) {
 	return kept, nil
 }
 
-// allow is an answer that allows the request, for reviews of any version.
+// allow is a Webhook.Answer that allows each request, for reviews of any version.
 func allow(_ context.Context, _ string, review []byte) (int, []byte, error) {
 	asked := admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(review, &asked); err != nil || asked.Request == nil {

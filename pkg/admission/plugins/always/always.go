@@ -14,7 +14,7 @@ import (
 // Admit returns the plugin AlwaysAdmit, which admits every request.
 func Admit() admission.Interface { return plugin{} }
 
-// Deny returns the plugin AlwaysDeny, which refuses every request.
+// Deny returns the plugin AlwaysDeny, which refuses every request that passes through admission.
 func Deny() admission.Interface { return plugin{deny: true} }
 
 type plugin struct{ deny bool }

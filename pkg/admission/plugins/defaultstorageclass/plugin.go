@@ -1,9 +1,9 @@
 // Package defaultstorageclass has the plugin DefaultStorageClass: a new claim without a storage class gets the
 // default class.
 //
-// A claim with the class "" keeps it: such a claim is for a volume that an administrator made by hand. A claim that
-// was created before there was a default class gets none from this plugin; the volume controller of a cluster sets
-// its class later.
+// A claim with the class "" keeps this class, because the claim is for a volume that an administrator made by hand. A
+// claim that was created before there was a default class gets none from this plugin; the volume controller of a
+// cluster sets its class later.
 package defaultstorageclass
 
 import (

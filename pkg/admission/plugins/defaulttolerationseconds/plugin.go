@@ -21,7 +21,7 @@ const Name = "DefaultTolerationSeconds"
 // DefaultSeconds is the default time for which a pod stays on a node that is not ready or unreachable.
 const DefaultSeconds = 300
 
-// New returns the plugin. It adds tolerations with the given numbers of seconds.
+// New returns the plugin. The arguments are the tolerationSeconds of the tolerations that the plugin adds.
 func New(notReadySeconds, unreachableSeconds int64) admission.MutationInterface {
 	return &plugin{
 		Handler: admission.NewHandler(admission.Create, admission.Update),
@@ -61,8 +61,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// mentioned reports whether a toleration is for the taint with the key, and for the effect NoExecute or for all
-// effects.
+// mentioned reports whether a toleration is for the taint with the key or for all taints, and for the effect NoExecute
+// or for all effects.
 func mentioned(tolerations []corev1.Toleration, key string) bool {
 	for _, t := range tolerations {
 		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

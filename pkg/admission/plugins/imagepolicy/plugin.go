@@ -34,8 +34,8 @@ const (
 	annotated = ".image-policy.k8s.io/"
 	// auditPrefix is the prefix of the audit annotations of this plugin and of its backend.
 	auditPrefix = "imagepolicywebhook.image-policy.k8s.io/"
-	// failedOpen is the annotation of a pod that was admitted because the backend failed. The audit event of the
-	// pod has the annotation too.
+	// failedOpen is the last part of two keys: of an annotation of a pod that was admitted although the backend failed,
+	// and of an audit annotation of the request.
 	failedOpen           = "failed-open"
 	failedOpenAnnotation = "alpha.image-policy.k8s.io/" + failedOpen
 

@@ -87,7 +87,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 }
 
 // limited reports whether a request can change resources for which a LimitRange sets bounds. Of the updates of a pod,
-// only those of the subresource resize can change them.
+// only updates of the subresource resize can change the pod's resources.
 func limited(a admission.Attributes) bool {
 	switch a.GetKind().GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():

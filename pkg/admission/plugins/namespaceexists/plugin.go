@@ -1,6 +1,6 @@
 // Package namespaceexists has the plugin NamespaceExists: it refuses requests in a namespace that doesn't exist.
 //
-// The plugin is off by default. NamespaceLifecycle, which is on, refuses to create objects in such a namespace.
+// The plugin is off by default. NamespaceLifecycle, which is on, refuses to create objects in a missing namespace.
 // NamespaceExists also refuses to change or delete objects that a deleted namespace has left behind.
 package namespaceexists
 

@@ -19,8 +19,8 @@ import (
 type drivers struct{ client kubernetes.Interface }
 
 // podNeedsAudience reports whether a volume of the pod needs tokens for the audience: a projected volume that names the
-// audience, or a volume whose CSI driver declares it. If no such volume is found, but the driver of another volume
-// can't be read, podNeedsAudience returns an error.
+// audience, or a volume whose CSI driver declares it. If no volume is found that needs them, but the driver of another
+// volume can't be read, podNeedsAudience returns an error.
 func (d drivers) podNeedsAudience(ctx context.Context, pod *corev1.Pod, audience string) (bool, error) {
 	var errs []error
 	for i := range pod.Spec.Volumes {

@@ -61,8 +61,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return p.Handler.ValidateInitialization()
 }
 
-// rules are the checks of kubelets' requests, by resource. Resources without a rule aren't restricted. An error
-// that isn't an API status becomes a status "forbidden".
+// rules are the checks of kubelets' requests, by resource. Resources without a rule aren't restricted. Each error
+// becomes a status "forbidden", except for a missingError.
 var rules = map[schema.GroupResource]rule{
 	corev1.Resource("pods"):                               (*Plugin).pod,
 	corev1.Resource("nodes"):                              byRequest(node),

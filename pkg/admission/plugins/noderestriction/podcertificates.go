@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// podCertificateRequest lets a kubelet request certificates for pods that run on its node. The request must name
-// the pod's own service account and UIDs.
+// podCertificateRequest lets a kubelet request certificates for pods that run on its node, except for mirror pods. The
+// request must name the pod's service account, and the UIDs of the pod, the service account and the node.
 func (p *Plugin) podCertificateRequest(ctx context.Context, node string, a admission.Attributes) error {
 	if a.GetOperation() != admission.Create || a.GetSubresource() != "" {
 		return fmt.Errorf("unexpected operation %q, node %q can only create pod certificate requests", a.GetOperation(), node)

@@ -1,5 +1,5 @@
-// Package podgroupworkloadexists has the plugin PodGroupWorkloadExists: if a pod group names the workload from
-// which it is made, the workload must exist.
+// Package podgroupworkloadexists has the plugin PodGroupWorkloadExists: if a new pod group names the workload from
+// which it is made, the workload must exist, and must not be being deleted.
 //
 // The plugin doesn't check that the workload has the template that the pod group names. It ignores pod groups
 // without a workload.

@@ -1,5 +1,5 @@
-// Package podresizevalidator has the plugin PodResizeValidator (KEP-1287): a running pod can't be resized beyond
-// the allocatable CPU and memory of its node. The node must run Linux.
+// Package podresizevalidator has the plugin PodResizeValidator (KEP-1287): a pod on a node can't be resized beyond the
+// allocatable CPU and memory of the node. The node must not have a label that names another system than Linux.
 //
 // The plugin doesn't count the other pods on the node: the kubelet does. The plugin needs the Node object. If pods
 // are bound to nodes that don't exist, as in tests, disable the plugin: it would refuse every resize.

@@ -1,7 +1,7 @@
 // Package podsecurity has the plugin PodSecurity (KEP-2579): it checks pods against the Pod Security Standards
 // level in the labels of their namespace. k8s.io/pod-security-admission makes the decisions.
 //
-// The default level is "privileged", which refuses nothing. For rules other than those of the three levels, write a
+// The default level is "privileged", which refuses nothing. For rules that the three levels don't have, write a
 // ValidatingAdmissionPolicy.
 package podsecurity
 
@@ -62,7 +62,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}, nil
 }
 
-// Plugin refuses the pods that k8s.io/pod-security-admission doesn't allow.
+// Plugin refuses the requests for pods and namespaces that k8s.io/pod-security-admission doesn't allow.
 type Plugin struct {
 	*namespaces.Handler
 	judge   *podsecurity.Admission

@@ -79,8 +79,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 			return err
 		}
 	}
-	// A node that runs out of memory gets a taint. All pods tolerate it except those of the class BestEffort, which
-	// request no memory.
+	// A node that runs out of memory gets a taint. All pods tolerate the taint, except for pods of the class
+	// BestEffort, which request no memory.
 	if podspec.QOSClass(pod) != corev1.PodQOSBestEffort {
 		added = append(slices.Clip(added), corev1.Toleration{
 			Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,

@@ -1,5 +1,6 @@
 // Package podtopologylabels has the plugin PodTopologyLabels (KEP-4742): when a pod is bound to a node, or created
-// on one, it gets the node's labels for zone and region. They replace such labels of the pod.
+// on one, the pod gets the node's labels for zone and region. These labels replace the pod's own labels with the same
+// keys.
 //
 // The plugin copies no other labels: a webhook for pods/binding can add them. If the node's labels change later,
 // the pod keeps the old ones.

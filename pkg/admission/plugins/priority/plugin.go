@@ -155,8 +155,8 @@ func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	return nil
 }
 
-// defaultClass returns the default class, or nil if there is none. If two concurrent writes have made two defaults,
-// the one with the lower priority counts.
+// defaultClass returns the default class, or nil if there is none. If two concurrent writes have made two defaults, the
+// class with the lower priority counts.
 func (p *Plugin) defaultClass() (*schedulingv1.PriorityClass, error) {
 	classes, err := p.Lister.List(labels.Everything())
 	if err != nil {

@@ -100,7 +100,7 @@ func (e *evaluator) inScope(scope corev1.ScopedResourceSelectorRequirement, obje
 	return e.scope(scope, object)
 }
 
-// selectorOperators maps the operators of scope selectors to those of label selectors.
+// selectorOperators maps the operators of scope selectors to the operators of label selectors.
 var selectorOperators = map[corev1.ScopeSelectorOperator]selection.Operator{
 	corev1.ScopeSelectorOpIn:           selection.In,
 	corev1.ScopeSelectorOpNotIn:        selection.NotIn,

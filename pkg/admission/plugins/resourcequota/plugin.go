@@ -62,8 +62,8 @@ var aliases = map[string]corev1.ResourceName{
 	"secrets":                corev1.ResourceSecrets,
 }
 
-// Configuration returns the evaluators of all kinds with rules. A controller passes a function that returns
-// listers, to measure existing objects. Admission passes nil.
+// Configuration returns the evaluators of all kinds with rules or an alias, and the resources that no quota counts. A
+// controller passes a function that returns listers, to measure existing objects. Admission passes nil.
 func Configuration(lister quota.ListerForResourceFunc) quota.Configuration {
 	if lister == nil {
 		lister = func(resource schema.GroupVersionResource) (cache.GenericLister, error) {

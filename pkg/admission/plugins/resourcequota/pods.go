@@ -37,7 +37,7 @@ var computed = []struct {
 	{corev1.ResourceEphemeralStorage, false},
 }
 
-// The names under which quotas count pods. podObjects counts all pods, livePods only those that haven't ended.
+// The names under which quotas count pods. podObjects counts all pods, livePods only the pods that haven't ended.
 const (
 	podObjects = corev1.ResourceName("count/pods")
 	livePods   = corev1.ResourcePods

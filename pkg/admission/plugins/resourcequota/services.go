@@ -10,7 +10,7 @@ import (
 const serviceObjects = corev1.ResourceName("count/services")
 
 // services returns the rules for services. A quota counts services, load balancers and node ports. The node ports
-// aren't allocated yet during admission, so the rules count those that the service will get.
+// aren't allocated yet during admission, so the rules count the node ports that the service will get.
 func services() rules {
 	return rules{
 		counts: func(name corev1.ResourceName) bool {

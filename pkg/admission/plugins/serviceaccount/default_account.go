@@ -18,7 +18,7 @@ const defaultName = "default"
 const defaultTimeout = 2 * time.Second
 
 // awaitDefault waits until the account "default" of a namespace exists, because a controller makes the account only
-// after the namespace. It returns nil if the account isn't made in time.
+// after the namespace. It returns nil if the account isn't made in time, or can't be watched.
 func (p *Plugin) awaitDefault(ctx context.Context, namespace string) *corev1.ServiceAccount {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ var (
 	_ admission.ValidationInterface = &Plugin{}
 )
 
-// podOf returns the pod of a request that creates a pod or adds ephemeral containers. Only such a pod may contain new
+// podOf returns the pod of a request that creates a pod or adds ephemeral containers. Only these requests can add
 // references to secrets or to a service account. podOf returns nil for other requests.
 func podOf(a admission.Attributes) *corev1.Pod {
 	created := a.GetSubresource() == "" && a.GetOperation() == admission.Create

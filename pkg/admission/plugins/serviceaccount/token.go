@@ -19,7 +19,8 @@ const (
 )
 
 // mountToken mounts a volume with a token, the server's certificate authority and the namespace in each container that
-// has no mount at mountPath. It adds the volume to the pod if the pod has no such volume.
+// has no mount at mountPath. If a container gets the mount, and the pod has no volume with the prefix volumePrefix,
+// mountToken adds the volume to the pod.
 func mountToken(pod *corev1.Pod) {
 	mount := corev1.VolumeMount{ReadOnly: true, MountPath: mountPath}
 	existing := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, volumePrefix) })

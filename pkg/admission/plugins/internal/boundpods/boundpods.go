@@ -1,7 +1,6 @@
 // Package boundpods is for plugins that check changes of a pod against the node that the pod runs on.
 //
-// The package ignores pods without a node. A plugin for such pods reads the request itself, with the package
-// podspec.
+// The package ignores pods without a node. A plugin for these pods reads the request itself, with the package podspec.
 package boundpods
 
 import (
@@ -35,7 +34,7 @@ func Change(a admission.Attributes) (pod, old *corev1.Pod, err error) {
 	return pod, old, nil
 }
 
-// Node returns the node of a pod. If the node doesn't exist, the error refuses the request.
+// Node returns the node of a pod. If the node can't be read, the error is the response to the request.
 func Node(ctx context.Context, client kubernetes.Interface, a admission.Attributes, name string) (*corev1.Node, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kind is the kind of each plugin's configuration.
+// kind is the kind of the configurations that the package reads.
 const kind = "Configuration"
 
 // Read decodes a Configuration. It accepts a single version, and no unknown fields.

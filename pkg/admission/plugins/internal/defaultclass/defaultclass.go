@@ -1,8 +1,8 @@
 // Package defaultclass finds the default class among storage classes or ingress classes. An annotation marks the
 // default class.
 //
-// Don't use the package for PriorityClasses: the plugin Priority finds the default PriorityClass. A field marks it. If
-// there are several defaults, the one with the lowest priority counts.
+// Don't use the package for PriorityClasses: the plugin Priority finds the default PriorityClass. A field marks that
+// class. If the field marks several PriorityClasses, the PriorityClass with the lowest priority counts.
 package defaultclass
 
 import (
@@ -19,7 +19,7 @@ type Lister[Class metav1.Object] interface {
 	List(labels.Selector) ([]Class, error)
 }
 
-// Name returns the name of the class that one of the annotations marks as default, or nil if no class is marked.
+// Name returns the name of the newest class that one of the annotations marks as default, or nil if no class is marked.
 // Its error is the response to the request.
 func Name[Class metav1.Object](a admission.Attributes, lister Lister[Class], annotations ...string) (*string, error) {
 	classes, err := lister.List(labels.Everything())

@@ -85,8 +85,8 @@ func (r Request) Attributes(t *testing.T) admission.Attributes {
 		r.Subresource, r.Operation, r.Options, r.DryRun, r.User)
 }
 
-// Start gives the plugin its dependencies, among them a client and informers that have the given objects. allowed
-// decides what the authorizer allows; nil allows everything.
+// Start gives the plugin its dependencies, among them a client and informers that have the objects. The argument
+// allowed is the authorizer; nil stands for an authorizer that allows everything.
 func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authorizer, objects ...runtime.Object) {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -111,8 +111,8 @@ func Start(t *testing.T, plugin admission.Interface, allowed authorizer.Authoriz
 	}
 }
 
-// Run calls the plugin's Admit and then its Validate. The error must contain want. If want is empty, the request
-// must be admitted.
+// Run calls the plugin's Admit and then its Validate, as far as the plugin has these methods and handles the operation.
+// The error must contain want. If want is empty, the request must be admitted.
 func Run(t *testing.T, plugin admission.Interface, request Request, want string) {
 	t.Helper()
 	Want(t, run(t, plugin, request), want)

@@ -1,4 +1,4 @@
-// Package tolerations merges the tolerations of pods with those that plugins add.
+// Package tolerations merges the tolerations of pods with the tolerations that plugins add.
 //
 // The package doesn't match tolerations with taints: corev1.Toleration has methods for that. A plugin that adds a
 // toleration only if the pod has none for the taint needs no merging.
@@ -27,7 +27,8 @@ func Merge(first, second []corev1.Toleration) []corev1.Toleration {
 	return merged
 }
 
-// covers reports whether other tolerates every taint that t tolerates.
+// covers reports whether other tolerates every taint that t tolerates, for at least as long. Like kube-apiserver,
+// covers doesn't take an empty operator of t for the operator Equal.
 func covers(other, t corev1.Toleration) bool {
 	exists := other.Operator == corev1.TolerationOpExists
 	switch {
