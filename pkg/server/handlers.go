@@ -29,7 +29,7 @@ import (
 )
 
 // handlerChain returns the function that makes the handler chain of a server: the library's filters, miniapi's own
-// handlers, and at the end the library's mux.
+// handlers before and after the filters, and at the end the library's mux.
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
 		api := c.apis.handler(next)
@@ -113,8 +113,8 @@ func dependencies(c *Config) (registry.Dependencies, error) {
 	}, nil
 }
 
-// written is called after each write of an object, and before the answer to the client. It returns when the write is in
-// effect.
+// written is called after each write of an object, and before the answer to the client. It returns when the informers
+// have the write, or when a stop begins.
 func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
 	c.clients.informers.Barrier().Wait(c.following, resource, obj)
 	if c.flowSchemas != nil {

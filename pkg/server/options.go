@@ -201,7 +201,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
 }
 
-// validate checks the flags of addOwnFlags and addMiscFlags.
+// validate checks the flags of addMiscFlags, except for the range of cluster IPs and the flags of peers.
 func (o *Options) validate() []error {
 	errs := []error{
 		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
@@ -259,7 +259,7 @@ func (o *Options) KnownFeatureGates() map[featuregate.Feature]featuregate.Versio
 func (o *Options) AddMetrics() { o.globals.AddMetrics() }
 
 // KeptAuthority returns the stored authority of the options, for a program that issues certificates without a server.
-// If no authority is stored, KeptAuthority makes the data folder and the authority.
+// If no authority is stored, KeptAuthority makes the folder and the authority.
 func (o *Options) KeptAuthority() (*pki.Authority, error) { return o.ownKeys().Kept() }
 
 // servingKeys returns the store of the serving certificate.

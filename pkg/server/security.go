@@ -31,7 +31,7 @@ import (
 // security has the keys and certificates of the server, and the authorities that it trusts.
 type security struct {
 	authority      *pki.Authority
-	signingKey     crypto.Signer // the signer of service account tokens, or nil if a flag names the key
+	signingKey     crypto.Signer // the stored signer of service account tokens, or nil if there is none
 	authentication *authentication.Applied
 	escalation     func(ctx context.Context, obj, old runtime.Object) error
 	// services resolves the Services of webhooks to addresses. webhookAuth authenticates the server to webhooks.
@@ -70,7 +70,7 @@ func addresses(c *Config) listener.Addresses {
 	}
 }
 
-// secure makes the server's keys and certificates.
+// secure reads or makes the server's keys and certificates, and configures the server to serve with them.
 func (c *Config) secure(context.Context) (err error) {
 	own := c.options.ownKeys()
 	if c.security.authority, err = own.Authority(); err != nil {

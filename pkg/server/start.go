@@ -143,9 +143,10 @@ func ensureObjectsLater(ctx context.Context, c *Config) {
 	})
 }
 
-// seed stores the objects that every cluster has, except for the Service "kubernetes". If a configuration of admission
-// could refuse them, seed stores nothing, and the start creates the objects by requests. seed also stores the
-// definitions of the options, and copies of objects that an earlier server has kept, unless they need requests.
+// seed stores the objects that every cluster has, except for the Service "kubernetes", in an empty embedded etcd. If
+// the etcd is external or has objects, or if a configuration of admission could refuse the objects, seed stores
+// nothing, and the start creates the objects by requests. seed also stores the definitions of the options, and copies
+// of objects that an earlier server has kept, unless they need requests.
 func (s *Server) seed(ctx context.Context) (err error) {
 	c := s.config
 	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {

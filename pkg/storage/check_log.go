@@ -89,7 +89,7 @@ func lastSegment(dir string) (string, error) {
 //
 // etcd allocates a segment with its full length, and writes records into it. If the file is shorter than that, and
 // a record extends beyond its end, the file was cut off later: checkTail returns an error, because etcd would drop
-// the record and all records after it.
+// the record and all records after it. A record that is longer than any record of etcd is also an error.
 //
 // Any other incomplete record comes from a write that was interrupted by the end of the process or by a full disk.
 // checkTail drops the record itself. If etcd did that, it would need room for a copy of the segment, and leave the

@@ -172,8 +172,8 @@ func (s rangeStreamClient) Recv() (*pb.RangeStreamResponse, error) {
 	}
 }
 
-// leaseClient sends calls to the server through the gate. LeaseKeepAlive bypasses the gate, because it doesn't read
-// the database.
+// leaseClient sends the calls that grant or revoke a lease through the gate. Its other calls, such as LeaseKeepAlive,
+// bypass the gate, because they don't read the database.
 type leaseClient struct {
 	pb.LeaseClient
 	gate *gate

@@ -128,7 +128,7 @@ func stopServer(server *etcdserver.EtcdServer, trap *trap) {
 }
 
 // serverConfig returns the configuration of an etcd with a single member. Nothing connects to the peer URL, which
-// only identifies the member. A value without a comment is the default of etcd's command line.
+// only identifies the member. The limits without a comment are the defaults of etcd's command line.
 func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 	peers := types.URLs{url.URL{Scheme: "unix", Host: memberName}}
 	snapshotCount := uint64(etcdserver.DefaultSnapshotCount)

@@ -25,9 +25,9 @@ const externalRetry = 100 * time.Millisecond
 // CheckExternal checks whether an external etcd can be used. It returns nil as soon as one of the transport's
 // servers answers. Otherwise its error has a reason for each server.
 //
-// CheckExternal tries again until ctx ends, because a server may still be starting. It gives up at once if a
-// certificate isn't trusted. Without this check, k8s.io/apiserver would try for 20 seconds, and its error would
-// name no server.
+// CheckExternal tries each server again until ctx ends, because the server may still be starting. It doesn't try a
+// server again whose certificate isn't trusted. Without this check, k8s.io/apiserver would try for 20 seconds, and its
+// error would name no server.
 func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
 	if len(c.ServerList) == 0 {
 		return errors.New("no etcd servers are given: the list needs at least one URL")
@@ -86,7 +86,7 @@ func newProber(c storagebackend.TransportConfig) (prober, error) {
 	return p, nil
 }
 
-// client returns a client of the given servers. Calls of the client end with ctx.
+// client returns a client of etcd servers. Calls of the client end with ctx.
 func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context:     ctx,
@@ -169,7 +169,7 @@ func refusal(conn net.Conn) error {
 	return nil
 }
 
-// connect opens a connection and completes the TLS handshake.
+// connect opens a connection. If the URL of the server is https or unixs, it also completes the TLS handshake.
 func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
 	conn, err := p.dialEndpoint(ctx, server)
 	if err != nil || !secure(server) {

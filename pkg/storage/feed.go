@@ -23,7 +23,7 @@ import (
 
 // Feed gives informers in the same process the objects of a resource, and their changes. It reads the objects from
 // the resource's store and the changes from the hub. Unlike a watch, a feed needs neither a watch cache nor a
-// goroutine, and its events come earlier. The objects have the type to which the store's codec decodes.
+// goroutine, and its events come earlier. The objects have the type to which the store's codec or the Decoder decodes.
 type Feed struct {
 	hub                  *hub
 	client               *kubernetes.Client
@@ -201,7 +201,7 @@ func (f *Feed) event(ctx context.Context, e *clientv3.Event) (watch.Event, error
 	return watch.Event{Type: kind, Object: object}, nil
 }
 
-// object decodes a stored value. The object gets the given revision as resource version.
+// object decodes a stored value. The object gets the argument revision as its resource version.
 func (f *Feed) object(ctx context.Context, stored *mvccpb.KeyValue, revision int64) (runtime.Object, error) {
 	data, _, err := f.transformer.TransformFromStorage(ctx, stored.Value, value.DefaultContext(stored.Key))
 	if err != nil {

@@ -188,7 +188,7 @@ func lockFolder(path string, h holder) (*Folder, error) {
 	return f, nil
 }
 
-// use records in the lock file that the folder may have data.
+// use records in the lock file of a data folder that the folder may have data.
 func (f *Folder) use() error {
 	if !f.holder.Unused || f.holder.Temporary {
 		return nil

@@ -29,10 +29,11 @@ type entry struct {
 	revision int64
 }
 
-// Change is the write that gives a key the value that it has in a Snapshot.
+// Change is a write of one key. Member.Changes returns the writes that restore a Snapshot, and Record.Creation returns
+// the write that creates a record.
 type Change struct {
 	Key string
-	// Delete is true if the key isn't in the snapshot.
+	// Delete is true if the write deletes the key.
 	Delete bool
 	// Revision is the revision of the write, which Apply sets. It stays 0 if Apply didn't write, because another
 	// client had written the key.

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// longList is the number of objects in a long list. A long list makes the resource get its watch cache. The
-	// store answers shorter lists in less time than it takes to fill a new cache.
+	// longList is the number of objects in a long list. The list that follows a long list makes the resource's watch
+	// cache. The store answers shorter lists in less time than it takes to fill a new cache.
 	longList = 200
 
 	// firstFill bounds the time for which requests wait until a new cache is filled.
@@ -31,8 +31,8 @@ const (
 )
 
 // lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache, and so does
-// a read of a resource version, because only a cache can wait for the version. A long list makes later reads use a
-// cache.
+// a read of a resource version, because only a cache can wait for the version. After a long list, the next list also
+// needs a cache.
 //
 // A cache takes ten goroutines and 100 kB. A server has some eighty resources, and most tests and users need five
 // of them.

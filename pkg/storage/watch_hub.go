@@ -220,7 +220,7 @@ func (h *hub) tell() {
 }
 
 // need makes the hub send a progress notification to the watches with the key as the first key of their range. The
-// hub sends it as soon as it has received all events up to the given revision.
+// hub sends the notification as soon as it has received all events up to the revision.
 func (h *hub) need(key string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

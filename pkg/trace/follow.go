@@ -5,9 +5,9 @@ import "context"
 // followed is the number of requests that are kept for callers of Follow if Limits.Requests is 0.
 const followed = 256
 
-// Follow calls the function each with every request that ends from now on, in the order of the ids. It calls caughtUp
-// at the beginning, and whenever it has passed to each all requests that have ended so far. Follow returns when ctx
-// ends, or when caughtUp or each returns an error, which Follow returns.
+// Follow calls the function each with every request that the recorder keeps from now on and that the filter selects, in
+// the order of the ids. It calls caughtUp at the beginning, and whenever it has passed to each all requests that have
+// ended so far. Follow returns when ctx ends, or when caughtUp or each returns an error, which Follow returns.
 //
 // While Follow runs, the recorder is on. Requests don't wait for callers of Follow. A slow caller may therefore miss
 // requests: the recorder drops the oldest requests beyond its limits. missed is the number of requests that were
@@ -50,9 +50,9 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 	return context.Cause(ctx)
 }
 
-// next looks for a request that the filter selects, among the kept requests with ids after seen. It returns the first
-// such request, or nil. last is the id of the last request that next has compared with the filter. missed is the number
-// of requests after seen that were dropped.
+// next returns the first request that the filter selects among the kept requests with ids after seen, or nil. last is
+// the id of the last request that next has compared with the filter. missed is the number of requests after seen that
+// were dropped.
 func (r *Recorder) next(seen int64, filter Filter) (request *Request, last, missed int64) {
 	if len(r.requests) == 0 {
 		return nil, seen, 0

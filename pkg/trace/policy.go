@@ -37,8 +37,8 @@ type Binding struct {
 	Evaluations []*Evaluation `json:"evaluations,omitempty"`
 }
 
-// Reported is the outcome of an evaluation in which a validation was false, but the binding's actions don't include
-// Deny. The request passes, and the client or the audit log gets the message.
+// Reported is the outcome of an evaluation in which a validation was false or failed, but the binding's actions don't
+// include Deny. The evaluation doesn't refuse the request, and the client or the audit log gets the message.
 const Reported = "reported"
 
 // Evaluation is one evaluation of a policy's expressions.

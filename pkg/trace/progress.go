@@ -6,7 +6,7 @@ import "encoding/json"
 func (a *Admission) Mutated(at Duration) { a.mutated = at }
 
 // Validates records that the validating steps of a pass begin, and returns the recorded pass. If the request has a
-// pass whose mutating steps had the same object, Validates returns that pass. Otherwise it adds the given pass to
+// pass whose mutating steps had the same object, Validates returns that pass. Otherwise it adds the argument pass to
 // the request.
 func (r *Request) Validates(pass *Admission, at Duration) *Admission {
 	for i := len(r.Admissions) - 1; i >= 0; i-- {

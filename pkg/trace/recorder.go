@@ -34,7 +34,7 @@ type Recorder struct {
 	last     int64 // the id of the last kept request
 	requests []kept
 	bytes    int64
-	// changed is closed when the next request is kept.
+	// changed is closed when the next request is kept while Follow runs.
 	changed   chan struct{}
 	followers int
 }
@@ -44,7 +44,7 @@ type kept struct {
 	bytes   int64
 }
 
-// NewRecorder returns a recorder with the given limits.
+// NewRecorder returns a recorder with limits. If Limits.Bytes is 0, the limit is DefaultBytes.
 func NewRecorder(limits Limits) *Recorder {
 	if limits.Bytes == 0 {
 		limits.Bytes = DefaultBytes

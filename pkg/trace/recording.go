@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Recording is a request that is being recorded. Its methods do nothing for a nil Recording, so callers call them
-// without a check. A caller checks for nil only to avoid computing a value that nothing would record.
+// Recording is a request that is being recorded. Except for Finished, its exported methods do nothing for a nil
+// Recording, so callers call them without a check. A caller checks for nil only to avoid computing a value that nothing
+// would record.
 //
 // A request may be answered while a goroutine still works on it. Updates by that goroutine are dropped.
 //
@@ -29,8 +30,7 @@ type Recording struct {
 	redaction redaction
 }
 
-// Update changes the request under the lock, unless the request has ended. All changes to the request go through
-// Update.
+// Update changes the request under the lock, unless the recording has ended.
 func (r *Recording) Update(change func(*Request)) {
 	if r == nil {
 		return
@@ -42,7 +42,7 @@ func (r *Recording) Update(change func(*Request)) {
 	}
 }
 
-// Since returns the time from the receipt of the request to the given moment.
+// Since returns the time from the receipt of the request to a moment.
 func (r *Recording) Since(moment time.Time) Duration {
 	if r == nil {
 		return 0
@@ -121,7 +121,7 @@ func (r *Recording) hides() bool {
 }
 
 // Finish ends the recording. The recorder keeps the request if it reached admission, if authorization refused it, or if
-// a fault was injected into it.
+// a fault was injected into it. It keeps no request of Recorder.Evaluate or Recorder.Observe.
 func (r *Recording) Finish() {
 	if r == nil {
 		return

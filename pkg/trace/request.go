@@ -105,7 +105,7 @@ type Admission struct {
 	// Validation is the check of the object between the mutating and the validating steps. It is nil if the request
 	// ended before the check, or if the operation has no object to check.
 	Validation *Validation `json:"validation,omitempty"`
-	// Admitted is the object that passed validation. It is stored unless a validating step refuses the request.
+	// Admitted is the object that passed validation.
 	Admitted json.RawMessage `json:"admitted,omitempty"`
 	// Stored is the object of a custom resource as the server stored it, in the version of the request. It may differ
 	// from Admitted: the server removes fields that the schema doesn't have, and converts the object. StoredVersion is
@@ -165,8 +165,8 @@ type Step struct {
 // Validation is the check of an object by its kind's validation.
 type Validation struct {
 	Start Duration `json:"start"`
-	// Took is the time from the last mutating step to the first validating step, or to the response if the object
-	// is invalid. For an update, it includes the time to read the stored object.
+	// Took is the time from the last mutating step to the first validating step. For an update, it includes the time to
+	// read the stored object. It is 0 if the object is invalid.
 	Took Duration `json:"took"`
 	// Error is the error in the response if the object is invalid.
 	Error *Error `json:"error,omitempty"`
@@ -207,7 +207,7 @@ func (r Reference) String() string {
 // Duration is a time.Duration that marshals to JSON as text, such as "1.5ms".
 type Duration time.Duration
 
-// String returns the duration, rounded to about three digits.
+// String returns the duration with at most two decimal places of its unit, such as "1.5ms" or "731.12ms".
 func (d Duration) String() string {
 	exact := time.Duration(d)
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {

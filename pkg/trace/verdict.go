@@ -57,7 +57,8 @@ const (
 	// the labels.
 	ObjectSelectorChanged Reason = "ObjectSelectorChanged"
 	MatchConditionFalse   Reason = "MatchConditionFalse"
-	// MatchConditionFailed: an expression failed. The failurePolicy is Ignore, so the webhook isn't called.
+	// MatchConditionFailed: an expression failed. The failurePolicy is Ignore, so the webhook isn't called, or the policy
+	// isn't evaluated.
 	MatchConditionFailed Reason = "MatchConditionFailed"
 	// MatchConditionRefused: an expression failed. The failurePolicy is Fail, so the request is refused.
 	MatchConditionRefused Reason = "MatchConditionRefused"

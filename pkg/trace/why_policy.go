@@ -174,7 +174,8 @@ func (e *Evaluation) culprit() Expression {
 	return last
 }
 
-// variables returns the values of the policy's variables that the evaluation has used.
+// variables returns the values of the policy's variables that the evaluation has used, and the name of its parameter
+// object.
 func (e *Evaluation) variables() string {
 	var values []string
 	for _, x := range e.Expressions {

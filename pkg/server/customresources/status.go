@@ -20,10 +20,10 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// statusClient is the client of the controllers of definitions. It writes the status of a definition without a request,
-// through admission and directly to the storage. So the definition isn't encoded for a request and an answer, and its
-// spec isn't compared. For a definition of some kB, requests would take a quarter of the time of the definition's
-// creation.
+// statusClient is the client of the controllers of definitions. Unless the function seen returns true, it writes the
+// status of a definition without one, through admission and directly to the storage. So the definition isn't encoded for
+// a request and an answer, and its spec isn't compared. For a definition of some kB, requests would take a quarter of
+// the time of the definition's creation.
 type statusClient struct {
 	crdclient.CustomResourceDefinitionsGetter
 	storage rest.Updater
@@ -67,7 +67,7 @@ func (c *statusClient) CustomResourceDefinitions() crdclient.CustomResourceDefin
 	return statusWriter{c.CustomResourceDefinitionsGetter.CustomResourceDefinitions(), c}
 }
 
-// statusWriter writes the status of a definition without a request. For everything else, it makes requests.
+// statusWriter writes the status of definitions, without a request if possible. For everything else, it makes requests.
 type statusWriter struct {
 	crdclient.CustomResourceDefinitionInterface
 	client *statusClient
@@ -79,7 +79,7 @@ func (w statusWriter) UpdateStatus(ctx context.Context, crd *apiextensionsv1.Cus
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	updated, err := w.client.update(ctx, crd, &options)
-	if apierrors.IsRequestEntityTooLargeError(err) { // an update request would also be tried again without managed fields
+	if apierrors.IsRequestEntityTooLargeError(err) { // for a request, the server tries again without managed fields
 		return w.CustomResourceDefinitionInterface.UpdateStatus(ctx, crd, options)
 	}
 	return updated, err

@@ -112,8 +112,9 @@ func (s *stores) destroy() {
 	}
 }
 
-// resourceStore is the store of a custom resource. It calls written before the answer to each write. It protects the
-// custom resources of a definition that a restore of a snapshot has brought back.
+// resourceStore is the store of a custom resource. It calls written before the answer to each write. If a restore of a
+// snapshot brings a definition back, resourceStore protects the definition's custom resources from the controllers that
+// delete them.
 type resourceStore struct {
 	storage.Interface
 	resource schema.GroupResource

@@ -9,8 +9,8 @@ import (
 )
 
 // loose is an informer of definitions for one controller of the library. The controller reports schemas that aren't
-// structural. For each event, it would convert and compare all schemas of a definition. So loose passes only events of
-// definitions that may have such a schema.
+// structural. For each event, it would convert and compare all schemas of a definition. So loose drops the events of
+// definitions that mayBeLoose returns false for.
 type loose struct {
 	crdinformers.CustomResourceDefinitionInformer
 }

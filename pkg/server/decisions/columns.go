@@ -31,8 +31,9 @@ type column struct {
 	never []admission.Operation
 }
 
-// takes tells whether the rules match a request. If they match only an equivalent resource of the request's
-// resource, takes also returns the equivalent resource.
+// takes tells whether the rules of the webhook, or of the policy and of one of its bindings, match a request that the
+// plugin handles. If the webhook's or the policy's rules match only an equivalent resource of the request's resource,
+// takes also returns the equivalent resource.
 func (c column) takes(attributes admission.Attributes, interfaces admission.ObjectInterfaces) (*trace.Resource, bool) {
 	taken := func(constraints explain.Constraints) (*trace.Resource, bool) {
 		return explain.Matching{Constraints: constraints, Attributes: attributes, Interfaces: interfaces}.RulesMatch()
@@ -154,7 +155,7 @@ func policyColumn(kind, name string, matches *admissionregistrationv1.MatchResou
 	return c
 }
 
-// bind adds a binding.
+// bind adds a binding to the column of a policy.
 func (c *column) bind(name string, matches *admissionregistrationv1.MatchResources) {
 	if matches == nil {
 		matches = &admissionregistrationv1.MatchResources{}

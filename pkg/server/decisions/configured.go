@@ -21,7 +21,8 @@ type configurationReader struct {
 }
 
 // configured tells whether the admission plugin that uses a webhook configuration or a policy is on. It also returns
-// the names of the configuration's webhooks, or of the policy's bindings.
+// the names of the configuration's webhooks, or of the policy's bindings. If the configuration or policy doesn't exist,
+// configured returns the names of all configurations or policies of the same kind.
 func (r configurationReader) configured(ctx context.Context, target trace.Reference) (trace.Configured, error) {
 	parts := map[string]func(context.Context, string) ([]string, error){
 		trace.MutatingConfiguration:   r.mutatingWebhooks,

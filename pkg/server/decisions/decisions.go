@@ -31,9 +31,9 @@ type Config struct {
 	// RequestInfo and Mapper turn an Evaluation into a request.
 	RequestInfo request.RequestInfoResolver
 	Mapper      meta.RESTMapper
-	// Configurations reads the configurations of webhooks with the permissions of the server.
+	// Configurations reads webhook configurations and policies with the permissions of the server.
 	Configurations admissionregistrationv1.AdmissionregistrationV1Interface
-	// Authorizer decides about the requests of clients.
+	// Authorizer decides about the request of an Evaluation that names a user.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Discovery lists the resources. Equivalents maps a resource to the resources with the same objects. Hides tells
 	// whether the server hides a resource from webhooks.

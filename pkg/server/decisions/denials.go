@@ -10,8 +10,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// ExplainDenial extends the error of a refused request: it adds which part of admission refused the request, and the
-// command that shows more.
+// ExplainDenial extends the API error of a refused request: it adds which part of admission refused the request, and the
+// command that shows more. It doesn't change an error that isn't an API error.
 func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
@@ -22,7 +22,8 @@ func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) er
 	return explained
 }
 
-// where names the part of admission that refused the request, the deciding rule, and the round of calls.
+// where names the part of admission that refused the request. For a webhook, it adds the deciding rule. For a mutating
+// plugin, it adds the round of calls.
 func where(request *trace.Request, refused *trace.Refusal) string {
 	parts := []string{"admission plugin " + refused.Plugin}
 	switch {

@@ -27,9 +27,10 @@ const (
 	// line, for requests that end after the beginning of the stream. With output=text or output=wide, the response is
 	// text for people.
 	RequestsPath = Prefix + "requests"
-	// WhyPath returns, as a Why, the reasons why webhooks are called for an object or not. GET takes the parameters
-	// webhook=KIND/NAME[/WEBHOOK], resource, namespace and name; the name may be missing for objects that have none,
-	// such as a TokenReview. POST takes an Evaluation, which describes a request that no client makes.
+	// WhyPath returns, as a Why, the reasons why webhooks are called or policies evaluated for an object or not. GET
+	// takes the parameters webhook=KIND/NAME[/WEBHOOK] or webhook=KIND/NAME[/BINDING], resource, namespace and name; the
+	// name may be missing for objects that have none, such as a TokenReview. POST takes an Evaluation, which describes a
+	// request that no client makes.
 	WhyPath = Prefix + "why"
 )
 
@@ -156,8 +157,8 @@ func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 	return nil // the response has begun, so no error can be sent
 }
 
-// why serves GET of WhyPath. It explains the recorded request for the object. Without such a request, it evaluates the
-// creation of the stored object.
+// why serves GET of WhyPath. It explains the last recorded write of the object. Without such a record, it evaluates the
+// creation of the stored object. If the object isn't stored, it explains a create request that authorization refused.
 func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	target, err := targetOf(req.URL.Query().Get("webhook"))
 	if err != nil {
@@ -193,8 +194,8 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	return d.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-// refusedCreation returns the record of the last create request that authorization refused, or nil. The request was for
-// the filter's resource and namespace. Its record has no object name, so refusedCreation doesn't compare names.
+// refusedCreation returns the record of the last write without an object name that authorization refused, or nil. Most
+// such writes are create requests. The request was for the filter's resource and namespace.
 func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
 	for _, request := range slices.Backward(d.Recorder.Requests(filter)) {

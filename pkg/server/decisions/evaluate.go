@@ -73,9 +73,9 @@ type evaluator struct {
 	api atomic.Pointer[http.Handler]
 }
 
-// evaluate sends the request of an Evaluation to the server's own handler of resources as a dry run, and returns the
-// trace of its admission. So the object is decoded, defaulted, changed by plugins and policies, and validated as in a
-// real request.
+// evaluate sends the request of an Evaluation to the server's own handler of resources, and returns the trace of the
+// request. So the object is decoded, defaulted, changed by plugins and policies, and validated as in a real request. If
+// authorization refuses the request of the Evaluation's user, the trace shows that instead.
 func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Request, error) {
 	operation := cmp.Or(strings.ToUpper(asked.Operation), create)
 	method, ok := methods[operation]
@@ -226,8 +226,8 @@ func (e *evaluator) stored(ctx context.Context, filter trace.Filter) (Evaluation
 	return Evaluation{Object: encoded}, nil
 }
 
-// absent adds the namespace to the error about an object that doesn't exist. A reason, which may be empty, precedes the
-// error. Other errors are returned as they are.
+// absent adds the namespace to an error "not found" about an object. A reason, which may be empty, precedes the error.
+// An error that isn't "not found" stays unchanged.
 func (e *evaluator) absent(ctx context.Context, err error, from resource, reason string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -297,8 +297,8 @@ func parametersOf(operation string) url.Values {
 	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
 
-// do serves a request in this process, without a connection. The request is made as the user of the context, so the
-// client of the endpoint doesn't need the user's permissions. do calls prepare first, and ends with its error.
+// do serves a request in this process, without a connection and without authorization. The request has the user of the
+// context. do calls the function prepare first. If prepare returns an error, do returns that error and serves nothing.
 func (e *evaluator) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
 	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
 	// them.

@@ -11,11 +11,12 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// writes are the verbs of requests that reach admission if authorization allows them.
+// writes are the verbs of requests that change objects.
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
 // RecordForbidden returns an authorizer for the handler chain that decides as next does. While the recorder is on, it
-// records the writes that next refuses. Such a write ends before Handler, which records all others.
+// records the writes that next refuses. A refused write doesn't reach Handler, which records requests after their
+// authorization.
 func (d *Decisions) RecordForbidden(next authorizer.Authorizer) authorizer.Authorizer {
 	return forbidding{next, d}
 }

@@ -23,7 +23,7 @@ const MatrixPath = Prefix + "matrix"
 // policy.
 type Matrix struct {
 	Columns []MatrixColumn `json:"columns"`
-	// Resources has only the resources that the rules of at least one webhook or policy match.
+	// Resources has only the resources for which at least one cell isn't nil.
 	Resources []MatrixResource `json:"resources"`
 }
 
@@ -126,7 +126,8 @@ type equivalents struct {
 // GetEquivalentResourceMapper implements admission.ObjectInterfaces.
 func (e equivalents) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return e.mapper }
 
-// operationsOf has the operations of admission, each with the verbs of discovery that lead to the operation.
+// operationsOf has the operations of admission except for CONNECT, each with the verbs of discovery that lead to the
+// operation.
 var operationsOf = []struct {
 	operation admission.Operation
 	verbs     []string

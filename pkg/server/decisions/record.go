@@ -22,9 +22,10 @@ import (
 // maxError is the largest number of bytes of an error's body that a response keeps.
 const maxError = 64 << 10
 
-// Handler returns a handler that records the requests for next, while the recorder is on or an OpenTelemetry trace
-// follows the request. The requests have been authenticated and authorized. The record of a request without admission
-// and faults is dropped when the request ends. Most reads are such requests.
+// Handler returns a handler that calls next, and records the requests while the recorder is on or an OpenTelemetry trace
+// follows the request. It doesn't record requests for paths below Prefix. The requests have been authenticated and
+// authorized. The record of a request without admission and faults is dropped when the request ends. Most reads are
+// such requests.
 func (d *Decisions) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())

@@ -19,7 +19,7 @@ import (
 
 const (
 	// SignInPath signs a browser in. A client with credentials makes a POST, and gets a SignIn with a link. A browser
-	// that opens the link gets a cookie, and has the permissions of the client's user.
+	// that opens the link gets a cookie. For the paths below Prefix, it then has the permissions of the client's user.
 	SignInPath = Prefix + "sign-in"
 
 	// linkLife is the time within which a link must be opened. sessionLife is the time for which a browser stays signed
@@ -34,7 +34,7 @@ const (
 	tokenParameter = "token"
 )
 
-// SignIn is the answer of SignInPath.
+// SignIn is the answer to a POST of SignInPath.
 type SignIn struct {
 	// Link is the path of a link that signs a browser in. It works once.
 	Link string `json:"link"`

@@ -192,7 +192,7 @@ func (e *Etcd) announce() {
 	}
 }
 
-// check checks that the external etcd answers.
+// check checks that the external etcd and each etcd of --etcd-servers-overrides answer.
 func (e *Etcd) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

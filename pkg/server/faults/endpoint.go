@@ -24,7 +24,7 @@ const (
 	fileBytes = 1 << 20
 )
 
-// List is the answer to GET of Path.
+// List is the answer to a request to Path that succeeds.
 type List struct {
 	Faults []State `json:"faults"`
 }

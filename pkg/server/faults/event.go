@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Header is a header of the response to a request that met faults. It appears once for each fault, with the fault's
-	// name and effect. The response of a fault with reset has no header.
+	// Header is a header of the response to a request that met faults. It appears once for each fault that the request
+	// met before the response began, with the fault's name and effect. In a request, its value "off" keeps faults away.
 	Header = "Miniapi-Fault"
 	// Annotation is the annotation with the faults of a request in its audit event.
 	Annotation = "faults.miniapi.dev/injected"

@@ -9,10 +9,10 @@ import (
 // Fault is a fault in the form in which users write it. Its fields are the keys in files, in flags and in requests to
 // [Path].
 //
-// The fields up to Share select the requests that meet the fault. An empty field selects all requests. A list selects a
-// request if one of its elements matches, where * stands for any text. A fault with Webhooks is for the server's calls
-// of admission webhooks; the other fields then select the requests for which the webhooks are called. Besides its
-// latency, a fault has at most one effect.
+// The fields from Verbs to Share select the requests that meet the fault. A list selects a request if one of its
+// elements matches. In all lists but Verbs, * stands for any text. An empty list other than Paths selects all requests.
+// A fault with Webhooks is for the server's calls of admission webhooks; the other fields then select the requests for
+// which the webhooks are called. Besides its latency, a fault has at most one effect.
 type Fault struct {
 	// Name is the name of the fault. The default has the source of the fault and a number. flag-1 is the fault of the
 	// first flag, and file-2 the second fault in the file. request-3 is the third fault without a name in all requests
@@ -20,7 +20,7 @@ type Fault struct {
 	Name string `json:"name,omitempty"`
 
 	// Verbs are verbs of the API: get, list, watch, create, update, patch, delete, deletecollection. By default, they
-	// are all verbs that the effect can be used with.
+	// are all verbs that the effect can be used with. In a fault with Paths, they are HTTP methods in lower case.
 	Verbs []string `json:"verbs,omitempty"`
 	// Resources are plural names with or without group and subresource: pods, deployments.apps, pods/status, pods/*. A
 	// name without a subresource doesn't select subresources.

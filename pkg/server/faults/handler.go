@@ -104,7 +104,8 @@ func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection
 	}
 }
 
-// meet returns the fault that a request meets, or nil. It returns after the fault's latency.
+// meet returns the fault that a request meets, or nil. It first waits for the fault's latency. The end of the request or
+// the beginning of a stop ends the wait.
 func (v *visit) meet(req *http.Request, current *inForce) *injection {
 	met := current.requests.inject(v.subject)
 	if met == nil {

@@ -86,8 +86,8 @@ type injection struct {
 	delay time.Duration
 }
 
-// decide counts the request if the rule selects it, and returns an injection if the request meets the fault. Otherwise
-// it returns nil. The random numbers depend only on the rule's seed and the number of the request.
+// decide counts a request that the rule selects, and returns an injection if the request meets the fault. Otherwise it
+// returns nil. The random numbers depend only on the rule's seed and the number of the request.
 func (r *rule) decide(s *subject) *injection {
 	number := r.matched.Add(1)
 	if !r.numbers.has(number) {

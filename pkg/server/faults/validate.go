@@ -22,7 +22,7 @@ func httpVerbs() []string {
 	return []string{"get", "head", "post", "put", "patch", "delete", "options"}
 }
 
-// validate returns all errors of a fault. Each error names the field.
+// validate returns the errors of a fault. If the fault has several effects, the error names only the first two.
 func (f *Fault) validate() error {
 	_, numbers := parseNumbers(f.Requests)
 	_, latency := parseLatency(f.Latency)
@@ -127,7 +127,7 @@ func (f *Fault) validateEffect() []error {
 	return errs
 }
 
-// validateSettings checks the values of effects, and the fields that only one effect uses.
+// validateSettings checks the values of effects, and the fields that only some effects use.
 func (f *Fault) validateSettings() []error {
 	var errs []error
 	if f.Status != 0 && (f.Status < http.StatusBadRequest || f.Status > 599) {

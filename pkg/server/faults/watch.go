@@ -58,7 +58,7 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	}
 	cause := ended{}
 	if errors.As(context.Cause(ctx), &cause) && cause.effect == expire && marked.code == http.StatusOK {
-		// An error means that the client is gone, so the server ignores the error.
+		// The response has begun, so the server can't answer with an error.
 		_ = v.writeExpired(w, req)
 	}
 }

@@ -30,7 +30,7 @@ func (g Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	handler.ServeHTTP(w, req)
 }
 
-// handler returns the handler of /api, or of a path below a group version. For any other path it returns nil.
+// handler returns the handler of /api, or of a path that begins with a group version. For any other path it returns nil.
 func (i *Groups) handler(path string) http.Handler {
 	if strings.TrimSuffix(path, "/") == genericapiserver.DefaultLegacyAPIPrefix {
 		return i.legacy

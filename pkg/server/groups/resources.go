@@ -116,7 +116,8 @@ func storageVersionHash(version *genericapi.APIGroupVersion, storage rest.Storag
 	return discovery.StorageVersionHash(stored.Group, stored.Version, stored.Kind), nil
 }
 
-// discoveryDocument serves the discovery document of a version, and an error for every other path.
+// discoveryDocument returns a handler that serves the discovery document of a version, and an error for every other
+// path.
 func discoveryDocument(version *genericapi.APIGroupVersion) (http.Handler, error) {
 	resources, err := apiResources(version)
 	if err != nil {

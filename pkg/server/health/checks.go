@@ -75,8 +75,8 @@ func (b Bootstrapped) AddTo(config *genericapiserver.Config, served func(schema.
 	}
 }
 
-// AddHooks adds kube-apiserver's checks of admission and of the storages. The argument "admission" waits until admission
-// knows the stored configurations.
+// AddHooks adds kube-apiserver's check of admission and, if its feature gate is on, the check of the storages. The
+// argument "admission" waits until admission knows the stored configurations.
 func AddHooks(server *genericapiserver.GenericAPIServer, gates featuregate.FeatureGate, admission func(context.Context) error) error {
 	err := server.AddPostStartHook("start-apiserver-admission-initializer", func(ctx genericapiserver.PostStartHookContext) error {
 		_ = admission(ctx) // an error here would end the process, and the hook fails only when the server stops

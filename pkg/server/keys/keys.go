@@ -53,7 +53,7 @@ func (s Store) failed(err error) error {
 }
 
 // Kept returns the stored authority, for a program that issues certificates without a server. If no authority is
-// stored, Kept makes the data folder and the authority.
+// stored, Kept makes the folder and the authority.
 func (s Store) Kept() (_ *pki.Authority, err error) {
 	if s.Store == nil {
 		return nil, errors.New("--cert-dir or --data-dir must name a folder for the certificate authority: both flags are empty")
@@ -80,7 +80,7 @@ func (s Store) Authority() (*pki.Authority, error) {
 	return authority, nil
 }
 
-// SigningKey returns the key that signs service account tokens.
+// SigningKey returns the key that signs service account tokens. It returns nil for the zero Store.
 func (s Store) SigningKey() (crypto.Signer, error) {
 	key, err := s.ServiceAccountKey()
 	if err != nil {

@@ -76,7 +76,8 @@ func (l *Listener) Serving(next http.Handler) http.Handler {
 	})
 }
 
-// begin returns the connection of a request, or nil if the server itself has made the request.
+// begin records a request, and returns its connection. It returns nil if the request has no open connection, for
+// example because the server itself has made the request.
 func (l *Listener) begin(req *http.Request) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +122,8 @@ func (l *Listener) Stop() {
 }
 
 // CloseConnections closes all connections, and makes the listener close later connections. It must be called after
-// the last request. A connection whose client may still be reading a response is closed after answerGrace.
+// the last request. A connection whose client may still be reading a response is closed after answerGrace, unless it
+// ends earlier.
 func (l *Listener) CloseConnections() {
 	l.mu.Lock()
 	open := l.open

@@ -73,7 +73,7 @@ func describedAlike(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 		equality.Semantic.DeepEqual(a.Status.AcceptedNames, b.Status.AcceptedNames)
 }
 
-// DeleteGroupVersion removes the document of an aggregated server. The document of the version's custom resources
+// DeleteGroupVersion removes the document of an aggregated server. If the version has custom resources, their document
 // takes its place.
 func (d *Documents) DeleteGroupVersion(name string) { d.describe(name) }
 

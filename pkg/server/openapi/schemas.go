@@ -79,7 +79,7 @@ func info() *spec.Info {
 	return &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: number}}
 }
 
-// unshared copies the parts of definitions that the builder of OpenAPI v2 documents changes.
+// unshared copies the parts of definitions that the builders of OpenAPI documents change.
 func unshared(definitions map[string]common.OpenAPIDefinition) map[string]common.OpenAPIDefinition {
 	definitions = maps.Clone(definitions)
 	for name, d := range definitions {

@@ -59,7 +59,7 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 	return v3, nil
 }
 
-// Services maps the path of each group version to a function that returns the web service of the group version.
+// Services maps the path of each web service, such as /apis/apps/v1, to a function that returns the web service.
 type Services map[string]func() (*restful.WebService, error)
 
 // Part has web services together with the OpenAPI definitions of their types.

@@ -16,7 +16,7 @@ const (
 )
 
 // create writes a new file in one step, so that no other process reads a part of it. If the file exists, the error is
-// fs.ErrExist.
+// fs.ErrExist. On a file system without hard links, create replaces an existing file.
 func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(s.dir, folderMode); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *Store) create(file string, content []byte, mode fs.FileMode) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	// On a file system without hard links, the last of two processes that create the file wins.
+	// The file system may have no hard links. Of two processes that create the file, the last one then wins.
 	return rename(temporary, s.Path(file))
 }
 

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// These are the files of a Store. kubeadm and kube-apiserver's --cert-dir use the same names.
+// These are the files of a Store. kubeadm uses the same names.
 const (
 	AuthorityCert      = "ca.crt"
 	AuthorityKey       = "ca.key"

@@ -22,7 +22,7 @@ const (
 type File struct {
 	// Flag is the flag that names the file, for logs. Path is the file's path.
 	Flag, Path string
-	// Seen is the content of the file when it was last read.
+	// Seen is the content of the file when it was last read. It is nil if the next read must apply any content.
 	Seen []byte
 	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must return
 	// when ctx ends. ctx also ends when the file changes again.

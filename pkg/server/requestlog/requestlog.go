@@ -24,11 +24,13 @@ type Request struct {
 	// until the end of a watch.
 	Received time.Time
 	Took     time.Duration
-	// Verb is the verb of the API, such as list. If the path doesn't belong to a resource, Verb is the HTTP method.
+	// Verb is the verb of the API, such as list. If the path doesn't belong to a resource, Verb is the HTTP method in
+	// lower case.
 	Verb string
 	// URI is the path and the query.
 	URI string
-	// Code is the HTTP status of the response, 101 for an upgraded connection.
+	// Code is the HTTP status of the response, 101 for an upgraded connection. It is 0 if the request ended before a
+	// status was written.
 	Code int
 	// User is the name of the authenticated user, or "". As is the name of the impersonated user, or "".
 	User, As string

@@ -107,9 +107,8 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
-// requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed. Calls of hooks wait until the
-// extensions of the stored ExtensionConfigs have been discovered. They don't wait for ExtensionConfigs that are
-// created later.
+// requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed. Calls of hooks fail until the
+// extensions of the stored ExtensionConfigs have been discovered.
 func (h *Hooks) Start(ctx, discovering context.Context) error {
 	if err := h.define(ctx); err != nil {
 		return fmt.Errorf("--runtime-hooks: defining ExtensionConfig: %w", err)

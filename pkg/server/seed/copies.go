@@ -48,8 +48,8 @@ func (c *Copies) add(key copyKey, given, object runtime.Object) {
 	c.byKey.Store(key, seeded{given, object.DeepCopyObject()})
 }
 
-// get returns the stored form of the given object: a copy of the object that an earlier server stored, with the changes
-// of renew. It returns nil if there is no copy, or if the copy was made for an object that differs from the given one.
+// get returns the stored form of an object: a copy of the object that an earlier server stored, with the changes of
+// renew. It returns nil if there is no copy, or if the earlier server's object differs from the argument given.
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {

@@ -53,7 +53,7 @@ func (o keptObject) resource() schema.GroupResource {
 	return plural.GroupResource()
 }
 
-// configures tells whether the object configures webhooks.
+// configures tells whether the object is a webhook configuration, an admission policy or a binding of a policy.
 func (o keptObject) configures() bool { return o.resource().Group == admissionregistrationv1.GroupName }
 
 func (s *Sets) get(name string) *set {
@@ -97,8 +97,9 @@ type Keeper struct {
 }
 
 // Store stores copies of the objects of the set Name, if an earlier server has kept such a set. Each copy has a UID and
-// times of its own. Store must be called before informers list the stored objects. It leaves the configurations of
-// webhooks to Begin, because the webhooks would otherwise be called for the server's own requests during its start.
+// times of its own. Store must be called before informers list the stored objects. It leaves webhook configurations and
+// admission policies to Begin, because admission would otherwise apply them to the server's own requests during its
+// start.
 func (k *Keeper) Store(ctx context.Context) error {
 	k.found = k.Sets.get(k.Name)
 	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })
@@ -112,8 +113,8 @@ func (k *Keeper) Store(ctx context.Context) error {
 }
 
 // Begin is called when the server is ready. If an earlier server has kept a set of objects, Begin stores copies of the
-// set's webhook configurations, and waits until they are in effect. Otherwise, Keep keeps the objects that are created
-// after Begin.
+// set's webhook configurations and admission policies, and waits until they are in effect. Otherwise, Keep keeps the
+// objects that are created after Begin.
 func (k *Keeper) Begin(ctx context.Context) (err error) {
 	if k.found == nil {
 		k.since, err = k.Member.Revision(ctx)

@@ -23,8 +23,7 @@ import (
 // FieldManager is the field manager of the server's own writes.
 const FieldManager = "kube-apiserver"
 
-// Writer writes objects as requests do, including managed fields, but without the handler chain and admission. It
-// doesn't change its arguments.
+// Writer writes objects as requests do, including managed fields, but without the handler chain and admission.
 type Writer struct {
 	table     *registry.Table
 	converter managedfields.TypeConverter
@@ -39,7 +38,7 @@ func NewWriter(table *registry.Table, converter managedfields.TypeConverter, gro
 	return &Writer{table: table, converter: converter, groups: groups, fields: map[managedKind]*managedfields.FieldManager{}}
 }
 
-// Create creates an object that doesn't exist yet, and returns the stored object.
+// Create creates an object that doesn't exist yet, and returns the stored object. It doesn't change the argument given.
 func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
 	where, err := c.placeOf(given)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
 }
 
-// Update replaces the live object by updated.
+// Update replaces the live object by updated. It sets the managed fields of updated.
 func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error {
 	where, err := c.placeOf(updated)
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error
 	return err
 }
 
-// Delete deletes an object of a kind.
+// Delete deletes an object of a kind without namespaces.
 func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name string) error {
 	where := place{kind: kind, name: name}
 	resource := where.resource()
@@ -133,7 +132,7 @@ func (c *Writer) managed(kind managedKind, store any, live, object runtime.Objec
 	return fields.UpdateNoErrors(live, object, FieldManager), nil
 }
 
-// preferredKind returns the kind of an object in its group's preferred version.
+// preferredKind returns the first kind of an object's Go type that belongs to a version of an API group.
 func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kinds, _, err := c.table.Scheme().ObjectKinds(obj)
 	if err != nil {

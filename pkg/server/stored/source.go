@@ -24,8 +24,8 @@ const relistPeriod = time.Second
 // eventsPrefix is the key prefix of events, which Source leaves out: an event has no owner and owns nothing.
 const eventsPrefix = "/events/"
 
-// Source calls a handler with the metadata of every stored object, and with every change. It has a goroutine only while
-// there are changes.
+// Source calls a handler with the metadata of every stored object other than events, and with every change. It has a
+// goroutine only while there are changes.
 type Source struct {
 	member   *storage.Member
 	stream   *storage.Stream
@@ -160,8 +160,8 @@ func (s *Source) list() error {
 	return nil
 }
 
-// tell calls the handler with a stored value, and returns the UID of the object. It returns "" for a deletion, and for
-// a value that isn't an object.
+// tell calls the handler with a stored value, and returns the UID of the object. For an event, and for a value that
+// isn't an object, it doesn't call the handler and returns "".
 func (s *Source) tell(stored storage.Stored) types.UID {
 	if strings.HasPrefix(stored.Key[len(s.root):], eventsPrefix) {
 		return ""

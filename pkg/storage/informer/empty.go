@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Empty returns an informer that never has objects. It is synced at once.
+// Empty returns an informer that never has objects. It is synced soon after its start.
 func Empty(obj runtime.Object) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(nothing{}, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }

@@ -159,7 +159,8 @@ func (i *Informer) list(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the stored objects by the objects of a list, and calls the handlers for the differences.
+// replace replaces the informer's objects by the objects of a list. It calls the handlers for each object of the list,
+// even an unchanged one, and for each object that the list lacks.
 func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	gone := map[string]bool{}
 	for _, key := range i.indexer.ListKeys() {
@@ -192,7 +193,7 @@ func (i *Informer) replace(objects []runtime.Object, revision int64) error {
 	return nil
 }
 
-// handle applies an event to the stored objects, and calls the handlers.
+// handle applies an event to the informer's objects, and calls the handlers.
 func (i *Informer) handle(event watch.Event) error {
 	i.mu.Lock()
 	transform := i.transform

@@ -113,7 +113,7 @@ func Start(t testing.TB, o Options) *Node {
 	return n
 }
 
-// Running returns the pods whose processes run, as NAMESPACE/NAME.
+// Running returns the pods whose processes the node has started and not ended, as NAMESPACE/NAME.
 func (n *Node) Running() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -263,7 +263,7 @@ func (p *process) waitReady(ctx context.Context, probe *corev1.HTTPGetAction, ad
 	})
 }
 
-// publish creates the endpoints of each Service that selects the pod.
+// publish creates the endpoints of each Service in the namespace.
 func (n *Node) publish(namespace string, pod *corev1.Pod, address string) error {
 	services, err := n.options.Client.CoreV1().Services(namespace).List(n.ctx, metav1.ListOptions{})
 	if err != nil {
