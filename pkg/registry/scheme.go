@@ -76,7 +76,8 @@ func (t *Table) addVersions(g *Group) error {
 }
 
 // addHub registers the Go types of the hub under the version "__internal". The hub has the types in the rows and in
-// Group.Types, and for a kind without a row, the type of the preferred version.
+// Group.Types. In a group with rows of its own, the hub also has the types of the preferred version for kinds without a
+// row.
 func (t *Table) addHub(g *Group) {
 	internal := g.hub()
 	for _, k := range t.Rows(g) {

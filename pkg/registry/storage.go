@@ -88,7 +88,7 @@ func (s *Storage) With(strategy UpdateStrategy) *genericregistry.Store {
 // of other parts.
 type ObjectPart struct{ store *genericregistry.Store }
 
-// Part returns the storage of a subresource that has the given update strategy.
+// Part returns the storage of a subresource. The argument is the update strategy of the subresource.
 func (s *Storage) Part(strategy UpdateStrategy) ObjectPart { return ObjectPart{s.With(strategy)} }
 
 var (

@@ -81,7 +81,8 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 	MetaOf(obj).SetGeneration(generation)
 }
 
-// SpecChanged reports whether an update increases the generation.
+// SpecChanged reports whether an update changes the desired state. If the kind has a generation, this change increases
+// the generation.
 func (s Strategy) SpecChanged(obj, old runtime.Object) bool {
 	return s.Kind.hooks().specChanged(obj, old)
 }
@@ -229,7 +230,7 @@ func clearField(obj runtime.Object, name string) {
 	}
 }
 
-// CopyStatus copies the status from one object to another of the same kind.
+// CopyStatus copies the status of the second object to the first object. Both objects must be of the same kind.
 func CopyStatus(obj, from runtime.Object) { copyField(obj, from, statusField) }
 
 func copyField(obj, old runtime.Object, name string) {
@@ -245,7 +246,8 @@ func copyAllBut(obj, old runtime.Object, except ...string) {
 	}
 }
 
-// DesiredStateDiffers compares everything except apiVersion, kind, metadata and status.
+// DesiredStateDiffers reports whether two objects of a kind differ in a field other than apiVersion, kind, metadata and
+// status.
 func DesiredStateDiffers(obj, old runtime.Object) bool {
 	a, b := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
 	for _, name := range fieldsBut(obj, metaField, typeField, statusField) {

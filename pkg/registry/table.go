@@ -170,7 +170,7 @@ func (t *Table) Rows(g *Group) []*Kind {
 	return kinds
 }
 
-// Versions returns the group versions that serve a kind.
+// Versions returns the group versions that have a kind, even if --runtime-config turns them off.
 func (t *Table) Versions(k *Kind) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	t.each(func(gv schema.GroupVersion, row *Kind) {
@@ -219,8 +219,8 @@ func (t *Table) each(f func(schema.GroupVersion, *Kind)) {
 	}
 }
 
-// removed reports whether a version of Kubernetes no longer serves a kind. The Go type of the kind declares the
-// version that removes it.
+// removed reports whether a version of Kubernetes no longer serves a kind. The Go type of the kind may declare the
+// version of Kubernetes that removes the kind.
 func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version) bool {
 	obj, err := t.scheme.New(gvk)
 	if err != nil {

@@ -10,7 +10,7 @@
 //   - discovery and definition: a controller of ExtensionConfigs, and their CustomResourceDefinition
 //   - metrics: Prometheus metrics of callers and of extensions
 //
-// An author of an extension imports api, catalog and extension, which need apimachinery and kube-openapi alone. An
+// An author of an extension imports api, catalog and extension, which need neither client-go nor an API server. An
 // author of a system that calls hooks imports the other packages too. docs/runtime-hooks.md has a tutorial, and
 // lists what the packages promise, with the tests.
 package runtimehooks

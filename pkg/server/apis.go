@@ -81,8 +81,8 @@ func (s *served) handler(next http.Handler) http.Handler {
 	return handler
 }
 
-// resources yields all resources that clients can request, including custom resources and the resources of other
-// servers.
+// resources yields all resources that clients can request, including custom resources. For a group version of another
+// server, resources yields one item with the name AnyResource.
 func (s *served) resources(yield func(admissionregistration.ServedResource) bool) {
 	for _, resources := range []func(func(schema.GroupVersion, string) bool){s.groups.Load().Resources, s.customResources.Served} {
 		for gv, path := range resources {
@@ -103,7 +103,8 @@ func (s *served) resources(yield func(admissionregistration.ServedResource) bool
 	}
 }
 
-// hold stops the aggregator's requests to other servers until release is called.
+// hold stops the aggregator's checks of other servers until release is called. Requests of clients still reach the
+// other servers.
 func (s *served) hold() (release func()) {
 	if aggregator := s.aggregator.Load(); aggregator != nil {
 		return aggregator.Hold()
@@ -332,7 +333,7 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 }
 
 // excludeFromPeers excludes custom resources and the APIs of other servers from the requests that this server passes
-// on to its peers. Every peer has the same definitions and APIServices, so this server handles such requests itself.
+// on to its peers. Every peer has the same definitions and APIServices, so this server handles these requests itself.
 func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
 	if c.apis.peers == nil {
 		return nil

@@ -34,8 +34,8 @@ const settleTimeout = 10 * time.Second
 // the controllers of an etcd. If giving up fails, another server waits until the Lease expires.
 const leaveTimeout = 5 * time.Second
 
-// authenticateControllers gives each controller a token of its service account. So audit, webhooks and authorization
-// get the same users as with a kube-controller-manager.
+// authenticateControllers makes a token for each user of the controllers, such as a service account. So audit, webhooks
+// and authorization get the same users as with a kube-controller-manager.
 func (c *Config) authenticateControllers() {
 	if !c.options.Controllers.Any() {
 		return

@@ -43,7 +43,7 @@ func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	return f.Errs
 }
 
-// validatePodGroupUpdate checks an update of a PodGroup. Only the size of a gang can change.
+// validatePodGroupUpdate checks an update of a PodGroup. In the spec, only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec))

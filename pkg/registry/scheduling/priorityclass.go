@@ -101,9 +101,9 @@ func systemPriority(o *schedulingv1.PriorityClass) string {
 	return ""
 }
 
-// priorityClassStorage is the storage of PriorityClasses. It refuses to delete a PriorityClass of the system
-// (KEP-268). A deletecollection deletes all PriorityClasses, but the next start of the server makes the
-// PriorityClasses of the system again.
+// priorityClassStorage is the storage of PriorityClasses. A request to delete a single PriorityClass of the system is
+// refused (KEP-268). A deletecollection can delete the PriorityClasses of the system, but the next start of the server
+// makes them again.
 type priorityClassStorage struct{ *registry.Storage }
 
 var _ rest.StandardStorage = &priorityClassStorage{}
@@ -121,7 +121,6 @@ func (p *priorityClassStorage) Delete(ctx context.Context, name string, validate
 	return p.Storage.Delete(ctx, name, validate, options)
 }
 
-// priorityClassColumns makes the rows of kubectl get. They show the value.
 var priorityClassColumns = printers.Of(
 	[]printers.Column{
 		printers.NameColumn,

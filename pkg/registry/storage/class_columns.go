@@ -7,8 +7,9 @@ const (
 	defaultVolumeAttributesClass = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 )
 
-// className shows the name of a StorageClass or a VolumeAttributesClass. The argument "marks" has annotations: if
-// one of them is "true", the class is the default, and its name gets the suffix "(default)".
+// className returns the name of a StorageClass or a VolumeAttributesClass for the rows of kubectl get. The argument
+// "marks" has annotations: if one of them is "true", the class is the default, and its name gets the suffix
+// "(default)".
 func className(name string, annotations map[string]string, marks ...string) string {
 	for _, mark := range marks {
 		if annotations[mark] == "true" {

@@ -107,7 +107,7 @@ func tokenRequests(path *field.Path, requests []storagev1.TokenRequest) field.Er
 }
 
 // countDriverChanges increments the generation of a CSIDriver if the update changes tokenRequests, requiresRepublish or
-// seLinuxMount. A new CSIDriver has the generation 0.
+// seLinuxMount. The server doesn't set the generation of a new CSIDriver.
 func countDriverChanges(_ context.Context, d, old *storagev1.CSIDriver) {
 	now, was := d.Spec, old.Spec
 	if !apiequality.Semantic.DeepEqual(now.TokenRequests, was.TokenRequests) ||

@@ -34,7 +34,8 @@ func validateCSIStorageCapacity(o *storagev1.CSIStorageCapacity) field.ErrorList
 	return f.Errs
 }
 
-// validateCSIStorageCapacityUpdate checks an update of a CSIStorageCapacity. Only the amounts can change.
+// validateCSIStorageCapacityUpdate checks an update of a CSIStorageCapacity. The nodeTopology and the storageClassName
+// can't change.
 func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(capacity(o, metav1validation.LabelSelectorValidationOptions{

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Expression is a CEL expression of an object that is written.
+// Expression is a CEL expression in an object that a request creates or updates.
 type Expression struct {
 	plugincel.ExpressionAccessor
 	Uses plugincel.OptionalVariableDeclarations

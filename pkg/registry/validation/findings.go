@@ -111,7 +111,7 @@ func Unchanged(path *field.Path, value, old any) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, Unversioned(value), apivalidation.FieldImmutableErrorMsg)}
 }
 
-// GatedOff refuses a field whose feature gate is off, unless the stored object has the same value.
+// GatedOff refuses a field whose feature gate is off, unless the field is nil or the stored object has the same value.
 func GatedOff[T any](path *field.Path, value, old *T) field.ErrorList {
 	if value == nil || apiequality.Semantic.DeepEqual(value, old) {
 		return nil

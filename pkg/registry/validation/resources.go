@@ -26,7 +26,7 @@ var (
 		corev1.ResourceReplicationControllers, corev1.ResourceSecrets, corev1.ResourceConfigMaps,
 		corev1.ResourcePersistentVolumeClaims, corev1.ResourceServicesNodePorts,
 		corev1.ResourceServicesLoadBalancers)
-	// standardResources are all resources without a domain.
+	// standardResources are all resources without a domain, except huge pages.
 	standardResources = containerResources.Union(CountedResources).Insert(
 		corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory, corev1.ResourceRequestsEphemeralStorage,
 		corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory, corev1.ResourceLimitsEphemeralStorage,
@@ -87,7 +87,8 @@ func PodResourceName(path *field.Path, name corev1.ResourceName) field.ErrorList
 	return nil
 }
 
-// ResourceQuantity checks the amount of a resource. CountedResources need whole numbers.
+// ResourceQuantity checks the amount of a resource. The amounts of CountedResources and of extended resources, such as
+// example.com/gpu, must be whole numbers.
 func ResourceQuantity(path *field.Path, name corev1.ResourceName, q resource.Quantity) field.ErrorList {
 	var f Findings
 	f.AddIf(q.Sign() < 0, field.Invalid(path, q.String(), apivalidation.IsNegativeErrorMsg))

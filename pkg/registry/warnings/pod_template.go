@@ -98,7 +98,8 @@ func (l templateWarnings) noSelector(path *field.Path) {
 	l.At(path.Child("labelSelector"), "a null labelSelector results in matching no pod")
 }
 
-// duplicates warns of items of a list with the same key, because server-side apply can't distinguish such items.
+// duplicates warns of hostAliases with the same IP address and of imagePullSecrets with the same name, because
+// server-side apply can't distinguish them. It also warns of imagePullSecrets without a name.
 func (l templateWarnings) duplicates(path *field.Path, spec *corev1.PodSpec) {
 	ips := map[string]bool{}
 	for i, alias := range spec.HostAliases {

@@ -41,7 +41,7 @@ func (l templateWarnings) volumes(path *field.Path, volumes []corev1.Volume) {
 }
 
 // overlaps warns of files in a volume that hide each other: they have the same path, or the path of one file is
-// the folder of the other file.
+// the folder of the other file. It also warns of an empty source of a projected volume.
 func (l templateWarnings) overlaps(v *corev1.Volume) {
 	var files []volumeFile
 	kind := ""

@@ -53,12 +53,12 @@ func (d *Descriptor) NewRequest() runtime.Object { return newObject(d.request) }
 // NewResponse returns an empty response of the hook.
 func (d *Descriptor) NewResponse() runtime.Object { return newObject(d.response) }
 
-// CheckRequest returns an error if the object doesn't have the type of the hook's requests.
+// CheckRequest returns an error if the object is nil or doesn't have the type of the hook's requests.
 func (d *Descriptor) CheckRequest(obj runtime.Object) error {
 	return checkType(d, "request", d.request, obj)
 }
 
-// CheckResponse returns an error if the object doesn't have the type of the hook's responses.
+// CheckResponse returns an error if the object is nil or doesn't have the type of the hook's responses.
 func (d *Descriptor) CheckResponse(obj runtime.Object) error {
 	return checkType(d, "response", d.response, obj)
 }
@@ -75,8 +75,9 @@ func checkType(d *Descriptor, what string, want reflect.Type, obj runtime.Object
 
 func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface().(runtime.Object) }
 
-// Register adds hooks under a group version. It adds all definitions or none. The error names each hook that can't
-// be added. A definition that is in the catalog may be added again.
+// Register adds hooks under a group version, which must have a group and a version. It adds all definitions or none. An
+// error about definitions names each hook that can't be added. A definition that is in the catalog may be added again
+// under the same group version.
 func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
 	if gv.Group == "" || gv.Version == "" {
 		return fmt.Errorf("hooks of group version %q: must have a group and a version", gv)
@@ -128,7 +129,7 @@ func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Desc
 // Hook returns the hook with the name, or nil if the catalog doesn't have it.
 func (c *Catalog) Hook(gvh GroupVersionHook) *Descriptor { return c.hooks[gvh] }
 
-// Describe returns the hook that a function defines.
+// Describe returns the hook that a function defines. If the catalog doesn't have the hook, Describe returns an error.
 func (c *Catalog) Describe(hook Hook) (*Descriptor, error) {
 	function, err := functionName(hook)
 	if err != nil {

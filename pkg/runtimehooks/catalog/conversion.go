@@ -33,7 +33,7 @@ func Convert[In, Out any](convert func(in *In, out *Out) error) Conversion {
 
 // AddConversions adds conversions between registered versions of a hook. A hook needs conversions of requests from
 // its newest version to each older version. It needs conversions of responses from each older version to the newest
-// version.
+// version. Versions with the same Go type need no conversion.
 func (c *Catalog) AddConversions(hook GroupHook, conversions ...Conversion) error {
 	requests, responses := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, d := range c.Versions(hook) {

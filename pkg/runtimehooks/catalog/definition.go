@@ -59,8 +59,8 @@ func Define(hook Hook, metadata Metadata) Definition {
 	return d
 }
 
-// objectType returns the struct type S of the pointer type *S. It returns an error if *S doesn't implement
-// runtime.Object. The argument "what" is the name of the type in the error.
+// objectType returns the struct type S of the pointer type *S. It returns an error if the argument isn't a pointer to a
+// struct, or doesn't implement runtime.Object. The argument "what" is the name of the type in the error.
 func objectType(what string, t reflect.Type) (reflect.Type, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || !t.Implements(reflect.TypeFor[runtime.Object]()) {
 		return nil, fmt.Errorf("the %s of the function, %s, must be a pointer to a struct that implements runtime.Object", what, t)

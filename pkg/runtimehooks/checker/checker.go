@@ -68,7 +68,7 @@ type Result struct {
 	Err error
 }
 
-// Run runs all checks. If ctx ends, the remaining checks fail.
+// Run runs all checks. If ctx ends, the remaining calls of the extension fail.
 func Run(ctx context.Context, target Target) []Result {
 	var results []Result
 	s, err := newSession(target)
@@ -83,10 +83,12 @@ func Run(ctx context.Context, target Target) []Result {
 	return results
 }
 
-// ErrNotDiscovered is the error of a check that can't run, because the extension's answer to Discovery is unusable.
+// ErrNotDiscovered is the error of Check.Run for a check that can't run, because the extension's answer to Discovery is
+// unusable.
 var ErrNotDiscovered = errors.New("the extension can't be discovered")
 
-// Run runs this check alone. It calls Discovery first.
+// Run runs this check alone. It calls Discovery first. If Discovery fails, the error of any other check is
+// ErrNotDiscovered.
 func (c Check) Run(ctx context.Context, target Target) error {
 	s, err := newSession(target)
 	defer s.close()

@@ -39,7 +39,7 @@ func Checks() []Check {
 	}
 }
 
-// everyHandler returns a check that calls the given function for each handler.
+// everyHandler returns a check that calls a function for each handler.
 func everyHandler(check func(context.Context, *session, handler) error) func(context.Context, *session) error {
 	return func(ctx context.Context, s *session) error {
 		var errs []error

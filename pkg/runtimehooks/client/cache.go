@@ -19,7 +19,8 @@ type ResponseCache struct {
 	keep      time.Duration
 }
 
-// NewResponseCache returns a cache for a number of responses. Each is kept for the given time.
+// NewResponseCache returns a cache for a limited number of responses. The argument "keep" is the longest time for which
+// a response is kept.
 func NewResponseCache(size int, keep time.Duration) *ResponseCache {
 	return &ResponseCache{responses: utilcache.NewLRUExpireCache(size), keep: keep}
 }

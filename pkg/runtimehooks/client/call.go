@@ -65,8 +65,9 @@ type Answer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Do makes a call. It returns an error if the call is invalid or the registry isn't ready. In both cases, it has
-// called no handler. Errors of handlers are in the Result.
+// Do makes a call. It returns an error if the catalog doesn't have the hook, if the request can't be made, or if the
+// registry isn't ready. In these cases, it has called no handler. Other errors, such as errors of handlers, are in the
+// Result.
 func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	d, err := c.options.Catalog.Find(call.Hook)
 	if err != nil {

@@ -32,8 +32,9 @@ type fileState struct {
 	size     int64
 }
 
-// Reload reads the files again if they have changed. While another process replaces them, the certificate may not
-// match the key. Reload then keeps the old certificate.
+// Reload reads the files again if they have changed. While another process replaces the files, the certificate may not
+// match the key, or a file may be missing. Reload then keeps the old certificate, and returns an error only if there is
+// no old certificate.
 func (c *Certificate) Reload() (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

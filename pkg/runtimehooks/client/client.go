@@ -28,8 +28,8 @@ type Options struct {
 	// NamespaceLabels returns the labels of a namespace. It is required if an ExtensionConfig has a
 	// namespaceSelector.
 	NamespaceLabels func(ctx context.Context, namespace string) (map[string]string, error)
-	// Observe is called after each call of a hook, including Discovery. It may be nil. It must be safe for
-	// concurrent use.
+	// Observe is called after each call of a handler, including Discovery, unless the response is from a cache. It may
+	// be nil. It must be safe for concurrent use.
 	Observe func(Outcome)
 }
 
@@ -54,8 +54,8 @@ type callOptions struct {
 	observe []func(Outcome)
 }
 
-// WithCache uses a cache. If the cache has the response of a handler to the same request, the handler isn't called.
-// Otherwise the handler's response is added to the cache, if it is a success and doesn't block.
+// WithCache makes a call use a cache. If the cache has a handler's response to the same request, the handler isn't
+// called. Otherwise the handler's response is added to the cache, if it is a success and doesn't block.
 func WithCache(cache *ResponseCache) CallOption {
 	return func(o *callOptions) { o.cache = cache }
 }
@@ -101,7 +101,7 @@ func (c *Client) matching(ctx context.Context, d *catalog.Descriptor, forObject 
 	return matching, nil
 }
 
-// matches reports whether a handler is called for objects in the object's namespace.
+// matches reports whether a handler is called for an object. The namespace of the object decides.
 func (c *Client) matches(ctx context.Context, r *registry.Registration, forObject metav1.Object) (bool, error) {
 	if r.Namespaces.Empty() {
 		return true, nil

@@ -50,7 +50,7 @@ type ConnectorOptions struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connections is the number of extensions to which connections are kept open.
+// connections is the largest number of extensions to which connections are kept open.
 const connections = 256
 
 // HTTPSConnector connects to extensions by HTTPS, and uses HTTP/2 if an extension supports it.
@@ -166,7 +166,7 @@ func (c *HTTPSConnector) dial(service runtimev1.ServiceReference) func(ctx conte
 }
 
 // BaseURL returns the URL of an extension. The paths of hooks are appended to it. The URL of a service is
-// https://NAME.NAMESPACE.svc:PORT.
+// https://NAME.NAMESPACE.svc:PORT, with the path of the ServiceReference if it has one.
 func BaseURL(config runtimev1.ClientConfig) (*url.URL, error) {
 	switch service := config.Service; {
 	case config.URL != "" && service.IsSet():

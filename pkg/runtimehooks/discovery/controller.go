@@ -67,9 +67,10 @@ type Controller struct {
 
 	mu sync.Mutex
 	// initial are the names in the first list of ExtensionConfigs. The registry becomes ready when all of them are
-	// discovered.
+	// discovered or deleted.
 	initial []string
-	// warming has the initial ExtensionConfigs that have been discovered. It is nil when the registry is ready.
+	// warming has the ExtensionConfigs that have been discovered while the registry isn't ready. It is nil when the
+	// registry is ready.
 	warming map[string]*runtimev1.ExtensionConfig
 }
 
@@ -125,8 +126,8 @@ func changed(was, is *unstructured.Unstructured) bool {
 		was.GetUID() != is.GetUID() || (was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
 }
 
-// enqueue makes a worker call Discovery for an ExtensionConfig at once. It resets the backoff, because the change
-// of the ExtensionConfig may have removed the cause of earlier errors.
+// enqueue makes a worker handle a changed or deleted ExtensionConfig without a backoff. It resets the backoff, because
+// the change of the ExtensionConfig may have removed the cause of earlier errors.
 func (c *Controller) enqueue(obj any) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -168,8 +169,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Synced returns a channel that is closed when Run has made its first list of ExtensionConfigs. The registry becomes
-// ready when all ExtensionConfigs of that list have been discovered. The registry doesn't wait for ExtensionConfigs
-// that are created later.
+// ready when all ExtensionConfigs of that list have been discovered or deleted. The registry doesn't wait for
+// ExtensionConfigs that are created later.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.
@@ -194,8 +195,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile discovers the extension of an ExtensionConfig. If the ExtensionConfig doesn't exist, reconcile removes
-// the extension's handlers.
+// reconcile discovers the extension of an ExtensionConfig. If the ExtensionConfig doesn't exist or is being deleted,
+// reconcile removes the extension's handlers, and the result exists is false.
 func (c *Controller) reconcile(ctx context.Context, name string) (exists bool, err error) {
 	obj, exists, err := c.configs.GetStore().GetByKey(name)
 	if err != nil {
@@ -234,7 +235,8 @@ func (c *Controller) discoverAndRegister(ctx context.Context, config *runtimev1.
 	return c.register(stored)
 }
 
-// register adds the handlers of an ExtensionConfig to the registry.
+// register adds the handlers of an ExtensionConfig to the registry. If the registry isn't ready yet, register keeps the
+// ExtensionConfig until warmUp makes the registry ready.
 func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 	c.mu.Lock()
 	cold := c.warming != nil

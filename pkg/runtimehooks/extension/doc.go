@@ -11,6 +11,6 @@
 // Discovery with all its handlers. It decodes requests and encodes responses. If a function panics, the extension
 // answers with an error. An extension is an http.Handler, which a test can serve by net/http/httptest.
 //
-// The package imports only the catalog and the types, so that an extension links neither an API server nor a
-// client.
+// Of the packages below runtimehooks, this package imports only the catalog and the types, so that an extension links
+// neither an API server nor a client.
 package extension

@@ -63,8 +63,8 @@ type served struct {
 	warnings []string
 }
 
-// New returns an extension with the handlers. The error names each invalid handler, and each path that two handlers
-// share.
+// New returns an extension with the handlers. An error about handlers names each invalid handler, and each handler
+// whose name or path another handler has.
 func New(options Options, handlers ...Handler) (*Extension, error) {
 	if options.Catalog == nil {
 		return nil, errors.New("an extension: Options.Catalog must be set, to the catalog with the hooks of the extension")
@@ -170,7 +170,7 @@ func write(w http.ResponseWriter, code int, response hooksv1.ResponseObject) int
 
 // answer returns the HTTP status and, if that is 200, the response. If the request can't be read, the response has the
 // status Failure, as in Cluster API. The failure policy must not hide this error, because the caller has caused it. If
-// the function panics, or leaves the response without a status, the HTTP status is 500, and the failure policy applies.
+// the function panics, or doesn't set a valid status, the HTTP status is 500, and the failure policy applies.
 func (h *served) answer(w http.ResponseWriter, req *http.Request) (code int, response hooksv1.ResponseObject) {
 	request := h.descriptor.NewRequest()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxRequestBytes))

@@ -15,8 +15,8 @@ import (
 // shutdownGrace is the time for which running requests may go on when the server stops.
 const shutdownGrace = 30 * time.Second
 
-// TLS has the files with the server's certificate and with the certificate authorities of its callers. They are
-// read for each new connection, so a change takes effect without a restart.
+// TLS has the files with the server's certificate and with the certificate authorities of its callers. The server reads
+// the files for each new connection, so a change takes effect without a restart.
 type TLS struct {
 	// CertFile and KeyFile have the serving certificate and its key, in PEM.
 	CertFile, KeyFile string
@@ -25,7 +25,8 @@ type TLS struct {
 	ClientCAFile string
 }
 
-// Serve serves a handler on a listener by HTTPS until ctx ends. It returns when the running requests have ended.
+// Serve serves a handler on a listener by HTTPS until ctx ends. It returns when the running requests have ended. If
+// they don't end within 30 seconds, it returns an error.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, files TLS) error {
 	if _, err := files.config(nil); err != nil {
 		return err

@@ -52,9 +52,9 @@ func NewCalls() *Calls {
 // Metrics returns the metrics, for registration in a Prometheus registry.
 func (c *Calls) Metrics() []metrics.Registerable { return []metrics.Registerable{c.total, c.duration} }
 
-// Observe records a call. Use it as client.Options.Observe.
+// Observe records a call, if a request was sent. Use Observe as client.Options.Observe.
 func (c *Calls) Observe(o client.Outcome) {
-	if o.Host == "" { // the response is from a cache, and nothing was sent
+	if o.Host == "" { // no request was sent, for example because the response is from a cache
 		return
 	}
 	code, status := noCode, noStatus

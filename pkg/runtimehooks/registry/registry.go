@@ -37,7 +37,8 @@ type Registration struct {
 	ConfigVersion string
 	// Hook is the hook version that the handler implements.
 	Hook catalog.GroupVersionHook
-	// Namespaces selects namespaces by their labels. The handler is called for objects in these namespaces.
+	// Namespaces selects namespaces by their labels. The handler is called for objects in these namespaces. With an
+	// empty selector, it is called for all objects.
 	Namespaces labels.Selector
 	// ClientConfig says how to reach the extension.
 	ClientConfig runtimev1.ClientConfig

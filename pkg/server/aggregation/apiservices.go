@@ -67,7 +67,7 @@ type local struct {
 	writer      Writer
 
 	// changes counts events after which the stored APIServices may differ from the wanted ones: deletions, edits and
-	// new custom resources. keptAt is the value of changes at the last complete write, and -1 before the first one.
+	// calls of SetCustom. keptAt is the value of changes at the last complete write, and -1 before the first one.
 	changes, keptAt atomic.Int64
 	// used is true after the first request for APIServices.
 	used atomic.Bool
@@ -120,8 +120,8 @@ func (l *local) use(ctx context.Context) {
 	}
 }
 
-// deleted records the deletion of an APIService. If this server serves its group version, the next request for
-// APIServices writes the APIService again.
+// deleted records the deletion of an APIService. If the APIService was for an API of this server itself, the next
+// request for APIServices writes the APIService again.
 func (l *local) deleted() { l.changes.Add(1) }
 
 // changed handles a new or changed APIService. If a client has edited an APIService of custom resources, changed

@@ -22,7 +22,7 @@ import (
 type endpoint struct {
 	config  *Config
 	service *apiregistrationv1.APIService
-	// life ends when the APIService is removed or names another server.
+	// life ends when the APIService is removed, when its spec changes, or when this server stops.
 	life context.Context
 	// made is the transport, or nil before the first use.
 	made atomic.Pointer[http.RoundTripper]

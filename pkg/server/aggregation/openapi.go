@@ -13,8 +13,8 @@ import (
 // openAPIName returns the API's name in /openapi/v3.
 func openAPIName(gv schema.GroupVersion) string { return apiPath(gv)[1:] }
 
-// describe adds the other server's OpenAPI document of the API to /openapi/v3. If the server has no such document,
-// /openapi/v3 doesn't list the API.
+// describe adds the other server's OpenAPI document of the API to /openapi/v3. If the other server doesn't return a
+// valid document, /openapi/v3 stays as it is.
 func (r *remoteAPI) describe(ctx context.Context, t http.RoundTripper, host string) {
 	document, err := read(ctx, t, urlOf(host, path.Join("/openapi/v3", apiPath(r.gv))))
 	if err != nil {

@@ -73,7 +73,8 @@ func (b *bootstrapTokens) AuthenticateToken(ctx context.Context, token string) (
 	return &authenticator.Response{User: &user.DefaultInfo{Name: bootstrapUserPrefix + id, Groups: sets.List(groups)}}, true, nil
 }
 
-// expired tells whether a time is in the past. A malformed time counts as past.
+// expired tells whether the expiration of a Secret is in the past. An empty expiration isn't past. A malformed
+// expiration counts as past.
 func (b *bootstrapTokens) expired(expiration string) bool {
 	if expiration == "" {
 		return false

@@ -10,7 +10,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// DefaultIssuer is the issuer of service account tokens unless --service-account-issuer names another.
+// DefaultIssuer is the issuer of service account tokens unless --service-account-issuer names another issuer.
 const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
 // HealthPaths are the paths that allow anonymous requests by default, because probes have no credentials.

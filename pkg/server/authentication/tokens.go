@@ -83,8 +83,8 @@ func newWebhook(o *Options) (authenticator.Token, error) {
 	return tokencache.New(token, false, o.Webhook.CacheTTL, o.Webhook.CacheTTL), nil
 }
 
-// serviceAccountTokens returns the signer of tokens and the keys that verify them. The keys come from the key files. The
-// signer's key is added if there are no key files, or if no file has the signing key.
+// serviceAccountTokens returns the generator of tokens and the keys that verify them. The keys come from the key files.
+// The signing key is added if there are no key files, or if the signing key isn't from a file.
 func (o *Options) serviceAccountTokens(own crypto.Signer) (*serviceaccount.TokenGenerator, serviceaccount.KeySet, error) {
 	if len(o.ServiceAccounts.Issuers) == 0 {
 		return nil, nil, errors.New("--service-account-issuer: must be set, as in https://kubernetes.default.svc")

@@ -76,7 +76,8 @@ func (o *Options) Build(ctx context.Context, shared informers.SharedInformerFact
 	return built, nil
 }
 
-// chain has the authorizers of all modes but Webhook, by type. A change of the configuration file doesn't replace them.
+// chain has the authorizers of all configured modes but Webhook, by type. A change of the configuration file doesn't
+// replace them.
 type chain map[apiserver.AuthorizerType]ruledAuthorizer
 
 // united is one authorizer that joins several authorizers.

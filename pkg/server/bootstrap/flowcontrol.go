@@ -61,10 +61,10 @@ func updatedByServer[P interface {
 	return objects
 }
 
-// ensureFlowControl restores the specs of suggested levels and schemas, unless an annotation says that a user maintains
-// the spec. The specs of mandatory levels and schemas can't be changed, except for the shares of the level exempt,
-// which the operator of the cluster may set. See "maintenance of the objects" in the documentation of API priority and
-// fairness.
+// ensureFlowControl creates missing levels and schemas, and restores the specs of suggested levels and schemas that
+// the server maintains (see isServers). The specs of mandatory levels and schemas can't be changed, except for the
+// shares of the level exempt, which the operator of the cluster may set. See "maintenance of the objects" in the
+// documentation of API priority and fairness.
 func ensureFlowControl(ctx context.Context, client kubernetes.Interface) error {
 	levels, schemas := client.FlowcontrolV1().PriorityLevelConfigurations(), client.FlowcontrolV1().FlowSchemas()
 	haveLevels, err := levels.List(ctx, metav1.ListOptions{})

@@ -10,8 +10,8 @@ import (
 )
 
 // In earlier versions of Kubernetes, some default roles and bindings were parts of other roles and bindings. In a
-// cluster of such a version, the new object begins as a copy of the old object. So an administrator's changes of the
-// old object also apply to the new one.
+// cluster of an earlier version, the new object begins as a copy of the old object. So an administrator's changes of
+// the old object also apply to the new object.
 var (
 	// aggregatedFrom maps an aggregated role to the role that had its rules until Kubernetes 1.9.
 	aggregatedFrom = map[string]string{
@@ -55,8 +55,8 @@ func inherit[T any, P interface {
 	return created, nil
 }
 
-// inheritRules returns a role with the given name that has the rules of another role. It returns nil if the other role
-// has an aggregationRule already.
+// inheritRules returns a role that has the rules of the role "of". The argument "name" is the name of the returned
+// role. The result is nil if the role "of" has an aggregationRule already.
 func inheritRules(name string, of *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	if of.AggregationRule != nil {
 		return nil

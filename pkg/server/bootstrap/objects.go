@@ -172,8 +172,8 @@ func Service(config Config) *corev1.Service {
 	return config.service()
 }
 
-// hasService tells whether the API has a Service. The Service needs an address from a range, so there is no Service
-// without a range.
+// hasService tells whether the API has a Service. The Service needs an address from the default ServiceCIDR, so there
+// is no Service without a range, or if the resource servicecidrs isn't served.
 func (c Config) hasService() bool { return len(c.ServiceCIDRs) > 0 && c.served(serviceCIDRs...) }
 
 func appendAll[T runtime.Object](to []runtime.Object, objects []T) []runtime.Object {

@@ -77,7 +77,8 @@ func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefiniti
 	return names
 }
 
-// isRefusedCABundle tells whether the definition's status says that the caBundle of its webhook is invalid.
+// isRefusedCABundle tells whether the caBundle of the definition's webhook is invalid, and the definition's status says
+// so.
 func isRefusedCABundle(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
 	if established == nil || established.Reason != "InvalidCABundle" {

@@ -41,8 +41,8 @@ type Installed struct {
 
 // Install stores definitions in an embedded etcd that has none yet. It stores each definition in the final state: as
 // after an apply request and the work of the controllers. If the final state of a definition isn't certain, Install
-// leaves the definition out, and the caller must apply it by a request. Informers start after Install, and find the
-// definitions in their first list.
+// leaves the definition out, and the caller must apply it by a request. With an external etcd, Install leaves out all
+// definitions. Informers start after Install, and find the definitions in their first list.
 func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, error) {
 	if r.member == nil || r.preparer == nil {
 		return nil, nil

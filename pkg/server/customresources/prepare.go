@@ -45,8 +45,8 @@ var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResource
 // managers are the field managers of a definition that is applied.
 type managers struct{ applied, status string }
 
-// prepare returns the final state of a definition. It returns nil if only a request can create the definition: because
-// the API refuses it, or because the controllers decide about more than its names.
+// prepare returns the final state of a definition. It returns nil if Install must not store the definition: for example
+// because the API refuses it, or because the controllers decide about more than its names.
 func (p *preparer) prepare(ctx context.Context, given []byte, by managers) *prepared {
 	var u unstructured.Unstructured
 	if err := json.Unmarshal(given, &u.Object); err != nil || u.GroupVersionKind() != definitionKind || u.GetNamespace() != "" || u.GetUID() != "" {

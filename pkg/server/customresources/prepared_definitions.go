@@ -24,8 +24,8 @@ type Prepared struct {
 	byContent map[content]func() *prepared
 }
 
-// content is a key of the cache: the given definition, its field manager, and the settings (feature gates and versions) of
-// the server. Servers with other settings may store another state.
+// content is a key of the cache: a definition before preparation, its field manager, and the settings (feature gates
+// and versions) of the server. Servers with other settings may store another state.
 type content struct{ settings, manager, given string }
 
 // of returns the final state of a definition. The first caller prepares it; the other callers wait for the result.
@@ -60,7 +60,7 @@ type prepared struct {
 }
 
 // placeholders are the values of a prepared definition in the places where servers have different values. They are
-// random, so that no given definition contains them.
+// random, so that no definition before preparation contains them.
 type placeholders struct {
 	uid  types.UID
 	time metav1.Time

@@ -18,8 +18,8 @@ type Hooks struct {
 	// Written is called after each write of a custom resource. Admission uses custom resources as parameters of
 	// policies.
 	Written func(schema.GroupResource, runtime.Object)
-	// DefinitionChanged is called after a change of a definition, as soon as the server handles requests by the new
-	// definition.
+	// DefinitionChanged is called after a client's update of a definition and after a restore of a definition, as soon
+	// as the server handles requests by the new definition.
 	DefinitionChanged func()
 }
 

@@ -56,9 +56,9 @@ type Authenticator struct {
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken returns no user and no error for a malformed token, and for a token of another issuer or of an
-// unknown key. Another authenticator may accept such a token. For any other invalid token, such as an expired token,
-// AuthenticateToken returns an error.
+// AuthenticateToken returns no user and no error for a malformed token, for a token of another issuer, and for a token
+// that names an unknown key. Another authenticator may accept such a token. For any other invalid token, such as an
+// expired token, AuthenticateToken returns an error.
 func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	unverified := &claims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, unverified)
@@ -90,8 +90,9 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*a
 	return &authenticator.Response{User: account.UserInfo(), Audiences: audiences}, true, nil
 }
 
-// verify checks the token's signature with the key that kid names, or with each key if kid is empty. If the server has
-// no such key, verify returns no claims and no error, because another authenticator may have the key.
+// verify checks the token's signature with the key that kid names, or with each key if kid is empty. If the server
+// doesn't have the key that kid names, verify returns no claims and no error, because another authenticator may have
+// the key. If no key fits the signature, verify returns an error.
 func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	var errs []error
 	for _, key := range a.Keys.named(kid) {

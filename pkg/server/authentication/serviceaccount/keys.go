@@ -142,7 +142,7 @@ func (s KeySet) With(key PublicKey) KeySet {
 	return append(s[:len(s):len(s)], key)
 }
 
-// named returns the keys that may verify a token with the given kid. A token without a kid may have been signed by any
+// named returns the keys that may verify a token with a key ID (kid). A token without a kid may have been signed by any
 // key.
 func (s KeySet) named(id string) KeySet {
 	if id == "" {

@@ -20,8 +20,8 @@ const (
 	invalidatedAnnotation = "authentication.k8s.io/legacy-token-invalidated"
 )
 
-// LegacyToken signs a token of an account. The caller stores the token in a Secret. The token has no expiry: it is
-// valid as long as the Secret contains the token.
+// LegacyToken signs a token of an account. The caller stores the token in a Secret. The token has no expiry. If
+// Authenticator.LookupLegacy is true, the token is refused unless the Secret contains the token and the account exists.
 func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
 	return g.Signer.sign(&claims{
 		RegisteredClaims: jwt.RegisteredClaims{

@@ -19,7 +19,7 @@ import (
 // userPrefix begins the user names of kubelets. Their group is system:nodes.
 const userPrefix = "system:node:"
 
-// Authorizer allows the requests that kubelets need, and has no opinion on requests of other users.
+// Authorizer allows the requests that kubelets need, and has no opinion on all other requests.
 type Authorizer struct {
 	authorizer.AuthorizerFunc
 	objects *objects
@@ -41,8 +41,9 @@ func identity(who user.Info) (node string, ok bool) {
 // the request.
 type decide func(a *Authorizer, node string, request authorizer.Attributes) (refused string)
 
-// byResource has a decision for each resource whose objects a node may request only if the node needs them. For all
-// other resources, every node has the permissions of the role system:node.
+// byResource has a decision for each resource for which the permissions of a node differ from the role system:node. For
+// example, a node may read a Secret only if the node needs the Secret. For all other resources, every node has the
+// permissions of the role.
 var byResource = map[schema.GroupResource]decide{
 	{Resource: "secrets"}:                                              readOf(secret),
 	{Resource: "configmaps"}:                                           readOf(configMap),

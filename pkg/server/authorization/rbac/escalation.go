@@ -32,9 +32,9 @@ func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorize
 	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
 }
 
-// Check tells whether the user of a request may store a Role, ClusterRole, RoleBinding or ClusterRoleBinding. The
-// argument old is the stored object, or nil for a create. The context has the user and the namespace of the request.
-// The error is an API status.
+// Check returns an error if the user of a request may not store a Role, ClusterRole, RoleBinding or
+// ClusterRoleBinding. The argument old is the stored object, or nil for a create. The context has the user and the
+// namespace of the request.
 func (c *EscalationChecker) Check(ctx context.Context, object, old runtime.Object) error {
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {

@@ -37,8 +37,9 @@ func has(values []string, value, all string) bool {
 	return slices.Contains(values, all) || slices.Contains(values, value)
 }
 
-// resourceMatches supports three forms of a rule. "*" matches every resource and every subresource. "*/scale" matches
-// the subresource scale of every resource. "pods" matches the resource, but not its subresources.
+// resourceMatches supports four forms of a rule. "*" matches every resource and every subresource. "*/scale" matches
+// the subresource scale of every resource. "pods" matches the resource, but not its subresources. "pods/log" matches
+// one subresource of one resource.
 func resourceMatches(rule, resource, subresource string) bool {
 	if subresource == "" {
 		return rule == rbacv1.ResourceAll || rule == resource

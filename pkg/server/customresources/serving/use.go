@@ -67,7 +67,7 @@ func (u *use) of(wanted *store) (storage.Interface, error) {
 }
 
 // end ends the stores and their watches. It first waits for the requests in progress, but no longer than twice the
-// RequestTimeout.
+// RequestTimeout. It waits for the time "last" at least.
 func (u *use) end() {
 	drained := make(chan struct{})
 	go func() {

@@ -28,7 +28,7 @@ type RetryResponseObject interface {
 	SetRetryAfterSeconds(int32)
 }
 
-// CommonRequest has the fields of all requests.
+// CommonRequest has the fields that the requests of all hooks except Discovery have.
 type CommonRequest struct {
 	// settings are the settings of the ExtensionConfig and of the caller. If both have a key, the caller's value
 	// counts.

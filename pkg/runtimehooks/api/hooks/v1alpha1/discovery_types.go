@@ -7,7 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 )
 
-// Limits of the timeout of a handler, in seconds.
+// The default and the limits of the timeout of a handler, in seconds.
 const (
 	DefaultTimeoutSeconds int32 = 10
 	MinTimeoutSeconds     int32 = 1

@@ -2,7 +2,8 @@
 // extension lists its handlers. The group version is hooks.runtime.cluster.x-k8s.io/v1alpha1, which Cluster API
 // uses too.
 //
-// A request embeds CommonRequest. A response embeds CommonResponse, or CommonRetryResponse if its hook is blocking.
+// A request of any hook except Discovery embeds CommonRequest. A response embeds CommonResponse, or CommonRetryResponse
+// if its hook is blocking.
 // The hooks of Cluster API are in package clusterapi.
 //
 // +k8s:deepcopy-gen=package

@@ -29,7 +29,7 @@ func schema_runtimehooks_api_hooks_v1alpha1_CommonRequest(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommonRequest has the fields of all requests.",
+				Description: "CommonRequest has the fields that the requests of all hooks except Discovery have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"settings": {

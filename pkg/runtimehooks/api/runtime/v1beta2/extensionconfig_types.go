@@ -36,8 +36,8 @@ const (
 // DefaultServicePort is the port of a service if ServiceReference.Port isn't set.
 const DefaultServicePort int32 = 443
 
-// ExtensionConfig registers an extension. The server that stores the ExtensionConfig calls the extension's hook
-// Discovery, and writes the answer into the status.
+// ExtensionConfig registers an extension. A controller of ExtensionConfigs calls the extension's hook Discovery, and
+// writes the answer into the status.
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ExtensionConfig struct {
 	metav1.TypeMeta   `json:",inline"`
