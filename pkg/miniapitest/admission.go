@@ -189,7 +189,7 @@ func (a *Admission) fail(t testing.TB, object, format string, args ...any) {
 	t.Errorf("%s\n%s", fmt.Sprintf(format, args...), timeline)
 }
 
-// answers returns the answers of Why, or fails the test if there is none.
+// answers returns the answers of Why, and fails the test if Why returns an error.
 func (a *Admission) answers(t testing.TB, webhook, object string) []trace.Answer {
 	t.Helper()
 	answers, err := a.Why(webhook, object)
@@ -199,7 +199,8 @@ func (a *Admission) answers(t testing.TB, webhook, object string) []trace.Answer
 	return answers
 }
 
-// last returns the last request for an object, or fails the test if there is none.
+// last returns the last request for an object. If the method Last returns an error, last fails the test and returns
+// nil.
 func (a *Admission) last(t testing.TB, object string) *trace.Request {
 	t.Helper()
 	last, err := a.Last(object)

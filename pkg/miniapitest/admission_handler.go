@@ -65,7 +65,8 @@ func Denied(message string) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: message, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}
 }
 
-// Patched admits the request with changes of the object.
+// Patched admits the request with changes of the object. If JSON can't encode a value of the operations, Patched
+// refuses the request.
 func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
 	patch, err := json.Marshal(operations)
 	if err != nil {
@@ -83,7 +84,7 @@ type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	From  string `json:"from,omitempty"`
-	Value any    `json:"value"` // null for operations without a value, which ignore it
+	Value any    `json:"value"` // null for an operation without a value, such as remove
 }
 
 // Add sets a member of an object, or inserts an element into an array.

@@ -16,8 +16,9 @@ type Fault struct {
 	// Name is the name of the fault. Without a name, the server makes one.
 	Name string `json:"name,omitempty"`
 
-	// These fields select the requests to which the fault applies. An empty field selects all requests. In the elements
-	// of lists, * stands for any text.
+	// These fields select the requests to which the fault applies. By default, these are all requests for resources of
+	// the verbs that the effect is for. With Paths, the fault is for requests that aren't for resources. With Webhooks,
+	// it is for calls of webhooks. In the elements of all lists except Verbs, * stands for any text.
 	Verbs      []string `json:"verbs,omitempty"`
 	Resources  []string `json:"resources,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -27,10 +28,10 @@ type Fault struct {
 	Paths      []string `json:"paths,omitempty"`
 	Webhooks   []string `json:"webhooks,omitempty"`
 	// Requests are the numbers of the selected requests to which the fault applies, counted from 1: "3", "2-5", "4-",
-	// "1,3".
+	// "1,3". If Requests is "", the fault applies to all of them.
 	Requests string `json:"requests,omitempty"`
 	// Share is a fraction such as 0.1: the fault applies only to this fraction of the requests that the fields above
-	// select.
+	// select. 0 stands for all of them.
 	Share float64 `json:"share,omitempty"`
 
 	// Latency is a duration ("200ms"), a range ("100ms..300ms"), a mean with its standard deviation ("200ms+-50ms"), or
@@ -58,8 +59,8 @@ type Fault struct {
 // InjectedFault is a fault that the server injects, with counts.
 type InjectedFault struct {
 	Fault `json:",inline"`
-	// Matched is the number of requests that the fault has selected. Injected is the number of requests into which the
-	// fault was injected.
+	// Matched is the number of requests, or calls of webhooks, that the fault has selected. Injected is the number of
+	// requests, or calls of webhooks, into which the fault was injected.
 	Matched  uint64 `json:"matched"`
 	Injected uint64 `json:"injected"`
 }

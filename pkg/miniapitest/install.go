@@ -40,10 +40,11 @@ type step struct {
 	webhooks []engine.Webhook
 }
 
-// steps returns the steps of a start in their order. Custom resource definitions come first, because objects need them.
-// Other objects come next. Webhook configurations come last, because their webhooks would be called for the objects. If
-// an object names webhooks, the server must reach these webhooks before the next object is applied. If the address of a
-// webhook comes from one of the objects, the server must reach this webhook only after the last of them.
+// steps returns the steps of a start in their order. The lists of the options are applied in this order: definitions,
+// because objects need them; objects; configurations, because their webhooks would be called for the objects. If an
+// element of the list objects names webhooks, the server must reach these webhooks before the next element is applied.
+// If the address of a webhook comes from one of the objects, the server must reach this webhook only after the last
+// object.
 func (o *options) steps(info engine.Info) []step {
 	var late []engine.Webhook
 	steps := []step{together(o.definitions), {}}
@@ -131,8 +132,8 @@ func (o *options) describe(early []manifests.Object) (*keeping, error) {
 	return keeping, nil
 }
 
-// install applies the objects of the options, except for those that the server has stored at its start. It also checks
-// once for each webhook that the server can reach it.
+// install applies the objects of the options, except for the objects that the server has from its start. It also checks
+// once for each address of a webhook that the server can reach the address.
 func (s *Server) install(ctx context.Context, o *options, early []manifests.Object, keeping *keeping) error {
 	info, reached := s.server.Info(), map[string]bool{}
 	applier := s.applier()
@@ -192,8 +193,8 @@ func addressOf(webhook engine.Webhook) string {
 	return fmt.Sprintf("%q %q %q", webhook.URL, service, webhook.CABundle)
 }
 
-// explainUnreached extends the error about a webhook that the server can't reach. It says how to give the webhook's
-// service an address, or why the server doesn't trust the certificate.
+// explainUnreached adds advice to most errors about a webhook that the server can't reach. The argument fixture is the
+// address of the fixture's own webhooks.
 func explainUnreached(webhook engine.Webhook, info engine.Info, fixture string, err error) error {
 	const later = "; configure a webhook that is meant to be unreachable, or that listens later, after the start, by Apply or a client"
 	service := webhook.Service

@@ -113,7 +113,7 @@ func (o *options) isConverted(kind schema.GroupKind) bool {
 }
 
 // nameOf returns a hash of the options of the server, its definitions and the objects. The hash doesn't depend on the
-// addresses of the fixture's webhooks, because no object has such an address.
+// addresses of the fixture's webhooks, because the objects don't have these addresses.
 func (o *options) nameOf(objects []manifests.Object) (string, error) {
 	d := o.description
 	d.Leftover, d.Services = "", slices.Clone(d.Services)
@@ -161,8 +161,8 @@ func (k *keeping) warn(object manifests.Object, text string) {
 	}
 }
 
-// end makes the server keep k.objects for later servers. The caller must have applied these objects, and no object that
-// isn't kept. Further calls do nothing.
+// end makes the server keep k.objects for later servers. The caller must have applied these objects and definitions,
+// and nothing else. Further calls do nothing.
 func (k *keeping) end(ctx context.Context, server engine.Server) error {
 	if k.ended || k.name == "" {
 		return nil

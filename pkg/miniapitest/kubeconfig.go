@@ -10,7 +10,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// adminContext is the name of the cluster, of the admin's context and of the admin's user in the kubeconfig.
+// adminContext is the name of the cluster in a kubeconfig. The current context and its user also have this name, unless
+// a user of WithUser has it.
 const adminContext = "miniapi"
 
 // KubeconfigFile returns the path of a kubeconfig for kubectl and other programs. Its current context is the context

@@ -14,8 +14,8 @@ import (
 //		os.Exit(miniapitest.Main(m, &srv, miniapitest.WithCRDs("config/crd")))
 //	}
 //
-// The warnings that "miniapi serve" would print go to standard error. If a test fails, the end of the server's log goes
-// there, too.
+// The warnings that "miniapi serve" would print go to standard error. Without WithLog, the end of the server's log also
+// goes to standard error if a test fails.
 //
 // Use Main if the tests of the package can share the server's objects. Otherwise let each test call Start, or run the
 // tests one after the other and let each call Reset first.

@@ -9,10 +9,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 )
 
-// Record makes golden files in a folder: from now on, each call of a webhook of this fixture writes a file with the
-// AdmissionReview and the response. Package replay sends the reviews to a handler again, without a server. The webhooks
-// are those of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns an
-// error if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
+// Record makes golden files in a folder: from now on, the AdmissionReviews to webhooks of this fixture are written to
+// files, with the responses. Package replay sends the reviews to a handler again, without a server. The webhooks are
+// handlers of [WithWebhook] and [Server.Webhook]; "miniapi record" also records other webhooks. Record returns an error
+// if no file can be made in the folder. Stop returns errors of later writes. A second call of Record changes the
 // folder.
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
@@ -36,7 +36,7 @@ func (r *recording) set(writer *reviews.Writer) {
 	r.writer = writer
 }
 
-// handler returns a handler that records reviews and responses, and calls next.
+// handler returns a handler that records reviews and responses, and calls next. Before Record, it returns next itself.
 func (r *recording) handler(next http.Handler) http.Handler {
 	r.mu.Lock()
 	defer r.mu.Unlock()

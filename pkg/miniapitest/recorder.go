@@ -32,8 +32,8 @@ type Review struct {
 	Body []byte
 }
 
-// Handler returns a handler that records requests and passes them to next. If next is nil, the result is nil.
-// WithWebhook refuses a nil handler.
+// Handler returns a handler that records AdmissionReviews, and passes all requests to next. If next is nil, the result
+// is nil. WithWebhook refuses a nil handler.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
 	if isNil(next) {
 		return nil

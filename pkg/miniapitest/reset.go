@@ -9,7 +9,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 )
 
-// restoreTimeout limits the time of a restore. A restore takes much less time.
+// restoreTimeout limits the time of a restore, and the time of making a snapshot. Both take much less time.
 const restoreTimeout = 30 * time.Second
 
 // Snapshot is a copy of all objects of a Server at one moment.

@@ -39,11 +39,12 @@ type extension struct {
 	requests *hookRequests
 }
 
-// WithRuntimeExtension serves a runtime extension by HTTPS, and registers it by an ExtensionConfig with the given name.
+// WithRuntimeExtension serves a runtime extension by HTTPS, and registers the extension by an ExtensionConfig.
 // Start returns when the server has discovered the extension's handlers. The option also turns runtime hooks on, as
 // "miniapi serve --runtime-hooks" does. Server.Hooks calls the hooks.
 //
-// The handler is one of package pkg/runtimehooks/extension, or any other that serves the hooks at their paths.
+// The handler is from package pkg/runtimehooks/extension, or is any other http.Handler that serves the hooks at their
+// paths.
 func WithRuntimeExtension(name string, handler http.Handler) Option {
 	return func(o *options) error {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
@@ -85,7 +86,7 @@ type HookCall struct {
 	// whose JSON has apiVersion and kind.
 	Object any `json:"object,omitempty"`
 	// Namespace is the namespace of the object that the hook is about. The default is the namespace of Object. If
-	// Object is a request, it is the namespace of the first object in the request.
+	// Object is a request, the default is the namespace of the first object with a namespace in the request.
 	Namespace string `json:"namespace,omitempty"`
 	// Fields are further fields of the request, such as toKubernetesVersion.
 	Fields map[string]any `json:"fields,omitempty"`

@@ -34,9 +34,9 @@ type Server struct {
 }
 
 // Start starts a server for a test. The server stops when the test and its subtests have ended. If the server can't
-// start, the test fails at once with the reason. The test's log has the warnings that "miniapi serve" would print. If
-// the test fails, its output has the end of the server's log. Without a test, as in TestMain, call Main, or New and
-// Stop.
+// start, the test fails at once with the reason. The test's log has the warnings that "miniapi serve" would print.
+// Without WithLog, the output of a failed test has the end of the server's log. Without a test, as in TestMain, call
+// Main, or New and Stop.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s, err := start(context.Background(), nil, opts)

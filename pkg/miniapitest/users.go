@@ -56,8 +56,8 @@ func (s *Server) User(name string) *rest.Config {
 	return failing(fmt.Errorf("there is no user %q: make the user by AddUser or WithUser", name))
 }
 
-// failing returns a client configuration whose requests fail with an error. Functions that can't return an error return
-// such a configuration.
+// failing returns a client configuration whose requests fail with an error. It is for functions that can't return an
+// error.
 func failing(err error) *rest.Config {
 	return &rest.Config{Transport: failedTransport{err}}
 }

@@ -121,7 +121,7 @@ func newWebhookServer(handlers map[string]http.Handler, log *serverLog) (*webhoo
 	}, nil
 }
 
-// serve answers requests. The certificates come from the authority of the server that calls the webhooks.
+// serve begins to answer requests. The certificates come from the authority of the server that calls the webhooks.
 func (s *webhookServer) serve(authority engine.Authority) {
 	s.authority = authority
 	// hangUp also ends the context of every request. Without this context, a handler that doesn't read the body
@@ -170,7 +170,8 @@ func (s *webhookServer) close() error {
 	}
 }
 
-// certificate returns a certificate for the name that the client requests: NAME.NAMESPACE.svc, or localhost.
+// certificate returns a certificate for the name that the client requests, if the name ends with .svc. For any other
+// name, it returns a certificate for localhost.
 func (s *webhookServer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.HasSuffix(name, ".svc") {
@@ -250,8 +251,8 @@ func (s *webhookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // call runs a handler. If the handler panics or ends its goroutine, call answers with an error. Without the answer, the
-// test would only see a closed connection. The handler runs in a goroutine of its own, because t.FailNow ends the
-// goroutine.
+// test would only see a closed connection. Only the panic http.ErrAbortHandler closes the connection. The handler runs
+// in a goroutine of its own, because t.FailNow ends the goroutine.
 func call(handler http.Handler, log *serverLog, w http.ResponseWriter, r *http.Request) {
 	ended := make(chan error, 1)
 	go func() {

@@ -29,9 +29,9 @@ func WithWebhook(path string, handler http.Handler) Option {
 }
 
 // WithWebhookManifests installs the webhook configurations in files, globs or folders, unchanged, after all other
-// objects. Other objects and kustomize's patches are skipped. For each service in the configurations, the server calls
-// the handlers of WithWebhook. Neither a Service object nor a caBundle is needed. Start fails if the server can't reach
-// one of the webhooks.
+// objects. Other objects are skipped, and so are kustomize's patches in folders and globs. For each service in the
+// configurations, the server calls the handlers of WithWebhook. Neither a Service object nor a caBundle is needed.
+// Start fails if the server can't reach one of the webhooks.
 func WithWebhookManifests(paths ...string) Option {
 	return func(o *options) error { return o.addConfigurations(manifests.Reader{}, paths) }
 }

@@ -12,7 +12,8 @@ import (
 
 // Engine runs servers in its own process. It implements engine.Engine. The zero value is ready for use.
 type Engine struct {
-	// Changes modify the options of each server. They are called in order, after the description is applied.
+	// Changes modify the options of each server. They are called in order. After these calls, the engine only adds the
+	// addresses of webhooks' services.
 	Changes []func(*server.Options)
 }
 
@@ -40,7 +41,7 @@ func (e *Engine) Start(ctx context.Context, d engine.Description, events engine.
 	return s, nil
 }
 
-// start starts a server. If it returns an error, nothing of the server is left.
+// start starts a server, and returns when the server is ready. If it returns an error, no part of the server runs.
 func (e *Engine) start(ctx context.Context, d engine.Description, events engine.Events) (*runningServer, error) {
 	o, err := e.options(d)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// processKlog passes klog's output to the logs of the running servers, instead of standard error. It is a package
-// variable because klog has one output for the whole process.
+// processKlog is the klogTap of the process. It is a package variable because klog has one output for the whole
+// process.
 var processKlog = &klogTap{logs: map[*log]struct{}{}}
 
 // klogTap is the output of klog, unless the process sets another output. Entries that a server's packages write go to
@@ -35,7 +35,7 @@ func (k *klogTap) attach(l *log) {
 	k.logs[l] = struct{}{}
 }
 
-// detach removes the log of a stopped server.
+// detach removes a log that attach has added.
 func (k *klogTap) detach(l *log) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// log is the log of one server. It gets the entries of the logger in the server's context, and the entries of klog,
-// which all servers of the process share.
+// log is the log of one server. It gets the entries of the logger in the server's context. It also gets the klog
+// entries of all servers in the process.
 type log struct{ add func(line string) }
 
 // context returns a context with the logger of the server.

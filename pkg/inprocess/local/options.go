@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// options returns the server options for a description. It calls the functions in e.Changes last.
+// options returns the server options for a description. It calls the functions in e.Changes with the options.
 func (e *Engine) options(d engine.Description) (*server.Options, error) {
 	o := server.NewOptions()
 	if err := parseFlags(o, d.Flags); err != nil {

@@ -22,7 +22,7 @@ const reachPeriod = 10 * time.Millisecond
 
 // Reach implements engine.Server. Like the server, it sends a request to the webhook's address. Any HTTP status means
 // that the webhook listens and that its certificate is trusted. A webhook server of the fixture (package miniapitest)
-// also reports whether the path has a handler: Reach returns an error if it has none.
+// also reports whether the path has a handler: Reach returns an error for a path without a handler.
 func (s *runningServer) Reach(ctx context.Context, webhook engine.Webhook, timeout time.Duration) error {
 	client, err := s.server.WebhookClient(clientConfig(webhook))
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 // the heap grows. They take a tenth of the time of the start.
 const firstReserve = 64 << 20
 
-// firstReserved is true after reserveHeap has made the heap larger for the first server of this process. The heap then
-// stays large for later servers.
+// firstReserved is true after the first server of this process has begun its start. Later servers need no reserve.
 var firstReserved atomic.Bool
 
 // reserveHeap allocates the reserve, and sets the argument once to true. It allocates nothing if once was true before,

@@ -110,9 +110,9 @@ func Skip(glob, reason string) Option {
 }
 
 // Webhook checks the handler of admission webhooks, by a subtest for each case. A subtest fails for findings of the
-// level error, and logs findings of other levels. A server of miniapitest makes the requests, and checks the objects
-// that the webhooks patch. The cases about certificates need "miniapi conformance webhook", because a handler has no
-// certificate.
+// level error, and logs findings of other levels. A server of miniapitest makes the AdmissionReviews, and checks the
+// objects that the webhooks patch. The cases about certificates need "miniapi conformance webhook", because a handler
+// has no certificate.
 func Webhook(t *testing.T, handler http.Handler, opts ...Option) {
 	t.Helper()
 	o := &options{path: "/", seed: rand.Uint64(), skip: map[string]string{}}
@@ -167,8 +167,8 @@ func (o *options) skipped(id string) string {
 	return ""
 }
 
-// suite starts a server for the handler, and an API server that makes the requests. It returns the suite with these
-// requests.
+// suite starts a server for the handler, and an API server that makes the AdmissionReviews. It returns the suite with
+// these reviews.
 func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, error) {
 	t.Helper()
 	if handler == nil {

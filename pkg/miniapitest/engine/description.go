@@ -16,7 +16,7 @@ type Description struct {
 	// Controllers selects the controllers that run in the server: NAME selects one, * selects all, and -NAME excludes
 	// one.
 	Controllers []string `json:",omitempty"`
-	// FeatureGates and EmulatedVersion apply to the whole process of the server.
+	// EmulatedVersion and most FeatureGates apply to the whole process of the server.
 	FeatureGates    map[string]bool `json:",omitempty"`
 	EmulatedVersion string          `json:",omitempty"`
 	// DataDir is the folder for the data, or "" for a temporary one.

@@ -9,7 +9,7 @@ import (
 // Engine runs servers.
 type Engine interface {
 	// Start starts a server, and returns when the server is ready. The end of the context ends a start, but not a
-	// server that has started. If Start returns an error, it leaves nothing behind.
+	// server that has started. If Start returns an error, no server runs.
 	Start(ctx context.Context, d Description, events Events) (Server, error)
 }
 

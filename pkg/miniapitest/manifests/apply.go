@@ -1,5 +1,5 @@
-// Package manifests reads Kubernetes manifests and applies them to a server in the given order. The fixture and the
-// server use it for the objects of a start. Don't use it to manage the configuration of a cluster: use kubectl.
+// Package manifests reads Kubernetes manifests and applies them to a server in their order. The fixture and the server
+// use the package for the objects of a start. Don't use it to manage the configuration of a cluster: use kubectl.
 package manifests
 
 import (
@@ -41,9 +41,9 @@ type Applier struct {
 	Warn func(object Object, text string)
 }
 
-// Apply applies objects one after the other. Each object is in effect before the next one is applied. If the definition
-// of an object's kind comes later in the list, the object waits for it. Consecutive definitions are applied at the same
-// time. If several of them fail, the error has all their errors. Objects without a namespace get the namespace default.
+// Apply applies objects in their order. If the definition of an object's kind comes later in the list, the object waits
+// for the definition. Consecutive definitions are applied at the same time. If several of them fail, the error has all
+// their errors. Objects of namespaced kinds get the namespace default if they have no namespace.
 func (a Applier) Apply(ctx context.Context, objects []Object) error {
 	if !slices.ContainsFunc(objects, func(object Object) bool { return !a.isThere(object) }) {
 		return nil

@@ -129,8 +129,9 @@ func (o Object) Encoded() (*engine.Content, error) {
 	return &engine.Content{JSON: data}, nil
 }
 
-// AtStart returns the definitions among objects that a server can store at its start. These are the definitions before
-// the first webhook configuration or policy, because a webhook or a policy may refuse or change later definitions.
+// AtStart returns the definitions among objects that a server can store at its start. These are the definitions of
+// version v1 before the first webhook configuration or policy, because a webhook or a policy may refuse or change later
+// definitions.
 func AtStart(objects []Object) []Object {
 	var definitions []Object
 	for _, object := range objects {

@@ -60,7 +60,7 @@ func (k *kinds) inVersion(ctx context.Context, gvk schema.GroupVersionKind) *met
 	return mappingIn(k.versions[gv], gvk)
 }
 
-// served returns the resources of a group version. It returns nil if the server has no document of the version.
+// served returns the resources of a group version. It returns nil if the document of the version can't be read.
 func served(ctx context.Context, client rest.Interface, gv schema.GroupVersion) []metav1.APIResource {
 	data, err := in(client.Get(), gv).Do(ctx).Raw()
 	var document metav1.APIResourceList

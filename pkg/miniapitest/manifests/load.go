@@ -25,7 +25,7 @@ import (
 // Object is an object of a manifest, with its source.
 type Object struct {
 	*unstructured.Unstructured
-	// Source names the file, and the position of the document in the file, counted from 1.
+	// Source says in errors where the object comes from, for example a file and the number of the document.
 	Source string
 	// Content is the object in JSON. It is set if the reader's Documents have the object; then the object is shared and
 	// must not be changed.
@@ -55,8 +55,8 @@ const instead = `name the files of objects instead, or give what "kustomize buil
 func Load(paths ...string) ([]Object, error) { return Reader{}.Load(paths...) }
 
 // Load reads the objects of paths. A path is a file, a glob or a folder. In a folder and its subfolders, Load reads the
-// .yaml, .yml and .json files in the order of their names, except for kustomization.yaml. An error names the file and
-// the document.
+// .yaml, .yml and .json files in the order of their names, except for kustomization.yaml. An error about a document
+// names the file and the document.
 func (r Reader) Load(paths ...string) ([]Object, error) {
 	var objects []Object
 	for _, name := range paths {
@@ -126,7 +126,7 @@ func (r Reader) read(file string) ([]byte, error) {
 // compared is the number of bytes of a file that the method "has" reads and compares at a time.
 const compared = 32 << 10
 
-// has tells whether a file has exactly the given content. It doesn't read the whole file into memory.
+// has tells whether the content of a file equals the argument content. It doesn't read the whole file into memory.
 func (r Reader) has(file string, content []byte) bool {
 	f, err := r.open(file)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r Reader) stat(name string) (fs.FileInfo, error) {
 	return os.Stat(name)
 }
 
-// files returns the files of a path. If there is no such file or folder, the path is a glob.
+// files returns the files of a path. A path with special characters is a glob, unless a file or a folder has this name.
 func (r Reader) files(name string) ([]string, error) {
 	if name == "" {
 		return nil, errors.New("a path is empty: give the path of a file, a glob or a folder")
@@ -207,8 +207,8 @@ func (r Reader) glob(pattern string) ([]string, error) {
 	return files, nil
 }
 
-// from adds the working directory to the error about a relative path, because a missing file usually exists relative to
-// another directory.
+// from adds advice to the error about a path. The advice about a relative path of the machine is the working directory,
+// because a missing file usually exists relative to another directory.
 func (r Reader) from(name string, err error) error {
 	if r.FS != nil && !fs.ValidPath(name) {
 		return fmt.Errorf("%w: a path in a file system must begin at the root, without a slash, and must not have .. in it", err)

@@ -50,7 +50,7 @@ type warned struct {
 }
 
 // warn passes warnings about an object to Warn. Warnings about a webhook configuration or a policy are kept for
-// warnAtEnd, because it may name an object that is applied later.
+// warnAtEnd, because the configuration or the policy may name an object that is applied later.
 func (a *application) warn(object Object, warnings []string) {
 	if len(warnings) > 0 && object.GroupVersionKind().Group == admissionregistrationv1.GroupName {
 		a.warned = append(a.warned, warned{object, warnings})
@@ -69,8 +69,9 @@ func (a Applier) Tell(object Object, warnings []string) {
 	}
 }
 
-// warnAtEnd applies webhook configurations and policies with warnings again, as a dry run, and reports the warnings
-// that are still true. An API server calls no webhooks for objects of this group, so the dry run calls none either.
+// warnAtEnd applies webhook configurations and policies with warnings again, as a dry run, and reports the warnings of
+// the dry run. If the dry run fails, warnAtEnd reports the earlier warnings. An API server calls no webhooks for these
+// objects, so the dry run calls none.
 func (a *application) warnAtEnd(ctx context.Context) {
 	for _, w := range a.warned {
 		var now []string

@@ -18,8 +18,8 @@ type Exchange struct {
 	Path string `json:"path,omitempty"`
 	// Request is the AdmissionReview that was sent to the webhook.
 	Request json.RawMessage `json:"request"`
-	// Response is the AdmissionReview of the webhook's answer. In a normalised Exchange, the patch is a JSON array instead
-	// of base64 text. Response is empty if Failure has the answer.
+	// Response is the AdmissionReview of the webhook's answer. In a normalised Exchange, the patch isn't encoded in
+	// base64. Response is empty if Failure has the answer.
 	Response json.RawMessage `json:"response,omitempty"`
 	// Failure has the status and the body of an answer whose status wasn't 200, or whose body wasn't JSON.
 	Failure string `json:"failure,omitempty"`

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Request is a request that reached admission, or into which a fault was injected.
+// Request is a request that reached admission, a write that authorization refused, or a request into which a fault was
+// injected.
 type Request struct {
 	// ID is the number of the request, in the order in which requests ended, counted from 1.
 	ID int64 `json:"id"`
@@ -36,7 +37,7 @@ type Request struct {
 	Admissions []*Admission `json:"admissions"`
 	// Code is the HTTP status of the response, or 0 if there was no response.
 	Code int `json:"code"`
-	// Forbidden is true if authorization refused the request. It didn't reach admission then.
+	// Forbidden is true if authorization refused the request. The request then didn't reach admission.
 	Forbidden bool `json:"forbidden"`
 	// Error is the error in the response, or nil.
 	Error *Error `json:"error"`
@@ -109,7 +110,7 @@ type Admission struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Object is the object of the request, with defaults. OldObject is the stored object. Admitted is the object after
-	// validation. The data of Secrets is replaced.
+	// validation. By default, the server replaces the data of Secrets.
 	Object    json.RawMessage `json:"object"`
 	OldObject json.RawMessage `json:"oldObject"`
 	Admitted  json.RawMessage `json:"admitted"`
@@ -203,8 +204,8 @@ type Verdict struct {
 	// Want is the value of the field. Got is the value of the request that was compared with it.
 	Want string `json:"want"`
 	Got  string `json:"got"`
-	// By names the part that is the cause, such as a plugin, another webhook or a fault. It is "" if there is no such
-	// part.
+	// By names the part of the server that is the cause, such as a plugin, another webhook or a fault. By is "" if no
+	// part is the cause.
 	By     string   `json:"by"`
 	Detail string   `json:"detail"`
 	Also   []string `json:"also"`
@@ -240,7 +241,8 @@ type Call struct {
 	// the failurePolicy is Ignore.
 	Outcome string `json:"outcome"`
 	Error   *Error `json:"error"`
-	// Patch is the JSON patch of the response. Before and After are the object before and after the patch.
+	// Patch is the JSON patch of the response. Before and After are the object before and after the patch. Both are
+	// empty if the patch changed nothing or wasn't applied.
 	Patch    json.RawMessage `json:"patch"`
 	Before   json.RawMessage `json:"before"`
 	After    json.RawMessage `json:"after"`

@@ -56,7 +56,8 @@ func forbidden(name string, err error) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", name), err.Error())}
 }
 
-// mayReadParams returns an error unless the user may read every object of the paramKind.
+// mayReadParams returns an error unless the user may read every object of the paramKind. Without a paramKind or an
+// authorizer, it returns nil.
 func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admissionregistrationv1.ParamKind) error {
 	if kind == nil || deps.Authorizer == nil {
 		return nil
@@ -71,8 +72,9 @@ func mayReadParams(ctx context.Context, deps registry.Dependencies, kind *admiss
 }
 
 // mayReadParam returns an error unless the user may read the parameters of a binding. If the binding's policy
-// doesn't exist or has no paramKind, the user must be allowed to read objects of every kind. policies is the
-// resource of the policy, and policy is its name.
+// doesn't exist or has no paramKind, the user must be allowed to read objects of every kind. If the binding has no
+// parameters, or the server has no authorizer, mayReadParam returns nil. policies is the resource of the policy, and
+// policy is its name.
 func mayReadParam(ctx context.Context, deps registry.Dependencies, policies, policy string, ref *admissionregistrationv1.ParamRef) error {
 	if ref == nil || deps.Authorizer == nil {
 		return nil

@@ -66,8 +66,9 @@ func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldCon
 	return stored
 }
 
-// policyCompiler returns a compiler for the expressions of one policy. Policies without variables share one
-// compiler. A policy with variables needs a compiler of its own, because the compiler stores the variables.
+// policyCompiler returns a compiler for the expressions of one policy. If the argument variables is false, the policy
+// shares the compiler with other policies. A policy with variables needs a compiler of its own, because the compiler
+// stores the variables.
 func policyCompiler(variables bool) (plugincel.Compiler, error) {
 	if !variables {
 		return plainCompiler(), nil

@@ -45,8 +45,8 @@ func withoutStaticNames[T configuration](hooks registry.HooksOf[T]) registry.Hoo
 
 const reservedName = `names ending with "` + manifest.StaticConfigSuffix + `" are reserved for static manifest-based configurations and cannot be managed via the API`
 
-// staticNameWarnings warns of names with the suffix that is reserved for static manifests. With the feature gate for
-// static manifests, the server refuses such a name on create.
+// staticNameWarnings warns of names with the suffix that is reserved for static manifests. It doesn't warn on create if
+// the feature gate for static manifests is on, because the server then refuses the object.
 func staticNameWarnings(name string, created, manifests bool) []string {
 	switch {
 	case !strings.HasSuffix(name, manifest.StaticConfigSuffix) || manifests && created:

@@ -35,7 +35,8 @@ type ServedResource struct {
 // AnyResource stands for all resources of a group version that another server serves.
 const AnyResource = "*"
 
-// webhooksWarnings returns a warning for each webhook of a configuration that the server never calls or can't call.
+// webhooksWarnings returns the warnings about the webhooks of a configuration: about rules for resources that the
+// server doesn't serve, and about services that the server can't call.
 func webhooksWarnings(deps registry.Dependencies, hooks []admissionregistrationv1.MutatingWebhook) []string {
 	var all []string
 	for i := range hooks {
@@ -111,7 +112,7 @@ func newUnmetRule(rule *admissionregistrationv1.Rule) unmetRule {
 	return u
 }
 
-// meet removes the groups and the resources that a served resource matches from the remaining ones.
+// meet removes the items that a served resource matches from u.groups and u.resources.
 func (u *unmetRule) meet(s ServedResource) {
 	u.groups = slices.DeleteFunc(u.groups, func(i int) bool { return u.APIGroups[i] == s.Group })
 	if matches(u.APIGroups, s.Group) && matches(u.APIVersions, s.Version) {
@@ -123,8 +124,8 @@ func matches(patterns []string, value string) bool {
 	return slices.Contains(patterns, value) || slices.Contains(patterns, "*")
 }
 
-// matchesResource reports whether a served resource matches a resource in a rule. A wildcard in a rule also matches
-// subresources.
+// matchesResource reports whether a served resource matches a resource in a rule. pods/* matches pods and all its
+// subresources. A wildcard without a slash matches no subresources.
 func matchesResource(pattern, served string) bool {
 	if pattern == served || served == AnyResource {
 		return true

@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// webhookRules selects the rules that aren't valid for every request. They depend on the API version of the
-// request, and on the stored object. storedExpressions are the expressions of the stored match conditions.
+// webhookRules selects the validation rules that don't apply to every request. The selection depends on the API version
+// of the request, and on the stored object. storedExpressions are the expressions of the stored match conditions.
 type webhookRules struct {
 	noSideEffects, knownReviewVersion, uniqueNames bool
 	anyLabelValue, keepsMatchConditions            bool
@@ -58,7 +58,7 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 	return r
 }
 
-// webhooks checks a webhook configuration by the given rules. hooks are the webhooks of the configuration.
+// webhooks checks a webhook configuration. hooks are the webhooks of the configuration. rules selects validation rules.
 func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaAccessor(configuration, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	names := sets.New[string]()

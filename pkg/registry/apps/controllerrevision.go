@@ -28,7 +28,6 @@ var controllerRevisionKind = registry.Kind{
 	},
 }
 
-// validateControllerRevision checks a new controller revision.
 func validateControllerRevision(o *appsv1.ControllerRevision) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.AddIf(isNoData(&o.Data), field.Required(field.NewPath("data"), "data is mandatory"))

@@ -86,7 +86,6 @@ func defaultDaemonSetExtensionsV1beta1(d *extensionsv1beta1.DaemonSet) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// validateDaemonSet checks a new daemon set.
 func validateDaemonSet(o *appsv1.DaemonSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(daemonSetSpec(validation.SpecPath, &o.Spec))
@@ -161,8 +160,8 @@ func startTemplateGeneration(_ context.Context, d *appsv1.DaemonSet) {
 	setTemplateGeneration(d, max(1, templateGeneration(d)))
 }
 
-// countTemplateGeneration increments the template generation if the pod template has changed. Clients can't set
-// the template generation.
+// countTemplateGeneration increments the template generation if the pod template has changed. An update can't set the
+// template generation to another value.
 func countTemplateGeneration(_ context.Context, d, old *appsv1.DaemonSet) {
 	generation := templateGeneration(old)
 	if !apiequality.Semantic.DeepEqual(d.Spec.Template, old.Spec.Template) {

@@ -111,7 +111,6 @@ func defaultDeploymentExtensionsV1beta1(d *extensionsv1beta1.Deployment) {
 	defaults.PodTemplateSpec(&d.Spec.Template)
 }
 
-// validateDeployment checks a new deployment.
 func validateDeployment(o *appsv1.Deployment) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(deploymentSpec(validation.SpecPath, &o.Spec))

@@ -58,7 +58,6 @@ func defaultReplicaSetExtensionsV1beta1(r *appsv1.ReplicaSet) {
 	defaultReplicaSet(r)
 }
 
-// validateReplicaSet checks a new replica set.
 func validateReplicaSet(o *appsv1.ReplicaSet) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(replicaSetSpec(validation.SpecPath, &o.Spec))

@@ -28,7 +28,7 @@ func selectorOf(template map[string]string, selector **metav1.LabelSelector, obj
 	defaults.LabelsOf(template, object)
 }
 
-// requiredSelector checks that a selector exists and isn't empty.
+// requiredSelector checks that a selector exists, is valid, and isn't empty.
 func requiredSelector(path *field.Path, s *metav1.LabelSelector, kind string) field.ErrorList {
 	if s == nil {
 		return field.ErrorList{field.Required(path, "")}

@@ -36,8 +36,8 @@ func validateLocalSubjectAccessReview(o *authorizationv1.LocalSubjectAccessRevie
 	return f.Errs
 }
 
-// reviewLocalAccess answers a LocalSubjectAccessReview. The answer says whether the given user has a permission in
-// the namespace of the request.
+// reviewLocalAccess answers a LocalSubjectAccessReview. The answer says whether the user in the review's spec has a
+// permission in the namespace of the request.
 func reviewLocalAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.LocalSubjectAccessReview)

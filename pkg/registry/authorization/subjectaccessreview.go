@@ -25,7 +25,7 @@ func validateSubjectAccessReview(o *authorizationv1.SubjectAccessReview) field.E
 	return f.Errs
 }
 
-// reviewAccess answers a SubjectAccessReview. The answer says whether the given user has a permission.
+// reviewAccess answers a SubjectAccessReview. The answer says whether the user in the review's spec has a permission.
 func reviewAccess(deps registry.Dependencies) registry.AnswerFunc {
 	return func(ctx context.Context, obj runtime.Object) (runtime.Object, error) {
 		review := obj.(*authorizationv1.SubjectAccessReview)

@@ -83,7 +83,6 @@ func defaultHorizontalPodAutoscalerV1(h *autoscalingv1.HorizontalPodAutoscaler) 
 	defaults.Pointer(&h.Spec.MinReplicas, 1)
 }
 
-// validateHorizontalPodAutoscaler checks a new autoscaler.
 func validateHorizontalPodAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(autoscalerSpec(&o.Spec, nil))
@@ -125,8 +124,8 @@ func autoscalerSpec(spec, old *autoscalingv2.HorizontalPodAutoscalerSpec) field.
 	return f.Errs
 }
 
-// measuredWithoutPods reports whether a metric has a value when there are no pods. Only such a metric can scale a
-// workload up from zero pods (KEP-2021).
+// measuredWithoutPods reports whether a metric has a value when there are no pods. A metric without a value can't scale
+// a workload up from zero pods (KEP-2021).
 func measuredWithoutPods(m autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ObjectMetricSourceType || m.Type == autoscalingv2.ExternalMetricSourceType
 }

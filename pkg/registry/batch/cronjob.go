@@ -55,7 +55,6 @@ func defaultCronJob(c *batchv1.CronJob) {
 // maxCronJobName bounds the name of a CronJob. The names of its jobs have a suffix of 11 characters.
 const maxCronJobName = utilvalidation.DNS1035LabelMaxLength - 11
 
-// validateCronJob checks a new cron job.
 func validateCronJob(o *batchv1.CronJob) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
 	f.Merge(cronJobSpec(validation.SpecPath, &o.Spec, nil))
@@ -98,8 +97,8 @@ func cronJobSpec(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList 
 	return f.Errs
 }
 
-// schedule checks a schedule. A new schedule must not contain a time zone, which has a field of its own. An update
-// may keep the time zone of the old schedule.
+// schedule checks a schedule. A new schedule must not contain a time zone, because the CronJob has a field for the time
+// zone. In an update, the schedule may contain a time zone if the old schedule does and the field isn't set.
 func schedule(path *field.Path, s, old *batchv1.CronJobSpec) field.ErrorList {
 	var f validation.Findings
 	if err := cronSyntax(s.Schedule); err != nil {

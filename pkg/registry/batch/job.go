@@ -79,7 +79,7 @@ func defaultJob(j *batchv1.Job) {
 	defaultJobSpec(spec)
 }
 
-// validateJob checks a new job. By then, the server has generated the selector.
+// validateJob checks a new job. The server calls selectOwnPods earlier, which generates the selector.
 func validateJob(o *batchv1.Job) field.ErrorList {
 	return append(job(o, true), jobScheduling(validation.SpecPath, &o.Spec, &batchv1.JobSpec{})...)
 }
@@ -268,7 +268,8 @@ const (
 )
 
 // selectOwnPods adds the job's name and UID to the labels of the pod template, and makes the selector match the
-// UID. Labels that the client has set stay, and validation checks them.
+// UID. It changes nothing if spec.manualSelector is true. Labels that the client has set stay, and validation checks
+// them.
 //
 // The labels of the template are changed in place. By default (see defaultJob), the job has the same map of labels,
 // so the job gets the new labels too.

@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// defaultJobSpec sets the defaults of a job's spec. A CronJob has such a spec in its template.
+// defaultJobSpec sets the defaults of the spec of a Job, or of the Job template in a CronJob.
 func defaultJobSpec(s *batchv1.JobSpec) {
 	if s.PodFailurePolicy != nil {
 		for i := range s.PodFailurePolicy.Rules {
@@ -43,7 +43,7 @@ const (
 )
 
 // jobScheduling refuses the field for gang scheduling of a job's pods, because the feature gate WorkloadWithJob is
-// off.
+// off. An update may keep the stored value of the field.
 func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
 	return validation.GatedOff(path.Child("scheduling"), s.Scheduling, old.Scheduling)
 }

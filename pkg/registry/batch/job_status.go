@@ -15,8 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// validateJobStatusUpdate checks an update of a job's status (KEP-4368). If an older server has stored an invalid
-// status, the invalid parts stay valid until they change.
+// validateJobStatusUpdate checks an update of a job's status (KEP-4368). An older server may have stored an invalid
+// status, so many checks apply only if the update changes their fields.
 func validateJobStatusUpdate(o, old *batchv1.Job) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
 	f.Merge(jobCounts(&o.Status))
@@ -82,9 +82,9 @@ func newJobStatusUpdate(o, old *batchv1.Job) jobStatusUpdate {
 	return jobStatusUpdate{&o.Spec, &o.Status, &old.Status, jobConditionsOf(&o.Status), jobConditionsOf(&old.Status)}
 }
 
-// jobStatusCheck is one check of an update of the status. It reports the error err if applies and bad are both true.
-// applies is true if the update changes the fields that the check is about. bad is true if the new status is
-// invalid.
+// jobStatusCheck is one check of an update of the status. It reports the error err if applies and bad are both true. In
+// many checks, applies is true only if the update changes the fields that the check is about. bad is true if the new
+// status is invalid.
 type jobStatusCheck struct {
 	applies, bad bool
 	err          *field.Error

@@ -119,7 +119,6 @@ func areUsages(usages []certificatesv1beta1.KeyUsage, auth certificatesv1beta1.K
 	return slices.Contains(usages, auth) && slices.Contains(usages, certificatesv1beta1.UsageDigitalSignature)
 }
 
-// validateCertificateSigningRequest checks a new request.
 func validateCertificateSigningRequest(o *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequest(o, nil, false)
 }
@@ -130,8 +129,8 @@ func validateCertificateSigningRequestV1beta1(o *certificatesv1.CertificateSigni
 	return signingRequest(o, nil, true)
 }
 
-// validateCertificateSigningRequestUpdate checks an update of a request. Such an update can't change the approval
-// or the certificate, because only subresources change them.
+// validateCertificateSigningRequestUpdate checks an update of a request. The update can't change the approval or the
+// certificate, because only subresources change them.
 func validateCertificateSigningRequestUpdate(o, old *certificatesv1.CertificateSigningRequest) field.ErrorList {
 	return signingRequestUpdate(o, old, false)
 }
@@ -222,7 +221,7 @@ func signingRequestUpdate(o, old *certificatesv1.CertificateSigningRequest, appr
 	return f.Errs
 }
 
-// requestConditions returns pointers to the conditions of the given type, so that the caller can change them.
+// requestConditions returns pointers to the conditions of the type t, so that the caller can change the conditions.
 func requestConditions(o *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestConditionType) []*certificatesv1.CertificateSigningRequestCondition {
 	var found []*certificatesv1.CertificateSigningRequestCondition
 	for i := range o.Status.Conditions {
@@ -301,8 +300,8 @@ func parseCertificates(data []byte) error {
 	return nil
 }
 
-// approvalStrategy is the update strategy of certificatesigningrequests/approval. Such an update changes only the
-// conditions.
+// approvalStrategy is the update strategy of certificatesigningrequests/approval. It keeps the stored spec and the
+// stored certificate.
 type approvalStrategy struct{ registry.Strategy }
 
 func updateApproval(s registry.Strategy) registry.UpdateStrategy { return approvalStrategy{s} }

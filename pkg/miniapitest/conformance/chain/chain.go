@@ -125,7 +125,7 @@ func (c *Chain) discover() error {
 	return nil
 }
 
-// of returns a client for a resource, in the namespace of an object.
+// of returns a client for a resource. It ignores the namespace if the resource isn't namespaced.
 func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
 	if r.namespaced {
 		return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
@@ -133,8 +133,8 @@ func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(r.GroupVersionResource)
 }
 
-// Valid implements webhook.Judge. It sends a create request for the object to the server. The request is a dry run, and
-// refuses unknown fields.
+// Valid implements webhook.Judge. If the server serves the resource of the input, Valid sends a create request for the
+// object. The request is a dry run with strict field validation.
 func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
 	group, version, name := in.Resource()
 	for i := range c.resources {
@@ -157,8 +157,9 @@ func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]
 	return nil // any other error isn't about the object
 }
 
-// Inputs makes requests for every rule of the webhooks. It returns the reviews that the webhooks would get, each with
-// the index of its webhook. The result uncovered has the rules for which there was no review, with the reasons.
+// Inputs makes requests for the rules of the webhooks. It returns reviews that the webhooks would get, each with the
+// index of its webhook. The result uncovered has the resources of rules for which there was no review, and the reasons
+// why objects weren't created.
 func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*webhook.Input, uncovered []string, err error) {
 	recorder, err := record(hooks)
 	if err != nil {
@@ -184,7 +185,8 @@ func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*web
 	return inputs, run.uncovered(inputs), err
 }
 
-// prepare creates the namespaces of the objects, with the matchLabels of the webhooks' namespaceSelectors.
+// prepare creates the namespaces of the objects, unless they exist. A new namespace has the matchLabels of the
+// webhooks' namespaceSelectors.
 func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	labels := map[string]any{}
 	for i := range hooks {

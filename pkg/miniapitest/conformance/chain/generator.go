@@ -103,7 +103,8 @@ func (c *Chain) schema(r *resource) (map[string]any, error) {
 type generator struct {
 	random  *rand.Rand
 	schemas map[string]any
-	// odds is the probability that an optional field is set.
+	// odds is the probability that the method vary adds a field to an object. Inside a random value, the probability of
+	// an optional field is odds divided by the depth.
 	odds float64
 	// within are the names of the schemas that contain the current value, from the depth maxDepth on. If a schema
 	// refers to itself at such a depth, a value of the schema would have no end.
@@ -114,8 +115,8 @@ type generator struct {
 // fields and items that their schemas require, because a schema may refer to itself.
 const maxDepth = 12
 
-// resolved replaces the reference of a schema by the schema that the reference names, until the schema has no
-// reference. The second result lists the names of all these references.
+// resolved follows the reference of a schema, and the references of the next schemas, at most maxDepth in all. It
+// returns the last schema, and the names in the references.
 func (g *generator) resolved(schema map[string]any) (resolved map[string]any, names []string) {
 	for range maxDepth {
 		if all, is := schema["allOf"].([]any); is && len(all) > 0 {
@@ -169,7 +170,7 @@ func (g *generator) vary(object, schema map[string]any) {
 }
 
 // value returns a random value that follows a schema. The result ends is false if each value of the schema would be
-// infinite, because a required field refers to the schema around it.
+// infinite, because a required field or item refers to the schema around it.
 func (g *generator) value(schema map[string]any, depth int) (random any, ends bool) {
 	schema, names := g.resolved(schema)
 	if depth >= maxDepth {
@@ -274,8 +275,8 @@ func (g *generator) array(schema map[string]any, depth int) ([]any, bool) {
 	return array, true
 }
 
-// text returns a random string. For a known format, the string is a constant; otherwise it is a letter with digits, and
-// fits minLength and maxLength.
+// text returns a string. For a known format, the string is a constant. Otherwise it is random, and fits minLength and
+// maxLength.
 func (g *generator) text(schema map[string]any) any {
 	switch schema["format"] {
 	case "date-time":
@@ -308,7 +309,8 @@ func (g *generator) text(schema map[string]any) any {
 	return text
 }
 
-// number returns a random number within the limits of a schema. The number is at most maxSpan above the lower limit.
+// number returns a random whole number. The limits are minimum and maximum of the schema, without their fractions. The
+// number is at most maxSpan above the lower limit.
 func (g *generator) number(schema map[string]any) any {
 	least, most := 0.0, 100.0
 	if v, is := schema["minimum"].(float64); is {
@@ -324,8 +326,8 @@ func (g *generator) number(schema map[string]any) any {
 	return n
 }
 
-// maxSpan is the largest difference between a random number and the lower limit of its schema. The difference between
-// the limits of a 64-bit integer can be too large for an int64.
+// maxSpan is the largest difference between a random number and its lower limit. Without maxSpan, the difference
+// between the limits of a schema could be too large for an int64.
 const maxSpan = 1000
 
 func sortedKeys(m map[string]any) []string {

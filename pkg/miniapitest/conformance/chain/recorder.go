@@ -142,9 +142,9 @@ func (r *recorder) serve(w http.ResponseWriter, req *http.Request) {
 	})
 }
 
-// keep ends the recording of one request. If the request was good, keep adds the reviews since its last call to the
-// inputs. It adds at most perShape reviews with the same operation, resource and subresource. If the request was bad,
-// keep drops the reviews.
+// keep ends the recording of one request. If the request was good, keep adds the reviews of the request to r.kept. For
+// each webhook, r.kept has at most perShape reviews with the same operation, resource and subresource. If the request
+// was bad, keep drops the reviews.
 func (r *recorder) keep(good bool, from origin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *recorder) keep(good bool, from origin) {
 	r.latest = nil
 }
 
-// inputs returns the recorded reviews.
+// inputs returns the reviews in r.kept.
 func (r *recorder) inputs() ([]*webhook.Input, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,8 @@ func (r *recorder) inputs() ([]*webhook.Input, error) {
 // configurations returns a mutating and a validating configuration with the rules of the webhooks. The rules of a
 // webhook of unknown kind are in the mutating configuration. No selectors limit the rules, because the objects are made
 // for these webhooks. Each configuration also has a webhook for ConfigMaps with the label readyLabel. The method
-// register creates such a ConfigMap as a dry run: when the server calls this webhook, the configuration is in effect.
+// register creates a ConfigMap with this label as a dry run: when the server calls the webhook for it, the
+// configuration is in effect.
 func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: configurationName}}

@@ -55,7 +55,8 @@ func (q *requests) stands(r *resource) bool {
 	return r.isCommon() && (configured || len(q.options.Objects) == 0)
 }
 
-// wanted tells whether the resource matches a rule.
+// wanted tells whether the suite tests a resource. A rule must match the resource. If the rule has an asterisk as the
+// group or the resource, the method stands must also return true.
 func (q *requests) wanted(r *resource) bool {
 	for i := range q.hooks {
 		for j := range q.hooks[i].Entry.Rules {
@@ -107,8 +108,8 @@ type named struct {
 	origin string
 }
 
-// bases returns the objects for the requests of a resource: the given objects, or else the sample, or else a random
-// object.
+// bases returns the objects for the requests of a resource: the objects in Options.Objects, or else the sample, or else
+// a random object. It returns no object if there is no schema, or if no value of the schema is finite.
 func (q *requests) bases(r *resource) ([]named, error) {
 	var bases []named
 	for _, object := range q.options.Objects {
@@ -143,7 +144,7 @@ func (q *requests) bases(r *resource) ([]named, error) {
 }
 
 // decorate sets the kind of an object and, if they are missing, its name and namespace. It adds the matchLabels of the
-// webhooks' object selectors, and removes the fields that only a server sets.
+// webhooks' object selectors, and removes resourceVersion, uid and managedFields.
 func (q *requests) decorate(u *unstructured.Unstructured, r *resource, name string) {
 	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.kind))
 	if u.GetName() == "" {
@@ -206,7 +207,8 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 	return ctx.Err()
 }
 
-// subresource makes a request for a subresource. A connection always fails after admission, because there is no node.
+// subresource makes the requests for a subresource, unless the subresource is unknown. A connection always fails after
+// admission, because there is no node.
 func (q *requests) subresource(ctx context.Context, r *resource, object *unstructured.Unstructured, sub, base string) {
 	client := q.of(r, object.GetNamespace())
 	switch sub {
@@ -267,8 +269,8 @@ func (q *requests) fuzzed(ctx context.Context, r *resource, base *unstructured.U
 	return nil
 }
 
-// metadata adds labels and annotations to every second random object. Some of the keys have a slash, some of the values
-// are empty, and the value of an annotation has special characters such as quotes.
+// metadata adds labels to every second random object, and replaces its annotations. Some of the keys have a slash, some
+// of the values are empty, and the value of an annotation has special characters such as quotes.
 func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	if n%2 == 0 {
 		return
@@ -282,8 +284,8 @@ func (q *requests) metadata(u *unstructured.Unstructured, n int) {
 	u.SetAnnotations(annotations)
 }
 
-// generator returns a generator for the random object with the number n. The object depends only on the seed, the
-// resource and n.
+// generator returns a generator for the random object with the number n. The random numbers of the generator depend
+// only on the seed, the resource and n.
 func (q *requests) generator(r *resource, n int) *generator {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, r.GroupVersionResource, n)
@@ -291,7 +293,7 @@ func (q *requests) generator(r *resource, n int) *generator {
 }
 
 // uncovered returns the resources of rules for which a webhook got no review, and the reasons why objects weren't
-// created.
+// created. It leaves out resources such as pods/* and */scale.
 func (q *requests) uncovered(inputs []*webhook.Input) []string {
 	sent := map[string]bool{}
 	for _, in := range inputs {

@@ -185,7 +185,8 @@ func (a *answer) misunderstood() string {
 	return ""
 }
 
-// patched returns a copy of an object with the patch of the answer.
+// patched applies the patch of the answer to a copy of an object. If the answer has no patch or denies the request,
+// patched returns the object itself.
 func (a *answer) patched(object map[string]any) (map[string]any, error) {
 	if len(a.patch) == 0 || !a.allowed {
 		return object, nil

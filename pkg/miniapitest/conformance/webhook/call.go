@@ -15,13 +15,13 @@ import (
 
 // The limits of calls.
 const (
-	// defaultTimeout is the timeout of a webhook whose configuration (of version v1) sets none.
+	// defaultTimeout is the timeout of a webhook whose configuration sets none. It is the default of version v1.
 	defaultTimeout = 10 * time.Second
 	// maxAnswer is the largest number of bytes that the suite reads of an answer.
 	maxAnswer = 16 << 20
 )
 
-// timeout returns the time that an API server waits for the webhook.
+// timeout returns the time that the suite waits for the webhook: its timeoutSeconds, or defaultTimeout.
 func (h *Hook) timeout() time.Duration {
 	if h.Entry.TimeoutSeconds != nil && *h.Entry.TimeoutSeconds > 0 {
 		return time.Duration(*h.Entry.TimeoutSeconds) * time.Second
@@ -37,7 +37,8 @@ type message struct {
 	patience    time.Duration // the time after which the call ends; the webhook's own timeout if 0
 	body        io.Reader
 	length      int64 // the length of a body that net/http can't determine
-	// expect makes the client send the body only after the webhook's answer 100 (Expect: 100-continue).
+	// expect sets the header "Expect: 100-continue". The transport limits the time for which the client then waits for
+	// the webhook's answer 100 before it sends the body.
 	expect bool
 }
 
@@ -63,7 +64,7 @@ func (s *Suite) client(hook int) *http.Client {
 	return s.clients[hook]
 }
 
-// Close closes the connections that are kept open.
+// Close closes the idle connections of the suite.
 func (s *Suite) Close() {
 	for i := range s.clients {
 		s.clients[i].CloseIdleConnections()
@@ -73,7 +74,8 @@ func (s *Suite) Close() {
 // noRedirect makes the client return a redirect instead of following it, as API servers do.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// transport returns the transport of calls to the endpoint. If http2 is false, the transport uses HTTP/1.1.
+// transport returns e.Transport, or a new transport if e.Transport is nil. If http2 is false, the new transport uses
+// HTTP/1.1.
 func (e *Endpoint) transport(http2 bool) http.RoundTripper {
 	if e.Transport != nil {
 		return e.Transport
@@ -148,8 +150,8 @@ func (s *Suite) ask(ctx context.Context, in *Input, r *review) *answer {
 	return s.askBy(ctx, in, s.client(in.Hook), r, message{})
 }
 
-// askBy sends a review by the given client. The argument m has the other properties of the request, such as its method.
-// If m has a body, askBy sends this body instead of the review.
+// askBy sends a review by an HTTP client, and returns the answer. The argument m has further properties of the request,
+// such as its method. If m has a body, askBy sends this body instead of the review.
 func (s *Suite) askBy(ctx context.Context, in *Input, client *http.Client, r *review, m message) *answer {
 	if m.body == nil {
 		m.body = bytes.NewReader(r.body)

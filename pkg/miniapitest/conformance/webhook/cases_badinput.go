@@ -81,8 +81,8 @@ func badInputs() []badInput {
 	}
 }
 
-// badInputCases returns the cases that send bad messages. The right answer refuses the message, usually with a status
-// 4xx, and the webhook must still answer good messages afterwards.
+// badInputCases returns the cases that send bad messages. The right answer to most messages is a refusal, usually with
+// a status 4xx. The webhook must still answer good messages afterwards.
 func badInputCases() []Case {
 	var cases []Case
 	for _, bad := range badInputs() {

@@ -369,7 +369,7 @@ func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") && group != "*" || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io")
 }
 
-// isOfCluster tells whether a resource of Kubernetes itself has no namespace.
+// isOfCluster tells whether a resource is one of the common resources of Kubernetes that have no namespace.
 func isOfCluster(resource string) bool {
 	switch strings.SplitN(resource, "/", 2)[0] {
 	case "namespaces", "nodes", "persistentvolumes", "clusterroles", "clusterrolebindings", "priorityclasses", "storageclasses",

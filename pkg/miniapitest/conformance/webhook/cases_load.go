@@ -201,7 +201,8 @@ func (s *Suite) varies(ctx context.Context, in *Input) bool {
 	return false
 }
 
-// enlarged sends one input of each webhook. The objects in the given fields of the request are enlarged.
+// enlarged sends one input of each webhook, with large objects. The argument fields names the fields of the request
+// that have these objects.
 func (s *Suite) enlarged(ctx context.Context, fields ...string) ([]Finding, error) {
 	return s.perHook(ctx, func(in *Input) bool {
 		for _, field := range fields {
@@ -295,7 +296,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	return nil
 }
 
-// unbuffered returns a client that sends each piece of a body at once.
+// unbuffered returns a client that sends each piece of a body at once, unless the endpoint has its own transport.
 func (h *Hook) unbuffered() *http.Client {
 	transport := h.Endpoint.transport(false)
 	if t, is := transport.(*http.Transport); is && h.Endpoint.Transport == nil {

@@ -101,8 +101,8 @@ func patchCases() []Case {
 	}
 }
 
-// eachNamed calls f for each object with a field "name" in the lists of a value. In the path of such an object, the
-// name takes the place of the index.
+// eachNamed calls f for the objects with a field "name" in the lists of a value. In the path of an object, its name
+// takes the place of the index. eachNamed doesn't look into list items without a name.
 func eachNamed(path string, value any, f func(path string, element map[string]any)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -150,8 +150,8 @@ func (s *Suite) patched(ctx context.Context, try func(in *Input, after map[strin
 	return findings, err
 }
 
-// untouched returns a case that fails if a patch changes one of the fields. The case uses the inputs for which the
-// function keep returns true; a nil keep selects all inputs.
+// untouched returns a case that fails if a patch changes one of the fields. If the function keep isn't nil, the case
+// uses only inputs for which keep returns true.
 func untouched(id, promise, source, advice string, keep func(*Input) bool, fields ...string) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: LevelError, Advice: advice,

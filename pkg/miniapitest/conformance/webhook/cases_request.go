@@ -185,7 +185,7 @@ func changed(id string, level Level, promise, source, advice string, change func
 }
 
 // sounds returns a case that changes requests. After the change, the webhook may make another decision, but it must
-// answer. The case uses the inputs for which the function keep returns true; a nil keep selects all inputs.
+// answer. If the function keep isn't nil, the case uses only inputs for which keep returns true.
 func sounds(id string, level Level, promise, source, advice string, keep func(*Input) bool, change func(whole, request map[string]any)) Case {
 	return Case{
 		ID: id, Promise: promise, Source: source, Level: level, Advice: advice,
@@ -219,7 +219,7 @@ func (s *Suite) compared(ctx context.Context, in *Input, r *review, m message, s
 	return s.comparedBy(ctx, in, s.client(in.Hook), r, m, sent)
 }
 
-// comparedBy does the same as the method compared, but sends the review by the given client.
+// comparedBy does the same as the method compared, but its argument client sends the review.
 func (s *Suite) comparedBy(ctx context.Context, in *Input, client *http.Client, r *review, m message, sent string) *Finding {
 	got := s.askBy(ctx, in, client, r, m)
 	sent = s.describe(in) + ", " + sent
@@ -274,7 +274,7 @@ func mustTree(body []byte) map[string]any {
 	return whole
 }
 
-// changeOf returns the difference between an input and a review that was made from it, except for the uid.
+// changeOf describes the first difference between the requests of an input and of a review, except for the uid.
 func changeOf(in *Input, r *review) string {
 	request, _ := mustTree(r.body)["request"].(map[string]any)
 	request["uid"] = in.request["uid"]

@@ -24,7 +24,8 @@ type Configuration struct {
 	Namespaces map[string]map[string]string
 }
 
-// configurationKind returns the kind of the webhooks in a configuration of the given kind.
+// configurationKind returns the kind of the webhooks in a configuration. The argument is the kind of the configuration.
+// For any other kind, the result is Unknown.
 func configurationKind(name string) Kind {
 	switch name {
 	case "ValidatingWebhookConfiguration":
@@ -81,7 +82,8 @@ func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration,
 	return all, nil
 }
 
-// Path returns the URL path of a webhook: the path of its service, or the path of its URL.
+// Path returns the URL path of a webhook: the path of its service, or the path of its URL. The path of a service is "/"
+// by default.
 func Path(client admissionregistrationv1.WebhookClientConfig) (string, error) {
 	switch {
 	case client.Service != nil && client.Service.Path != nil:
@@ -107,8 +109,8 @@ func ServiceName(client admissionregistrationv1.WebhookClientConfig) string {
 	return client.Service.Name + "." + client.Service.Namespace + ".svc"
 }
 
-// Unconfigured returns a webhook without a configuration. The suite sends it requests for some common resources, which
-// stand for all resources.
+// Unconfigured returns a webhook without a configuration. Its rule matches the objects of all resources when they are
+// created, updated or deleted.
 func Unconfigured(endpoint Endpoint) Hook {
 	return Hook{
 		Name: endpoint.URL, Endpoint: endpoint,

@@ -26,7 +26,7 @@ const (
 
 // Hook is a webhook that the suite checks.
 type Hook struct {
-	// Name is the name of the webhook in its configuration. A webhook without a configuration has a made-up name.
+	// Name names the webhook in findings and errors.
 	Name string
 	Kind Kind
 	// Configuration is the configuration of the webhook, or nil if only the URL is known.
@@ -51,7 +51,8 @@ type Endpoint struct {
 
 // Judge tells whether a server accepts an object.
 type Judge interface {
-	// Valid returns the server's error if the server refuses the request of the input with the given object.
+	// Valid returns the server's error if the server finds the object invalid. The input says which resource the object
+	// belongs to.
 	Valid(ctx context.Context, in *Input, object map[string]any) error
 }
 
@@ -62,7 +63,7 @@ type Suite struct {
 	Inputs []*Input
 	// Judge checks patched objects. If it is nil, the suite skips the cases that need it.
 	Judge Judge
-	// Uncovered are the rules for which no input could be made, with the reasons.
+	// Uncovered has the resources of rules for which no input could be made, and the reasons.
 	Uncovered []string
 
 	once    sync.Once
@@ -129,8 +130,8 @@ func (s *Suite) asked(ctx context.Context, in *Input) *answer {
 	return f.answer
 }
 
-// Latency returns the number of answered calls with well-formed reviews, and a duration for each of the parts. For
-// example, half of the calls took at most the duration for the part 0.5.
+// Latency returns the number of measured calls, and a duration for each of the parts. For example, half of the measured
+// calls took at most the duration for the part 0.5. The suite measures only answered calls with well-formed reviews.
 func (s *Suite) Latency(parts ...float64) (calls int, at []time.Duration) {
 	var all []time.Duration
 	s.mu.Lock()

@@ -274,7 +274,8 @@ func (h *host) end() error {
 // Prefix is the beginning of the name of each folder that a test process may leave.
 const Prefix = "miniapitest-"
 
-// removeLeftover removes the folder of a server that the test process hasn't stopped.
+// removeLeftover removes a folder of the test process. It removes only a folder with an absolute path, whose name
+// begins with Prefix.
 func removeLeftover(folder string) error {
 	if !filepath.IsAbs(folder) || len(filepath.Base(folder)) <= len(Prefix) || filepath.Base(folder)[:len(Prefix)] != Prefix {
 		return nil

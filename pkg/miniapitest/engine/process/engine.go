@@ -103,7 +103,7 @@ func (e *Engine) hold(ctx context.Context, d engine.Description) (*host, int64, 
 // have to build the program.
 type starting struct {
 	ended chan struct{}
-	err   error // has its value when ended is closed; nil if the next server must try again
+	err   error // has its value when ended is closed; nil after a success, or if the next server must try again
 }
 
 // startHost starts a process for the first server that needs it. Other servers that need the process wait until
@@ -138,9 +138,9 @@ func (e *Engine) use(h *host) int64 {
 	return e.last
 }
 
-// release is called when a server has stopped. If it was the last server of a process, the goroutines that read from
-// the process end, so that a test leaves no goroutine. The process itself ends if it has failed, or if its feature
-// gates or its emulated version aren't the defaults.
+// release is called when a server has stopped, or when its start has failed. After the last server of a process, the
+// goroutines that read from the process end, so that a test leaves no goroutine. The process itself then ends if it has
+// failed, or if its feature gates or its emulated version aren't the defaults.
 func (e *Engine) release(h *host) {
 	if e.lastOf(h) {
 		h.end()

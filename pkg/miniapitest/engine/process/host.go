@@ -268,7 +268,7 @@ func (h *host) readErrorsOn() {
 	_, _ = io.Copy(io.MultiWriter(os.Stderr, &h.stderr), h.errors)
 }
 
-// readErrors copies standard error until a point in time.
+// readErrors copies the process's standard error to h.stderr, until a point in time or until the process ends.
 func (h *host) readErrors(until time.Time) {
 	_ = h.errors.SetReadDeadline(until)
 	_, _ = io.Copy(&h.stderr, h.errors)

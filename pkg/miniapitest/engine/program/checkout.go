@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ofCheckout returns the program of a checkout of miniapi. It builds the program if the sources have changed since the
-// last build.
+// ofCheckout returns the program of a checkout of miniapi. It builds the program, unless a program of the same sources
+// exists.
 func ofCheckout(ctx context.Context, cache, checkout string) (string, error) {
 	digest, err := digestOf(checkout)
 	if err != nil {

@@ -95,8 +95,8 @@ func sourceOf(file string) source {
 	return source{}
 }
 
-// checkoutAbove returns the folder with miniapi's go.mod: the given folder or one of its parents. It returns "" if
-// there is none, or if the go.mod of another project is nearer.
+// checkoutAbove returns the folder with miniapi's go.mod: the argument folder or one of its parents. It returns "" if
+// no folder has this go.mod, or if the go.mod of another project is nearer.
 func checkoutAbove(folder string) string {
 	for {
 		if content, err := os.ReadFile(filepath.Join(folder, "go.mod")); err == nil {

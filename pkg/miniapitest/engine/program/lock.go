@@ -15,8 +15,8 @@ import (
 // lockPeriod is the time between two attempts to get a lock.
 const lockPeriod = 50 * time.Millisecond
 
-// locked calls the function do. It holds a lock of the folder during the call, so that no other process calls it at the
-// same time.
+// locked calls the function do. If the system has file locks, locked holds a lock of the folder during the call, so
+// that no other process builds a program in the folder at the same time.
 func locked(ctx context.Context, folder string, do func() error) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("the folder of the miniapi program: %w", err)

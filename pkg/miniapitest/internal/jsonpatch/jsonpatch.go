@@ -178,7 +178,7 @@ func editElement(parent []any, key, rest string, more bool, change func(place) (
 	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
 }
 
-// equal compares values. Numbers of the same value are equal, even if their texts differ.
+// equal compares values. It compares two numbers as float64. It compares numbers in objects and arrays by their texts.
 func equal(a, b any) bool {
 	x, xok := a.(json.Number)
 	y, yok := b.(json.Number)

@@ -52,8 +52,8 @@ func flagged() bool {
 }
 
 // Handler sends the requests in the files of a folder to a handler, one after the other. The test fails for each
-// response that differs from the one in the file, and prints the difference. Two patches are equal if they make the
-// same object.
+// response that differs from the response in the file, and prints the difference, unless [Update] is true. Two patches
+// are equal if they make the same object.
 //
 // Each request has the path of the recording. The handler of a single webhook can ignore the path; an http.ServeMux of
 // several webhooks selects the handler by it.

@@ -15,9 +15,9 @@ const (
 	maxCells = 4 << 20
 )
 
-// Diff returns the difference between two texts, or "" if they are equal. A line that only the first text has begins
-// with a minus, and a line that only the second text has begins with a plus. Before each group of differences is a line
-// with the line numbers in both texts.
+// Diff returns the difference between two texts, or "" if their lines are equal. A line that only the first text has
+// begins with a minus, and a line that only the second text has begins with a plus. Before each group of differences is
+// a line with the line numbers in both texts.
 func Diff(before, after string) string {
 	if before == after {
 		return ""
@@ -87,7 +87,7 @@ func compare(before, after []string) []line {
 }
 
 // match adds the lines of two texts with their marks. The lines of a longest common subsequence get the mark for lines
-// in both texts.
+// in both texts. If the table would have more than maxCells, no line gets this mark.
 func match(all []line, before, after []string) []line {
 	if len(before)*len(after) > maxCells {
 		return marked(marked(all, removed, before), added, after)
