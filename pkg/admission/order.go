@@ -94,7 +94,7 @@ var order = []plugin{
 	{eventratelimit.Name, off, configured(eventratelimit.New), nil},
 	{extendedresourcetoleration.Name, off, unconfigured(extendedresourcetoleration.New), changes{"pods"}},
 	{defaultstorageclass.Name, on, unconfigured(defaultstorageclass.New), changes{"persistentvolumeclaims"}},
-	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New), changes{"persistentvolumeclaims", "persistentvolumes"}},
+	{storageobjectinuseprotection.Name, on, unconfigured(storageobjectinuseprotection.New), changes{"persistentvolumeclaims", "persistentvolumes", "volumeattributesclasses"}},
 	{"PodGroupProtection", on, nil, nil},
 	{ownerreferencespermissionenforcement.Name, off, unconfigured(ownerreferencespermissionenforcement.New), nil},
 	{persistentvolumeclaimresize.Name, on, unconfigured(persistentvolumeclaimresize.New), nil},

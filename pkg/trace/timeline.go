@@ -95,7 +95,7 @@ func (t *timeline) validation(depth int, v *Validation) {
 	switch {
 	case v == nil:
 	case v.Error != nil:
-		t.line(depth, "validation of the object, %s: invalid: %s", v.Took, v.Error.Message)
+		t.line(depth, "validation of the object: invalid: %s", v.Error.Message) // its duration is unknown
 	case t.detail == Wide:
 		t.line(depth, "validation of the object, %s: valid", v.Took)
 	}
