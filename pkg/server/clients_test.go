@@ -13,9 +13,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
 
-// TestNewInformer checks which informer the server uses. With an embedded etcd, the informer takes its events
-// from the etcd. With an external etcd, the server uses client-go's informer. For a resource that isn't served,
-// the informer is empty.
+// TestNewInformer checks which informer the server uses. With an embedded etcd, the informer of a stored type takes
+// its events from the etcd. For other types, and with an external etcd, newInformer returns nil, and the server uses
+// client-go's informer. For a resource that isn't served, the informer is empty.
 func TestNewInformer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

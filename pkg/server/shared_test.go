@@ -54,8 +54,8 @@ func TestSharedStateIsInOneFile(t *testing.T) {
 	}
 }
 
-// isState tells whether a variable is state: its type is of package sync or sync/atomic, it is an empty map or slice,
-// or it has no value yet.
+// isState tells whether a variable is state: its declaration uses package sync or sync/atomic, it has no value yet, or
+// its value is an empty map or comes from make or new.
 func isState(v *ast.ValueSpec) (state bool) {
 	if v.Names[0].Name == "_" {
 		return false

@@ -33,7 +33,8 @@ func TestGraceful(t *testing.T) {
 	})
 }
 
-// The error of an informer that can't list its objects has the reason.
+// orWhyUnlisted adds a reason to the error of an informer that can't list its objects, if a list request of its own
+// fails before the start ends.
 func TestOrWhyUnlisted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

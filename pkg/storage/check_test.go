@@ -136,8 +136,8 @@ func put8(bucket, key []byte, value uint64) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key, binary.BigEndian.AppendUint64(nil, value)) }
 }
 
-// TestDamagedData starts a member with damaged files. If the damage may have lost an answered write, the start must
-// fail with an error of one line. Otherwise the start must succeed.
+// TestDamagedData starts a member with damaged files. If the damage may have lost an answered write, or if this etcd
+// can't use the files, the start must fail with an error of one line. Otherwise the start must succeed.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	intact := t.TempDir()

@@ -7,7 +7,7 @@ import (
 )
 
 // The methods hurry and stop end a goroutine's sleep on After early. The goroutine then calls the method Since to check
-// whether it has waited long enough. Since returns a long time, so that it has.
+// whether it has waited long enough. Since returns a long time, so the goroutine doesn't sleep again.
 func TestStopClock(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * time.Millisecond

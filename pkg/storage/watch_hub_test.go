@@ -159,8 +159,8 @@ func (h *hub) seen() int64 {
 	return h.log.last
 }
 
-// The hub's log of recent events is bounded by the number of events and by their bytes. When it exceeds a
-// bound, it drops its older half.
+// The hub's log of recent events is bounded by the number of events and by their bytes. When the log exceeds a bound,
+// it drops its older half, and the rest of a transaction that begins in that half.
 func TestHubLog(t *testing.T) {
 	t.Parallel()
 	third, small := make([]byte, maxLogBytes/3), make([]byte, 1)

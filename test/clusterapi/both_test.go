@@ -366,7 +366,7 @@ func TestTheirCallerOurExtension(t *testing.T) {
 	}
 }
 
-// await repeats try until it returns nil, because Cluster API's server gives no signal when it listens.
+// await repeats try until it returns nil, for a minute at most. Cluster API's server gives no signal when it listens.
 func await(t *testing.T, try func() error) {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -386,7 +386,7 @@ func await(t *testing.T, try func() error) {
 	}
 }
 
-// files has the paths of a serving certificate for 127.0.0.1 and its key.
+// files has the folder of a serving certificate for 127.0.0.1 and its key, and the certificate in PEM.
 type files struct {
 	dir string
 	pem []byte

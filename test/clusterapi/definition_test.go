@@ -47,8 +47,8 @@ type column struct {
 	JSONPath string `json:"jsonPath"`
 }
 
-// seen returns the properties of each version that matter to clients: whether it is served, its columns, and its fields
-// with their types.
+// seen returns the properties of a definition that matter to clients: its scope, its names, and the properties of each
+// version, such as the columns, and the fields with their types.
 func (c crd) seen() map[string]any {
 	all := map[string]any{"scope": c.Spec.Scope, "names": c.Spec.Names}
 	for _, v := range c.Spec.Versions {

@@ -173,7 +173,7 @@ func eachMutation(change func(expression string) string) func(*http.Request) {
 	})
 }
 
-// bindsEach returns a mutation that creates a binding for each policy of a resource.
+// bindsEach returns a mutation that creates a binding for each policy of a resource whose name ends with "-p".
 func bindsEach(resource, kind string, spec object) func(*http.Request) *http.Request {
 	path := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "s"
 	return alsoPosts(resource, path, func(policy object) object {

@@ -118,7 +118,7 @@ func TestRestoredAPIService(t *testing.T) {
 	trustsFrontProxy(t, srv, tools.certs)
 }
 
-// After each start, the APIServices of built-in group versions are correct.
+// A start restores a changed APIService of a built-in group version, unless the APIService lacks the server's label.
 func TestBuiltInAPIServicesAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

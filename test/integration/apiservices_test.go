@@ -337,7 +337,8 @@ func TestUnavailableAPIService(t *testing.T) {
 	}
 }
 
-// Other servers can always read the authority of this server's certificate, whatever clients write to the ConfigMap.
+// Other servers can read the authority of this server's certificate in a ConfigMap, even after a restore, or if a
+// webhook refuses writes of ConfigMaps.
 func TestFrontProxyStaysTrusted(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

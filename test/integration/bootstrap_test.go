@@ -27,7 +27,7 @@ var bootstrapped = map[string][]string{
 }
 
 // Every server has the same objects at its start, whether it creates them by requests, stores them directly, or copies
-// them from an earlier server of the process. Only their UIDs differ.
+// them from an earlier server of the process. Only values that differ between any two servers, such as UIDs, differ.
 func TestEveryClusterHasTheSame(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.yaml")

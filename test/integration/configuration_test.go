@@ -96,8 +96,8 @@ func TestConfigurationFromBeforeV1(t *testing.T) {
 	}
 }
 
-// refusal creates a webhook configuration that the server refuses, and returns the message of the refusal without the
-// beginning that all messages have.
+// refusal tries to create a webhook configuration, and returns the message of the server's refusal without the beginning
+// that all messages have. If the server accepts the configuration, refusal deletes it and returns an empty text.
 func refusal(t testing.TB, client dynamic.ResourceInterface, configuration *unstructured.Unstructured) string {
 	t.Helper()
 	_, err := client.Create(t.Context(), configuration, metav1.CreateOptions{})

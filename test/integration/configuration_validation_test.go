@@ -164,7 +164,8 @@ func TestConfigurationValidationOfV1(t *testing.T) {
 	}
 }
 
-// The possible values of enumerations are the same in v1beta1. Only mutating webhooks have a reinvocationPolicy.
+// The error for an unknown value has the supported values. In v1beta1, sideEffects has two more values than in v1. Only
+// mutating webhooks have a reinvocationPolicy, with the same values in both versions.
 func TestConfigurationValidationOfEnumerations(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.Legacy())

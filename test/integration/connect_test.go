@@ -117,7 +117,7 @@ func TestConnectIsReviewed(t *testing.T) {
 // connection is the resource that a review names.
 type connection struct{ Resource, Kind, Namespace, Name string }
 
-// request sends a request as the admin, with a path and its query.
+// request sends a request without a body, for a path and its query, as the user of a client configuration.
 func request(t testing.TB, config *rest.Config, verb, path string, header http.Header) *http.Response {
 	t.Helper()
 	config.NextProtos = []string{"http/1.1"} // a session needs HTTP/1.1

@@ -31,10 +31,10 @@ import (
 //go:embed testdata/objects.yaml
 var objectsYAML []byte
 
-// The test makes a request for every verb of every resource, in each version of discovery. Webhooks of both kinds
-// review each request twice: in its own version, and in another version. The server converts patches of the other
-// version back. The cases every.* of the conformance suite review each request only in its own version, and allow
-// several reviews.
+// The test makes a request for every verb that writes, of every resource, in each version of discovery. Webhooks of both
+// kinds review each request twice: in its own version, and in the version that the field equivalent of the type walk
+// has for the resource. The server converts patches of that version back. The cases every.* of the conformance suite
+// review each request only in its own version, and allow several reviews.
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithAPIs("api/all", "api/legacy"),

@@ -176,8 +176,9 @@ func TestGarbageCollection(t *testing.T) {
 	})
 }
 
-// An object whose owner doesn't exist is deleted. An object counts as the owner only if it has the kind, the name and
-// the UID of the reference. It must also be in the namespace of the dependent, or have no namespace.
+// An object whose owner doesn't exist is deleted, unless the server doesn't serve the owner's kind. An object counts as
+// the owner only if it has the kind, the name and the UID of the reference. It must also be in the namespace of the
+// dependent, or have no namespace.
 func TestAbsentOwners(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("garbagecollector"))

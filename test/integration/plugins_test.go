@@ -370,7 +370,7 @@ func TestPluginsOfNodes(t *testing.T) {
 	}
 }
 
-// The namespaces that every cluster needs can't be deleted.
+// The namespaces default, kube-system and kube-public can't be deleted.
 func TestPluginsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	client := miniapitest.Start(t).Client()

@@ -22,7 +22,8 @@ func matchResources(operations, groupVersion string, resources ...string) *admis
 	}
 }
 
-// validations returns the spec of a policy with some validations. By default, the policy applies to ConfigMaps.
+// validations returns the spec of a policy with some validations. The spec has no match constraints: the function
+// enforce adds constraints that match ConfigMaps.
 func validations(validations ...admissionregistrationv1.Validation) admissionregistrationv1.ValidatingAdmissionPolicySpec {
 	return admissionregistrationv1.ValidatingAdmissionPolicySpec{Validations: validations}
 }

@@ -49,7 +49,7 @@ func newBreakable(t *testing.T, from *authority, handler http.Handler) *breakabl
 
 func (b *breakable) answers(handler http.Handler) { b.handler.Store(&handler) }
 
-// has gives the extension a certificate of another authority.
+// has gives the extension a certificate of an authority.
 func (b *breakable) has(t *testing.T, from *authority) {
 	t.Helper()
 	issued := from.issue(t, "localhost", "localhost")

@@ -15,8 +15,8 @@ func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: "localhost"}, nil
 }
 
-// TestHold checks that the aggregator sends no request to other servers while a snapshot is restored. After the
-// restore, the aggregator checks every server at once, and doesn't wait for the next check that is due.
+// TestHold checks that the aggregator checks no other server while a snapshot is restored. After the restore, the
+// aggregator checks every server at once, and doesn't wait for the next check that is due.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

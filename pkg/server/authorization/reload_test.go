@@ -46,8 +46,8 @@ func buildFile(t *testing.T, content string) *Authorization {
 	return built
 }
 
-// TestReloadModes checks that a changed file must have the same authorizers as the file at the start, except for
-// webhooks.
+// TestReloadModes checks that a changed file must have the same types of authorizers as the file at the start, in any
+// order. Only the type Webhook may be added or removed.
 func TestReloadModes(t *testing.T) {
 	t.Parallel()
 	built := buildFile(t, configHead+denyMode+rbacMode)
@@ -68,7 +68,7 @@ func TestReloadModes(t *testing.T) {
 }
 
 // TestReloadUnderWay changes the file while a webhook decides on a request. The webhook that the new file replaces
-// still answers the request. Afterwards its connections end.
+// still answers the request. After that response, the server's connections to the webhook end.
 func TestReloadUnderWay(t *testing.T) {
 	t.Parallel()
 	asked, answer, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)

@@ -27,7 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// authority is a certificate authority whose content is no valid certificate. No test parses it.
+// authority is a certificate authority whose content is no valid certificate. No test parses the content.
 type authority struct {
 	dynamiccertificates.CAContentProvider
 	pem string
@@ -239,7 +239,7 @@ func TestNewAddress(t *testing.T) {
 	}
 }
 
-// TestUnserved checks that Ensure makes no request for a resource that isn't served.
+// TestUnserved checks that Ensure makes requests only for the core group if the server serves none of the other groups.
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 
@@ -263,8 +263,8 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestFlowControl checks that the priority level of every flow schema exists, and that the status of the schema is
-// right.
+// TestFlowControl checks that the priority level of every flow schema exists, and that the status of the schema names
+// the level and says that it isn't missing.
 func TestFlowControl(t *testing.T) {
 	t.Parallel()
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestInheritSubjects checks the new binding system:public-info-viewer in a cluster that has the binding
-// system:discovery.
+// TestInheritSubjects checks the subjects and labels of the binding system:public-info-viewer. If the cluster has the
+// binding system:discovery, a new binding begins as a copy of that binding.
 func TestInheritSubjects(t *testing.T) {
 	t.Parallel()
 

@@ -11,8 +11,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// TestIsRefusal checks that a start continues if admission refuses an object, and fails if the
-// store fails.
+// TestIsRefusal checks that IsRefusal returns true for refusals by admission, and false for other failures. A start
+// continues after refusals.
 func TestIsRefusal(t *testing.T) {
 	t.Parallel()
 	pods := corev1.Resource("pods")

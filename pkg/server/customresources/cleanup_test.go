@@ -30,8 +30,7 @@ func (w *writable) Delete(context.Context, string, runtime.Object, *storage.Prec
 }
 
 // TestCleanupOfRestored checks that the controllers delete custom resources together with their definition,
-// unless a restore of a snapshot has brought the definition back. The restore waits for deletions in
-// progress.
+// unless a restore of a snapshot has brought the definition back.
 func TestCleanupOfRestored(t *testing.T) {
 	t.Parallel()
 	const name = "widgets.example.com"

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDefinitionIsInEffect checks which status says that a definition is in effect: the controllers have established
-// the definition, or have nothing left to do. The answer to a write of the definition waits for that status.
+// TestDefinitionIsInEffect checks which status says that a definition is in effect: the controllers have nothing left
+// to do for the definition. The answer to a write of the definition waits for that status.
 func TestDefinitionIsInEffect(t *testing.T) {
 	t.Parallel()
 	const (

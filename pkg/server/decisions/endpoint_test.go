@@ -94,7 +94,7 @@ func TestUnservedPaths(t *testing.T) {
 	}
 }
 
-// TestWrongEvaluations checks that an evaluation with a mistake is refused, and that the error names the field.
+// TestWrongEvaluations checks that an evaluation with a mistake is refused, and that the error names the mistake.
 func TestWrongEvaluations(t *testing.T) {
 	t.Parallel()
 	d := decisionsOf(t, trace.Limits{})
@@ -122,7 +122,7 @@ func TestTargetOf(t *testing.T) {
 		"ValidatingAdmissionPolicy/a":        {Kind: trace.ValidatingPolicy, Name: "a"},
 		"MutatingAdmissionPolicy/a":          {Kind: trace.MutatingPolicy, Name: "a"},
 		"ValidatingAdmissionPolicyBinding/a": {},
-		// kubectl prints and accepts these names.
+		// kubectl accepts the kinds of the next three lines.
 		"validatingwebhookconfiguration.admissionregistration.k8s.io/a": {Kind: trace.ValidatingConfiguration, Name: "a"},
 		"mutatingwebhookconfigurations/a":                               {Kind: trace.MutatingConfiguration, Name: "a"},
 		"validatingadmissionpolicies/a/b":                               {Kind: trace.ValidatingPolicy, Name: "a", Part: "b"},

@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
 
-// If a start times out, the error has the reason, and names the flag whose value must be corrected.
+// If Await times out, the error has the reasons of the failed checks. If a check of encryption has failed, the error
+// also names --encryption-provider-config.
 func TestAwaitHealthNamesTheReason(t *testing.T) {
 	t.Parallel()
 	const kms = "failed to perform status section of the healthz check for KMS Provider kms-1"

@@ -10,8 +10,8 @@ import (
 
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
-	// host is the address of this machine that kube-apiserver advertises. It is nil on a machine without a
-	// network.
+	// host is the address of this machine that kube-apiserver advertises. It is nil if the machine has no IPv4
+	// address except for the loopback address.
 	loopback, any4 := net.IPv4(127, 0, 0, 1), net.IPv4zero
 	host, err := utilnet.ResolveBindAddress(loopback)
 	if err != nil || host.IsLoopback() || host.To4() == nil {

@@ -29,7 +29,7 @@ func TestServerID(t *testing.T) {
 	}
 }
 
-// collect deletes only the Leases of servers that have ended without deleting their Lease.
+// collect deletes a Lease with the label of servers if the Lease has expired or has no time of renewal.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

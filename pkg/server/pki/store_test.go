@@ -121,7 +121,8 @@ func TestKeysAreMadeAnewWithoutAStore(t *testing.T) {
 	}
 }
 
-// At a start, a certificate that expires soon is issued again. Client certificates that were issued before stay valid.
+// At a start, a certificate that expires soon is issued again. Until a client certificate expires, the authority's old
+// and new certificates verify it.
 func TestStoreRenews(t *testing.T) {
 	t.Parallel()
 	store := NewStore(t.TempDir())
@@ -212,7 +213,8 @@ func TestServingCertificateFollowsNames(t *testing.T) {
 	}
 }
 
-// A start repairs an invalid file of a store, or returns an error that names the file and the remedy.
+// If a file of a store is missing or invalid, a start repairs the store, or returns an error of one line with the path
+// of the store.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	other, intact := NewStore(t.TempDir()), NewStore(t.TempDir())

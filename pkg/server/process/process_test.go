@@ -131,8 +131,8 @@ func TestSharedProcess(t *testing.T) {
 	}
 }
 
-// Some libraries don't read the gates themselves: Process passes the gates to them by the function apply. It passes the
-// gates of the first server, and doesn't call apply again for a second server.
+// Some libraries don't read the gates themselves: Process passes the gates to them by the function apply. Process
+// passes the gates of the first server, and doesn't call apply again for a second server.
 func TestGatesAreApplied(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

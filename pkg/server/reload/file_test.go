@@ -29,7 +29,7 @@ type followed struct {
 	counted chan string // the calls of Succeeded and Failed
 }
 
-// follow follows a file, beginning with its present content. Apply fails for the content "wrong".
+// follow follows a file, beginning with its present content.
 func follow(t *testing.T, path string, apply func(ctx context.Context, data string) error) *followed {
 	t.Helper()
 	seen, err := os.ReadFile(path)
@@ -57,7 +57,7 @@ func follow(t *testing.T, path string, apply func(ctx context.Context, data stri
 	return f
 }
 
-// await receives values until it receives the wanted value.
+// await receives values until it receives the wanted value. After the time limit, it fails the test.
 func await(t *testing.T, from <-chan string, want string) {
 	t.Helper()
 	var got []string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Sets keeps a bounded number of sets of a bounded size. It never replaces a set, because a server may be about to store
-// its objects.
+// Sets keeps a bounded number of sets with a bounded size in all. A new set doesn't replace a set with the same name,
+// because a server may be about to store the objects of the old set.
 func TestSetsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

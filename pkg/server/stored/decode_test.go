@@ -75,7 +75,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A value that breaks off within the metadata is an error.
+// For a value that breaks off within the metadata, decode returns an error or an object without a UID.
 func TestDecodeBroken(t *testing.T) {
 	t.Parallel()
 	var value bytes.Buffer

@@ -78,8 +78,8 @@ func configMap(t *testing.T, name string, owners ...string) string {
 
 const widget = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"ns","name":"widget","uid":"uid-widget","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`
 
-// The source calls the handler with every stored object, in JSON or in protobuf, and with changes in their
-// order.
+// The source calls the handler with every stored object below the prefix, except for Events, and with the changes of
+// these objects in their order. A stored object is in JSON or in protobuf.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	member, err := storage.Start(t.Context(), storage.Options{TempDir: t.TempDir()})

@@ -54,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 
 	generator := newGenerator(t)
-	other := newGenerator(t) // a token of the same issuer that another key has signed
+	other := newGenerator(t) // other signs tokens of the same issuer with another key
 	another := *pod
 	another.UID = "another-uid"
 	ending := *pod
