@@ -1,7 +1,7 @@
 // Package condition is the one way in which goroutines of a server wait for state that other goroutines change.
 //
 // A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
-// predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then after each update.
+// predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then only after updates.
 //
 // Don't use a Variable for an event that happens once and has no state, such as the end of a server: a channel or a
 // context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits gets the latest
@@ -19,8 +19,7 @@ import (
 type Variable[T any] struct {
 	mu    sync.Mutex
 	state T
-	// changed is closed by the next update. The channel is nil while no goroutine waits: an update then allocates
-	// nothing.
+	// changed is closed by the next update. The channel is nil if no goroutine has begun to wait since the last update.
 	changed chan struct{}
 }
 
@@ -50,10 +49,10 @@ func (v *Variable[T]) Read(read func(T)) {
 	read(v.state)
 }
 
-// Wait returns nil as soon as holds is true for the state, even if ctx has ended. If ctx ends first, Wait returns
-// an error. The error wraps the cause of ctx, and shows the last state. The method String formats the state, if the
-// type has this method. Wait calls holds under the lock of the variable: holds must not call the variable. A Wait
-// whose predicate holds at once allocates nothing.
+// Wait returns nil as soon as holds is true for the state. If holds is true at once, Wait returns nil even if ctx has
+// ended. If ctx ends before holds is true, Wait returns an error. The error wraps the cause of ctx, and shows the last
+// state. The method String formats the state, if the type has this method. Wait calls holds under the lock of the
+// variable: holds must not call the variable. A Wait whose predicate holds at once allocates nothing.
 func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	for {
 		changed := v.next(holds)

@@ -51,7 +51,7 @@ func (t *T) Skip(reason string) {
 }
 
 // Cleanup adds a function that is called after the end of the case, however it ends. The function that was added last
-// is called first. If the run is interrupted, the context of the functions doesn't end.
+// is called first. An interruption of the run doesn't end the context of the functions.
 func (t *T) Cleanup(f func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -172,7 +172,7 @@ func (s *Set) begin() {
 }
 
 // Settle waits until the controllers have handled everything that was stored before the call. Work that has failed,
-// or that is delayed, may be left.
+// or that is delayed, may be left. Work on objects that an informer hasn't reported yet may be left, too.
 func (s *Set) Settle(ctx context.Context) error {
 	select {
 	case <-s.told:

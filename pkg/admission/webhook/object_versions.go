@@ -60,7 +60,7 @@ func (o *versionedObject) VersionedAttribute(kind schema.GroupVersionKind) (*adm
 	return o.versioned, nil
 }
 
-// writeBack converts the changed object back into the request's object.
+// writeBack converts the object back into the request's object, if a webhook has changed it.
 func (o *versionedObject) writeBack() error {
 	if o.versioned == nil || o.versioned.VersionedObject.Object() == nil || !o.versioned.Dirty {
 		return nil

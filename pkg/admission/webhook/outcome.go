@@ -21,13 +21,14 @@ import (
 // outcome is the result of a call of a webhook.
 type outcome struct {
 	err error
-	// code is the status code of the response or of the error. It is 0 if this server failed, and not the webhook.
+	// code is the status code of the response or of the error. It is 0 if kind is
+	// WebhookRejectionAPIServerInternalError.
 	code int
 	// kind is the type of the error in the metrics.
 	kind admissionmetrics.WebhookRejectionErrorType
-	// canceled is true if the call ended because the request ended.
+	// canceled is true if the call ended because the request was canceled.
 	canceled bool
-	// ignored is true if the webhook's failurePolicy lets the request pass.
+	// ignored is true if the call failed and the webhook's failurePolicy lets the request pass.
 	ignored bool
 }
 
@@ -112,7 +113,7 @@ func verb(ctx context.Context, attributes admission.Attributes) string {
 	return strings.ToLower(string(attributes.GetOperation()))
 }
 
-// name returns the object's name, or its generateName if the name isn't generated yet.
+// name returns the object's name. If the name isn't generated yet, name returns the generateName with a star at its end.
 func name(attributes admission.Attributes) string {
 	if name := attributes.GetName(); name != "" {
 		return name

@@ -29,7 +29,7 @@ func decodePatch(hook webhook.WebhookAccessor, response *webhookrequest.Admissio
 }
 
 // patch applies the patch in a webhook's response, and then sets the defaults of the version. It reports whether
-// the object has changed.
+// the patch has changed the object.
 func (o *versionedObject) patch(hook webhook.WebhookAccessor, response *webhookrequest.AdmissionResponse, patch jsonpatch.Patch) (mutated bool, err error) {
 	before := o.versioned.VersionedObject.Object()
 	if before == nil {

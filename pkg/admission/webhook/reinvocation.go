@@ -18,8 +18,8 @@ type reinvocation struct {
 	chain admission.ReinvocationContext
 	// round is 0 in the first round of mutating plugins, and 1 in the second.
 	round int
-	// invoked are the called webhooks with the policy IfNeeded that aren't in due. The next change of the object by
-	// another webhook or plugin moves them to due.
+	// invoked are the webhooks with the policy IfNeeded whose calls no change of the object has followed. The next
+	// change by another webhook or plugin moves them to due.
 	invoked sets.Set[string]
 	// due are the webhooks that are called in round 1.
 	due sets.Set[string]

@@ -33,8 +33,8 @@ type review struct {
 	received []byte
 }
 
-// reviews encodes the reviews of one request. It encodes the object again only after a change. It encodes the rest of a
-// review only once for all webhooks whose reviews have the same version, kind and resource.
+// reviews encodes the reviews of one request. It keeps the JSON of the object that it encoded last. It encodes the rest
+// of a review only once for all webhooks whose reviews have the same version, kind and resource.
 type reviews struct {
 	mu        sync.Mutex
 	envelopes map[question]envelope

@@ -282,7 +282,7 @@ func inAnyOrder(t *trial.T) []string {
 	return hooks
 }
 
-// writing is a request that writes the ConfigMap "thing" with given data.
+// writing is a request that creates, changes or deletes the ConfigMap "thing".
 type writing struct {
 	name string
 	// creates is true if the ConfigMap must not exist before the request. deletes is true if it doesn't exist after the
@@ -344,7 +344,8 @@ func stored(t *trial.T) any {
 	return nil
 }
 
-// phases has a case for each kind of request that writes an object, about the order of mutation, validation and storage.
+// phases has the cases about the order of mutation, validation and storage, for each kind of request that writes an
+// object.
 var phases = phaseTests()
 
 func phaseTests() []trial.Test {

@@ -41,7 +41,7 @@ func defaultTests() []trial.Test {
 }
 
 // defaultOf checks that the default of a field is want, in the configurations of each kind that has the field. The
-// configurations have the given API version.
+// argument version is the API version of the configurations.
 func defaultOf(t *trial.T, version, field string, want any) {
 	for _, r := range []trial.Resource{trial.MutatingConfigurations, trial.ValidatingConfigurations} {
 		if field == "reinvocationPolicy" && r.Name == trial.ValidatingConfigurations.Name {
@@ -69,7 +69,7 @@ func defaultOf(t *trial.T, version, field string, want any) {
 	}
 }
 
-// plain returns a mutating configuration with one webhook. The webhook has only the required fields.
+// plain returns a mutating configuration with one webhook. The webhook has only the required fields and a rule.
 func plain(t *trial.T) (trial.Resource, trial.Object) {
 	o := t.Object(trial.MutatingConfigurations, t.Name("plain"))
 	o["webhooks"] = []any{trial.Object{
@@ -212,7 +212,7 @@ func conditionNeeds(name string) []trial.Need {
 	return nil
 }
 
-// legacyConfigurations is the resource of configurations in v1beta1, which newer servers don't serve.
+// legacyConfigurations is the resource of validating configurations in v1beta1, which newer servers don't serve.
 var legacyConfigurations = trial.Resource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Name: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"}
 
 // legacy has the cases about configurations in v1beta1.

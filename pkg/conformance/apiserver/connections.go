@@ -6,8 +6,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/conformance/apiserver/trial"
 )
 
-// connections has the cases about the operation CONNECT. The validating webhook refuses each request. So the server
-// makes no connection, and the objects needn't exist.
+// connections has the cases about the operation CONNECT. A validating webhook or the server itself refuses each request.
+// So the server makes no connection, and the objects needn't exist.
 var connections = connectionTests()
 
 func connectionTests() []trial.Test {

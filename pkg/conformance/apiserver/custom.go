@@ -10,7 +10,8 @@ import (
 )
 
 // define creates a definition of a custom resource for the case, with the versions v1 and v2. Objects are stored in v1.
-// The argument changes may add versions. define returns the resource in v1 and v2, when the server serves all versions.
+// The functions in changes may change the versions and the storage. When the server serves all versions of the
+// definition, define returns the resource in v1 and v2.
 func define(t *trial.T, plural string, changes ...func(trial.Object) trial.Object) (v1, v2 trial.Resource) {
 	group := t.Namespace() + ".conformance.miniapi.dev"
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
@@ -80,7 +81,8 @@ func sized(definition trial.Object) trial.Object {
 	return definition.With("spec.versions", versions)
 }
 
-// customs has the cases that make a request for each verb of a custom resource, with objects that follow its schema.
+// customs has the cases about custom resources: a request for each verb, null in applies, and a definition that is
+// created again.
 var customs = customTests()
 
 func customTests() []trial.Test {

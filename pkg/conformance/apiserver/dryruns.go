@@ -114,8 +114,7 @@ var triedRuns = []struct {
 	}},
 }
 
-// dryRunEffects has the cases about effects of a dry run other than a stored object, such as events and allocated
-// addresses.
+// dryRunEffects has further cases about the effects of a dry run, such as events and allocated addresses.
 var dryRunEffects = []trial.Test{
 	{
 		ID: "dryRun.noEvent", Promise: "A watch gets no events for dry runs of creates, updates, patches and deletes.",
@@ -259,13 +258,14 @@ func limitServices(t *trial.T) {
 	}
 }
 
-// service80 returns a Service of the given type, with the port 80.
+// service80 returns a Service of the type serviceType, with the port 80.
 func service80(t *trial.T, name, serviceType string) trial.Object {
 	return t.Object(trial.Services, name).With("spec", trial.Object{"type": serviceType, "ports": []any{trial.Object{"port": 80}}})
 }
 
 // untaken checks that a dry run doesn't take a cluster IP or a node port. It creates and deletes a Service to get a
-// free value. It requests the value for a second Service by a dry run, and then for a third Service without one.
+// free value. It requests the value for a second Service by a dry run, and then for a third Service by an ordinary
+// create.
 func untaken(t *trial.T, serviceType, field string) {
 	free := t.Create(trial.Services, service80(t, "first", serviceType)).OK()
 	t.Delete(trial.Services, "first", nil).OK()

@@ -288,7 +288,7 @@ func customEquivalence() []trial.Test {
 	})
 }
 
-// sentIn checks that the given webhooks were called once each, with objects in a version.
+// sentIn checks that the webhooks in hooks were called once each, in this order, with objects in a version.
 func sentIn(t *trial.T, version string, hooks ...string) {
 	for _, call := range t.Calls() {
 		r := call.Request()

@@ -21,7 +21,7 @@ type failing struct {
 	hook func(*trial.T) trial.Change
 }
 
-// replying returns a change that gives the webhook a reply.
+// replying returns a function for the field failing.hook. Its change gives the webhook a reply.
 func replying(reply trial.Reply) func(*trial.T) trial.Change {
 	return func(*trial.T) trial.Change { return trial.Replying(reply) }
 }

@@ -370,8 +370,8 @@ func onOperations(policy trial.Object, operations ...string) trial.Object {
 const paramTimeout = 50 * time.Second
 
 // enforceWithParam defines a custom resource for parameters, and returns the resource. It creates a policy with this
-// kind of parameters, and a binding with the given paramRef. The policy requires that data.key of a ConfigMap, if it
-// exists, equals spec.wanted of the parameter.
+// kind of parameters, and a binding whose paramRef is the argument reference. The policy requires that data.key of a
+// ConfigMap, if it exists, equals spec.wanted of the parameter.
 func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	limits, _ := define(t, "limits")
 	p := t.Policy("p", trial.Object{"expression": "!has(object.data) || !has(object.data.key) || object.data.key == params.spec.wanted", "messageExpression": "'wanted ' + string(params.spec.wanted)"})
@@ -380,8 +380,8 @@ func enforceWithParam(t *trial.T, reference trial.Object) trial.Resource {
 	return limits
 }
 
-// enforceMissingParam creates a policy with two bindings. The parameter of one binding doesn't exist, and the other one
-// has a parameter that requires the value "good". A refusal by either binding shows that the server has read the
+// enforceMissingParam creates a policy with two bindings. The parameter of one binding doesn't exist, and the parameter
+// of the other binding requires the value "good". A refusal by either binding shows that the server has read the
 // parameters.
 func enforceMissingParam(t *trial.T, action string) {
 	limits := enforceWithParam(t, trial.Object{"name": "missing", "namespace": t.Namespace(), "parameterNotFoundAction": action})

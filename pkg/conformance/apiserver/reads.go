@@ -298,7 +298,8 @@ var watches = sourced(concepts+"Efficient detection of changes", []trial.Test{
 	},
 })
 
-// formats has the cases about the media types and forms of answers that a client can request.
+// formats has the cases about the media types and forms of answers that a client can request, and about discovery and
+// OpenAPI documents.
 var formats = sourced(concepts+"Receiving resources as Tables", []trial.Test{
 	{
 		ID: "format.table", Promise: "A list can be a Table, with columns, and a row for each object.",

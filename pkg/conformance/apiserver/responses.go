@@ -379,7 +379,7 @@ func refusedByFailure(t *trial.T, a *trial.Answer) {
 	a.Refused(http.StatusInternalServerError, "failed calling webhook")
 }
 
-// warned checks that an answer has a warning of code 299.
+// warned checks that an answer has a warning of code 299 that contains the text.
 func warned(t *trial.T, a *trial.Answer, text string) {
 	found := slices.ContainsFunc(a.Warnings(), func(header string) bool {
 		return strings.HasPrefix(header, "299 ") && strings.Contains(header, text)

@@ -47,8 +47,8 @@ func (s samples) of(r trial.Resource) (trial.Object, bool) {
 	return content, found
 }
 
-// filled returns a copy of a sample for the object with the given name. Words of the sample that begin with a dollar
-// sign are variables, such as $NAMESPACE: filled replaces each of them by its value.
+// filled returns a copy of a sample for the object called name. Words of the sample that begin with a dollar sign are
+// variables, such as $NAMESPACE: filled replaces each of them by its value.
 func (w *walk) filled(content trial.Object, name string) trial.Object {
 	body, err := json.Marshal(content)
 	if err != nil {

@@ -100,8 +100,8 @@ var versions = []trial.Test{
 	},
 }
 
-// sentVersion returns a case in which both kinds of webhooks accept the given versions, and must get reviews of the
-// version want.
+// sentVersion returns a case in which both kinds of webhooks accept the versions in accepted, and must get reviews of
+// the version want.
 func sentVersion(want string, accepted ...string) func(*trial.T) {
 	return func(t *trial.T) {
 		t.Install(trial.Mutating("mutating", trial.Allow(), trial.Reviews(accepted...)), trial.Validating("validating", trial.Allow(), trial.Reviews(accepted...)))

@@ -333,8 +333,8 @@ func (w *walk) reviewed(e expected) {
 	w.Forget()
 }
 
-// namespace returns the namespace in the review of an object with the given name. In the review of a Namespace, it is
-// the Namespace's own name.
+// namespace returns the namespace in the review of the object called name, or "" for an object without a namespace. In
+// the review of a Namespace, it is the Namespace's own name.
 func (w *walk) namespace(name string) string {
 	switch {
 	case w.whole.Namespaced:

@@ -112,7 +112,7 @@ func (l *Link) handler() http.Handler {
 }
 
 // connect connects to the target for one connection of the relay, and carries the data in both directions. It returns
-// when the target closes the connection.
+// when the target closes the connection, or when the request or the link ends.
 func (l *Link) connect(w http.ResponseWriter, r *http.Request) {
 	l.connections.Add(1)
 	defer l.connections.Done()

@@ -103,7 +103,7 @@ func (r *Relay) Address() net.Addr { return r.carried.Addr() }
 // ControlAddress returns the address at which the relay accepts links.
 func (r *Relay) ControlAddress() net.Addr { return r.control.Addr() }
 
-// Close ends all connections.
+// Close stops the relay and ends all connections.
 func (r *Relay) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -159,7 +159,7 @@ func (r *Relay) greet(link *http.ClientConn) {
 	}
 }
 
-// replace makes the relay use another link. The relay ends the previous link.
+// replace makes the relay use another link, and ends the previous link. After Close, it ends the new link instead.
 func (r *Relay) replace(link *http.ClientConn) {
 	r.mu.Lock()
 	former := r.link

@@ -40,8 +40,8 @@ func writeMarkdown(to io.Writer, run *Run) error {
 	return err
 }
 
-// Promises writes a table of cases for a document. Its columns are identifier, promise and source. If levels differ,
-// there is also a column for the level.
+// Promises writes a table of cases for a document. Its columns are identifier, promise and source. If the field Level of
+// a case is set, there is also a column for the level.
 func Promises(to io.Writer, cases []conformance.Case) error {
 	leveled := slices.ContainsFunc(cases, func(c conformance.Case) bool { return c.Level != "" })
 	row := func(cells ...string) string {

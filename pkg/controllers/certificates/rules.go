@@ -36,8 +36,8 @@ func parse(data []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// kubeletClient is the rule for the client certificate of a kubelet. The certificate must have the name of the
-// node's user, and no other names.
+// kubeletClient is the rule for the client certificate of a kubelet. The certificate must have the name of a node's
+// user, and no other names.
 func kubeletClient(r *x509.CertificateRequest, usages sets.Set[certificatesv1.KeyUsage]) string {
 	switch {
 	case !slices.Equal(r.Subject.Organization, []string{nodesGroup}):
@@ -87,7 +87,7 @@ func exactly(usages sets.Set[certificatesv1.KeyUsage], purpose certificatesv1.Ke
 	return fmt.Sprintf("usages did not match %v", sets.List(required.Insert(certificatesv1.UsageKeyEncipherment)))
 }
 
-// apiServerClient is the rule for the client certificate of any other client of the API server.
+// apiServerClient is the rule of the signer kubernetes.io/kube-apiserver-client, for client certificates of any user.
 func apiServerClient(_ *x509.CertificateRequest, usages sets.Set[certificatesv1.KeyUsage]) string {
 	allowed := sets.New(certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth)
 	for _, usage := range sets.List(usages.Difference(allowed)) {
@@ -99,7 +99,7 @@ func apiServerClient(_ *x509.CertificateRequest, usages sets.Set[certificatesv1.
 	return ""
 }
 
-// has reports whether a request has a condition of the given type.
+// has reports whether a request has a condition of the type kind.
 func has(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
 	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
 }

@@ -81,7 +81,7 @@ func (c *Config) aggregate(ctx context.Context, name string) (time.Duration, err
 }
 
 // Aggregated returns the rules of the ClusterRoles that a role aggregates, each rule once, in the order of the
-// roles.
+// role's selectors and then of the argument all.
 //
 // A selected role may also be an aggregated role. Its stored rules may be out of date, so Aggregated computes the
 // rules of that role, too. If roles aggregate one another in a circle, Aggregated uses the stored rules of the role

@@ -21,7 +21,8 @@ import (
 // status of a budget.
 type expected struct {
 	pods, healthy int32
-	// unmanaged is true if a pod has no controller. The field pods doesn't count such a pod.
+	// unmanaged is true if the field pods is the sum of the replicas of the pods' controllers, and a pod has no
+	// controller. The sum doesn't count this pod.
 	unmanaged bool
 }
 

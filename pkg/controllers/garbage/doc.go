@@ -6,5 +6,6 @@
 //
 // [New] makes a collector. A collector keeps the owners and dependents of objects as a graph in memory. The
 // graph comes from the events of an objects.Source. Before each deletion, the collector reads the object and
-// its owners from the server, because the graph may be out of date.
+// its owners from the server, because the graph may be out of date. It doesn't read owners that it has recently
+// found absent.
 package garbage

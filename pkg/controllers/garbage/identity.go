@@ -63,8 +63,8 @@ func (i identity) compare(other identity) int {
 	)
 }
 
-// partition divides dependents into two lists: dependents that refer to the owner by the given identity, and
-// dependents that refer to it by another identity. A dependent with several references may be in both lists.
+// partition divides dependents into two lists: dependents that refer to an owner by the identity in the argument owner,
+// and dependents that refer to this owner by another identity. A dependent with several references may be in both lists.
 func partition(dependents []*node, owner identity) (matching, others []*node) {
 	for _, d := range dependents {
 		matches, differs := false, owner.Namespace != "" && d.Namespace != owner.Namespace

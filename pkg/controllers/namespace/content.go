@@ -35,7 +35,7 @@ type content struct {
 	deleted   time.Time // the time at which the namespace was deleted
 
 	mu sync.Mutex
-	// estimate is the time in seconds until the remaining objects are gone. It is 0 if no object remains.
+	// estimate is the estimated time in seconds until the remaining objects are gone, or 0 if there is no estimate.
 	estimate int64
 	// remaining counts the remaining objects by resource. finalizers counts them by finalizer.
 	remaining  map[schema.GroupVersionResource]int

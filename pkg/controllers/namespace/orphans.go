@@ -91,8 +91,9 @@ func (o *orphans) remove(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// removeAll deletes the orphans of a resource. A namespace of the same name may be created at any time. So removeAll
-// lists the objects before it finds that the namespace doesn't exist, and deletes only objects of the list.
+// removeAll deletes the orphans of a resource, if Count knows their number. A namespace of the same name may be created
+// at any time. So removeAll lists the objects before it finds that the namespace doesn't exist, and deletes only objects
+// of the list.
 func (o *orphans) removeAll(ctx context.Context, r served.Resource, namespace string) error {
 	if o.Count == nil {
 		return nil // without a cheap count, the looks would cost a request for each resource

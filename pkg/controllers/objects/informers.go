@@ -29,8 +29,8 @@ const (
 // unowned are the resources whose objects have neither owners nor dependents.
 var unowned = map[schema.GroupResource]bool{{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true}
 
-// Informers is a Source that reads objects through the API. It has an informer for each resource that can be
-// deleted.
+// Informers is a Source that reads objects through the API. It has an informer for each selected resource that can be
+// listed, watched and deleted, except for Events.
 type Informers struct {
 	Runner    *work.Runner
 	Client    metadata.Interface

@@ -61,9 +61,11 @@ type Source interface {
 	// until ctx ends. The changes of one object come in their order.
 	//
 	// synced is called once, when the handler has received every object that existed at the call of Follow. Objects
-	// of the kind Event are left out, because they have neither owners nor dependents.
+	// of the kind Event are left out, because they have neither owners nor dependents. If some resources can't be
+	// listed, a source may call synced without their objects.
 	Follow(ctx context.Context, handler Handler, synced func())
-	// Settle returns when the handler has received every object that was stored before the call.
+	// Settle returns when the handler has received every object that was stored before the call. A source that can't
+	// know this returns at once.
 	Settle(ctx context.Context) error
 }
 

@@ -197,8 +197,8 @@ func (c *collector) checkTerminating(ctx context.Context, pod *corev1.Pod) (time
 	return 0, c.delete(ctx, pod, nil)
 }
 
-// sooner returns the time after which a pod must be checked again: the given time, or the end of the pod's grace
-// period if that end is earlier.
+// sooner returns the time after which a pod must be checked again: the argument after, or the time until the end of the
+// pod's grace period if this time is shorter.
 func (c *collector) sooner(pod *corev1.Pod, after time.Duration) time.Duration {
 	if pod.DeletionTimestamp == nil {
 		return after
@@ -282,7 +282,7 @@ func (c *collector) delete(ctx context.Context, pod *corev1.Pod, condition *core
 	return ignoreGone(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
 }
 
-// failed returns a patch that sets the phase of a pod to Failed.
+// failed returns a patch that sets the phase of a pod to Failed, and the condition if it isn't nil.
 func failed(pod *corev1.Pod, condition *corev1.PodCondition) ([]byte, error) {
 	before, err := json.Marshal(corev1.Pod{Status: pod.Status})
 	if err != nil {

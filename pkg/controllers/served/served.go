@@ -1,5 +1,5 @@
-// Package served lists the resources that a server serves. It requests discovery once, and again after a change
-// of the served resources.
+// Package served lists the resources that a server serves. It requests discovery once, and again after an error or
+// a change of the served resources.
 //
 // If a program needs the list only once, use client-go's discovery client.
 package served
@@ -140,7 +140,7 @@ func (e *UnknownKindError) Error() string {
 // Unwrap returns the reason.
 func (e *UnknownKindError) Unwrap() error { return e.Err }
 
-// ResourceOf returns the resource of a kind in the given version, and whether it is namespaced.
+// ResourceOf returns the resource of a kind, in the version of the kind, and whether the resource is namespaced.
 func (r *Resources) ResourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	mapping, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

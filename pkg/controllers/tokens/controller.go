@@ -102,7 +102,9 @@ func named(secret *corev1.Secret) key {
 	return key{secret.Namespace, secret.Annotations[corev1.ServiceAccountNameKey], types.UID(secret.Annotations[corev1.ServiceAccountUIDKey])}
 }
 
-// fill writes a token into a Secret. If the Secret's service account doesn't exist, fill deletes the Secret.
+// fill writes a token into a Secret of the type kubernetes.io/service-account-token. If the Secret's service account
+// doesn't exist, fill deletes the Secret. If the Secret doesn't exist, fill removes it from the list in its service
+// account.
 func (c *Controller) fill(ctx context.Context, k key) (time.Duration, error) {
 	secrets := c.Client.Secrets(k.namespace)
 	secret, err := secrets.Get(ctx, k.name, metav1.GetOptions{})

@@ -74,7 +74,7 @@ func (t *T) Hang() Reply {
 	return func(_ http.ResponseWriter, r *http.Request, _ *Call) { listener.Hang(t.Context(), r) }
 }
 
-// After returns a reply that waits, and then answers like the given reply.
+// After returns a reply that waits, and then answers like the argument reply.
 func (t *T) After(wait time.Duration, reply Reply) Reply {
 	return func(w http.ResponseWriter, r *http.Request, c *Call) {
 		timer := time.NewTimer(wait)

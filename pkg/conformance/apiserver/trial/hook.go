@@ -256,7 +256,8 @@ func (t *T) program(path string, h *Hook) {
 }
 
 // concerns tells whether a call belongs to the case. It returns false for requests of other users, such as the server's
-// controllers, and for objects that show whether a configuration is in effect.
+// controllers, if the name of the client's user is known. It also returns false for objects that show whether a
+// configuration is in effect.
 func (t *T) concerns(call *Call) bool {
 	user := call.Review.At("request.userInfo.username")
 	return call.Review.Sub("request.object.metadata.labels")[LabelReady] == nil && (user == nil || t.Server.user == "" || user == t.Server.user)

@@ -35,8 +35,8 @@ func (t *T) Enforce(policy Object, bindings ...Object) {
 	t.SettlePolicies(policy.Name())
 }
 
-// SettlePolicies returns when all stored policies and bindings are in effect. The name is the beginning of the name of
-// another policy, which SettlePolicies creates.
+// SettlePolicies returns when all stored validating policies and their bindings are in effect. The name is the beginning
+// of the name of another policy, which SettlePolicies creates.
 func (t *T) SettlePolicies(name string) {
 	sent := t.last()
 	marker := t.marker(name + "-ready")

@@ -99,7 +99,7 @@ func (t *T) catchUp(r Request) {
 	}
 }
 
-// objectPath returns a path without its subresource.
+// objectPath returns a path without the subresource status, scale or finalize.
 func objectPath(path string) string {
 	for _, subresource := range []string{"/status", "/scale", "/finalize"} {
 		path = strings.TrimSuffix(path, subresource)
@@ -248,7 +248,7 @@ func (t *T) Delete(r Resource, name string, options any, query ...string) *Answe
 	return t.Do(Request{Verb: http.MethodDelete, Path: t.Path(r, name), Query: query, Body: options})
 }
 
-// Path returns the path of an object. The object is in the namespace that the resource names, or else in the
+// Path returns the path of an object. A namespaced object is in the namespace that the resource names, or else in the
 // case's namespace.
 func (t *T) Path(r Resource, name string) string {
 	namespace := r.namespace

@@ -51,7 +51,7 @@ func (r Resource) Sub(name string) Resource {
 	return r
 }
 
-// In returns the resource in a given namespace, in place of the case's namespace.
+// In returns the resource in a namespace, in place of the case's namespace.
 func (r Resource) In(namespace string) Resource {
 	r.namespace = namespace
 	return r

@@ -41,8 +41,8 @@ type serviceWay struct {
 	missing string
 }
 
-// Service creates a Service with one port that leads to the suite's webhooks, and a certificate for the Service. If the
-// server can't reach the suite through a Service, the case is skipped.
+// Service creates a Service that leads to the suite's webhooks, and a certificate for the Service. If the server can't
+// reach the suite through a Service, the case is skipped.
 func (t *T) Service(name string, port int32) *Service {
 	s := t.UncertifiedService(name, port)
 	if err := t.Server.hooks.Certify(s.Host()); err != nil {
