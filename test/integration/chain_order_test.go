@@ -208,7 +208,7 @@ func TestPluginsRefuseBetweenTheWebhooks(t *testing.T) {
 			}}, metav1.CreateOptions{})
 			return err
 		}, "Use of external IPs is denied by admission control"},
-		{"CertificateSubjectRestriction", "no certificate request makes a member of system:masters", "certificatesigningrequests", func(ctx context.Context) error {
+		{"CertificateSubjectRestriction", "no client certificate of this signer makes a member of system:masters", "certificatesigningrequests", func(ctx context.Context) error {
 			_, err := admin.CertificatesV1().CertificateSigningRequests().Create(ctx, signingRequest(t, "masters", certificatesv1.KubeAPIServerClientSignerName, "somebody", "system:masters"), metav1.CreateOptions{})
 			return err
 		}, "with system:masters group is not allowed"},

@@ -37,7 +37,7 @@ func runTrusting(m *testing.M) (code int, err error) {
 	if err := os.WriteFile(file, trusted.pem, 0o600); err != nil {
 		return 1, err
 	}
-	// In Go, only this variable sets the system's authorities.
+	// In a Go program, this variable names the file with the system's authorities.
 	if err := os.Setenv("SSL_CERT_FILE", file); err != nil { //nolint:forbidigo // crypto/x509 has no other way to name the roots
 		return 1, err
 	}

@@ -40,7 +40,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// eventually repeats try until it returns no error. Use it only for effects that may come after the server's answer.
+// eventually calls try again and again until try returns no error. After a minute, the test fails with the last error.
+// Use eventually only for effects that may come after the server's answer.
 func eventually(t testing.TB, try func(context.Context) error) {
 	t.Helper()
 	within(t, time.Minute, try)
@@ -119,8 +120,8 @@ func fieldOf(o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-// define creates a CustomResourceDefinition in the group example.com, with the versions and a spec without a schema.
-// Objects are stored in the first version.
+// define creates a CustomResourceDefinition in the group example.com, with the versions. The spec of an object can have
+// any fields. Objects are stored in the first version.
 func define(t testing.TB, srv *miniapitest.Server, resource, kind string, versions ...string) {
 	t.Helper()
 	defineIn(t, srv, "example.com", resource, kind, versions...)
