@@ -56,8 +56,8 @@ func (r *scaleREST) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy does nothing, because the main endpoint destroys the store.
 func (r *scaleREST) Destroy() {}
 
-// GroupVersionKind returns the kind Scale in the given group version. If the group version has no Scale, it returns
-// the kind Scale in autoscaling/v1.
+// GroupVersionKind returns the kind Scale in the group version of the workload. If the group version has no Scale,
+// GroupVersionKind returns the kind Scale in autoscaling/v1.
 func (r *scaleREST) GroupVersionKind(containing schema.GroupVersion) schema.GroupVersionKind {
 	if own := containing.WithKind("Scale"); r.typer.Recognizes(own) {
 		return own

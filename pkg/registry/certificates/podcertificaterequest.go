@@ -223,7 +223,7 @@ func signedBy(key any, message, signature []byte) bool {
 }
 
 const (
-	// clockSkew is the largest accepted difference between the clocks of a signer and this server.
+	// clockSkew bounds the difference between the beginning of a certificate's validity and this server's clock.
 	clockSkew = 5 * time.Minute
 	// refreshMargin is the shortest accepted time from the beginning of a certificate's validity to its refresh, and
 	// from its refresh to the end.
@@ -294,8 +294,8 @@ func podRequestConditions(path *field.Path, conditions []metav1.Condition) field
 }
 
 // issuedCertificate checks a certificate chain and the times in the status. notBefore and notAfter must be the times in
-// the first certificate. The function returns the errors of the first step that fails, because later errors may be
-// consequences of these errors.
+// the first certificate. Most steps run only if the steps before them succeed, because their errors may be
+// consequences of earlier errors.
 func issuedCertificate(path *field.Path, o *certificatesv1beta1.PodCertificateRequest) field.ErrorList {
 	s, chain := &o.Status, path.Child("certificateChain")
 	if len(s.CertificateChain) > maxCertificateChain {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CopyFields copies the fields that have the same JSON names in both structs. Other fields of out keep their
-// values.
+// CopyFields copies the fields that have the same JSON names in both structs, except for empty fields that JSON
+// omits. All other fields of out keep their values.
 func CopyFields(in, out any) error {
 	data, err := json.Marshal(in)
 	if err != nil {

@@ -79,8 +79,8 @@ func validateEventsEvent(o *corev1.Event) field.ErrorList {
 	return f.Errs
 }
 
-// validateEventsEventUpdate checks an update of an event that was sent as events.k8s.io/v1. Only the series can
-// change.
+// validateEventsEventUpdate checks an update of an event that was sent as events.k8s.io/v1. Only the series and the
+// metadata can change.
 func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	f := validation.Findings{Errs: event(o, "reportingController")}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, eventSeries(o))
@@ -181,8 +181,8 @@ var eventColumns = printers.Of(
 		}
 	})
 
-// occurrences returns the first time, the last time and the count of an event. An event of events.k8s.io has them
-// in other fields than an event of the core group.
+// occurrences returns the time since an event first happened, the time since it last happened, and its count. An
+// event of events.k8s.io has this data in other fields than an event of the core group.
 func occurrences(e *corev1.Event) (firstSeen, lastSeen string, count int64) {
 	microsSince := func(t metav1.MicroTime) string { return printers.Since(metav1.Time(t)) }
 

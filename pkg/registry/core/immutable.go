@@ -14,7 +14,8 @@ type immutableField struct {
 	now, was any
 }
 
-// checkImmutable checks that a ConfigMap or Secret doesn't change after its field immutable has become true (KEP-1412).
+// checkImmutable checks that the contents of a ConfigMap or Secret don't change after its field immutable has become
+// true, and that the field stays true (KEP-1412).
 func checkImmutable(now, was *bool, contents ...immutableField) field.ErrorList {
 	if !ptr.Deref(was, false) {
 		return nil

@@ -270,7 +270,8 @@ func propagationFinalizers(finalizers []string, options *metav1.DeleteOptions) [
 	return kept
 }
 
-// finalizeStrategy is the update strategy of namespaces/finalize. Such an update changes only spec.finalizers.
+// finalizeStrategy is the update strategy of namespaces/finalize. An update can change spec.finalizers, but not the
+// status.
 type finalizeStrategy struct{ registry.Strategy }
 
 func (s finalizeStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {

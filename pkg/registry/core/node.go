@@ -80,7 +80,7 @@ func validateNode(o *corev1.Node) field.ErrorList { return node(o, &corev1.Node{
 func node(o, old *corev1.Node) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain)
 	f.Merge(avoidedPods(validation.MetadataPath.Child("annotations"), o.Annotations), taints(validation.MetadataPath.Child("taints"), o.Spec.Taints), nodeResources(o), nodeCIDRs(o))
-	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so the field is refused.
+	// The feature gate InPlacePodVerticalScalingSchedulerPreemption is off, so an update can't set or change the field.
 	f.Merge(validation.GatedOff(validation.SpecPath.Child("podPreemptionPolicy"), o.Spec.PodPreemptionPolicy, old.Spec.PodPreemptionPolicy))
 	return f.Errs
 }
@@ -269,7 +269,7 @@ func nodeRoles(n *corev1.Node) []string {
 	return slices.Compact(roles)
 }
 
-// nodeAddress returns the first address of a node that has the given type.
+// nodeAddress returns the first address of a node that has the type t, or printers.None.
 func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 	for _, address := range n.Status.Addresses {
 		if address.Type == t {

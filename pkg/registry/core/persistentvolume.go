@@ -55,8 +55,8 @@ func validatePersistentVolume(o *corev1.PersistentVolume) field.ErrorList {
 	return f.Errs
 }
 
-// validatePersistentVolumeUpdate checks an update of a volume. The source of a volume can't change, except for the
-// secret for expansion.
+// validatePersistentVolumeUpdate checks an update of a volume. The source of a volume can't change, but an update may
+// add a missing secret for expansion.
 func validatePersistentVolumeUpdate(o, old *corev1.PersistentVolume) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolume(o)}
 	f.Merge(validation.Created(&o.ObjectMeta, validation.ClusterScoped, apivalidation.NameIsDNSSubdomain).Errs,
@@ -96,7 +96,8 @@ var newLabels = map[string]string{
 	corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 }
 
-// sameAffinity compares two node affinities. The old and the new name of a label count as equal.
+// sameAffinity compares two node affinities. A change from the beta name of a label to its current name doesn't count
+// as a difference.
 func sameAffinity(now, was *corev1.VolumeNodeAffinity) bool {
 	if now == nil || now.Required == nil || was.Required == nil ||
 		len(now.Required.NodeSelectorTerms) != len(was.Required.NodeSelectorTerms) {

@@ -50,7 +50,7 @@ func validatePersistentVolumeClaim(o *corev1.PersistentVolumeClaim) field.ErrorL
 }
 
 // validatePersistentVolumeClaimUpdate checks an update of a claim. The spec can change only if the claim gets its
-// volume, is expanded, gets another volume attributes class, or gets its first storage class.
+// volume, requests another size, gets another volume attributes class, or gets its first storage class.
 func validatePersistentVolumeClaimUpdate(o, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	f := validation.Findings{Errs: validatePersistentVolumeClaim(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, f.Errs)
@@ -139,8 +139,9 @@ func takesOverClass(o, old *corev1.PersistentVolumeClaim) bool {
 	return !annotated || annotation == *class
 }
 
-// prepareDataSources drops a dataSource of an unknown kind, and a dataSourceRef with a namespace, from a new claim. It
-// then copies dataSource to dataSourceRef, or the reverse.
+// prepareDataSources prepares the data sources of a new claim. It drops a dataSourceRef with a namespace, and drops a
+// dataSource of an unknown kind unless the client sets dataSourceRef too. If only one of the two fields is left, it
+// copies this field to the other field.
 func prepareDataSources(_ context.Context, c *corev1.PersistentVolumeClaim) {
 	dropUnknownDataSource(&c.Spec)
 	dropOtherNamespace(&c.Spec)
@@ -161,8 +162,8 @@ func prepareUpdatedDataSources(_ context.Context, c, old *corev1.PersistentVolum
 	sameDataSources(&old.Spec)
 }
 
-// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot. Only dataSourceRef can refer to
-// other kinds (KEP-1495).
+// dropUnknownDataSource drops a dataSource that is neither a claim nor a snapshot, unless dataSourceRef is set too.
+// Only dataSourceRef can refer to other kinds (KEP-1495).
 func dropUnknownDataSource(spec *corev1.PersistentVolumeClaimSpec) {
 	source := spec.DataSource
 	if source == nil || spec.DataSourceRef != nil {

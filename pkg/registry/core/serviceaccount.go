@@ -120,7 +120,7 @@ func (r *tokenREST) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKin
 // a precondition on the service account.
 func (r *tokenREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-// Create issues a token for the service account with the given name.
+// Create issues a token for the service account in the path of the request.
 func (r *tokenREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	request := obj.(*authenticationv1.TokenRequest)
 	if errs := validateTokenMeta(ctx, request, name); len(errs) > 0 {

@@ -4,7 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// fileMode is the default mode of the files in volumes of secrets, config maps and the downward API.
+// fileMode is the default mode of the files in projected volumes, and in volumes of secrets, config maps and the
+// downward API.
 const fileMode int32 = 0o644
 
 // TokenLifetimeSeconds is the default lifetime of a token, in a projected volume or in a TokenRequest: one hour.
@@ -64,7 +65,7 @@ func downwardAPIFiles(files []corev1.DownwardAPIVolumeFile) {
 	}
 }
 
-// VolumeSpec sets the defaults of the spec of a PersistentVolume. A VolumeAttachment may contain such a spec.
+// VolumeSpec sets the defaults of the spec of a PersistentVolume. A VolumeAttachment may contain this spec too.
 func VolumeSpec(spec *corev1.PersistentVolumeSpec) {
 	ResourceList(spec.Capacity)
 	if s := spec.RBD; s != nil {

@@ -232,8 +232,8 @@ var ingressColumns = printers.Of(
 		}
 	})
 
-// ingressHosts lists the first three hosts. If there are more, it also shows the number of all rules minus three.
-// That number includes rules without a host.
+// ingressHosts lists the first three hosts. If more rules follow, it also shows the number of all rules minus three.
+// The number of all rules includes rules without a host.
 func ingressHosts(rules []networkingv1.IngressRule) string {
 	const most = 3
 	var hosts []string

@@ -55,7 +55,7 @@ func PodAnnotations(path *field.Path, annotations map[string]string, spec *corev
 	return f.Errs
 }
 
-// isDeletionCost reports whether s is a number without a plus sign and without leading zeros.
+// isDeletionCost reports whether s is a 32-bit integer without a plus sign and without leading zeros.
 func isDeletionCost(s string) bool {
 	n, err := strconv.ParseInt(s, 10, 32)
 	return err == nil && s == strconv.FormatInt(n, 10)

@@ -202,7 +202,7 @@ func containerPorts(path *field.Path, ports []corev1.ContainerPort) field.ErrorL
 	return f.Errs
 }
 
-// hostPortConflicts checks that no two ports use the same port of the host.
+// hostPortConflicts checks that no two ports use the same port of the host with the same protocol and host address.
 func hostPortConflicts(path *field.Path, containers []corev1.Container) field.ErrorList {
 	var f validation.Findings
 	taken := sets.New[string]()

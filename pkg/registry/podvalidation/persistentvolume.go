@@ -15,7 +15,8 @@ import (
 var reclaimPolicies = []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete,
 	corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain}
 
-// PersistentVolumeSpec checks the spec of a PersistentVolume. A VolumeAttachment may contain such a spec.
+// PersistentVolumeSpec checks the spec of a PersistentVolume. The argument "inline" is true for the spec in a
+// VolumeAttachment.
 func PersistentVolumeSpec(at *field.Path, spec *corev1.PersistentVolumeSpec, name string, inline bool) field.ErrorList {
 	var f validation.Findings
 	const notInline = "may not be specified in the context of inline volumes"

@@ -69,8 +69,9 @@ func sysctls(path *field.Path, parameters []corev1.Sysctl, spec *corev1.PodSpec)
 	return f.Errs
 }
 
-// Privileged returns an error for each privileged container of a pod spec. Only a server that doesn't allow
-// privileged containers calls it (--allow-privileged=false).
+// Privileged returns an error for each privileged container of a pod spec, and an error if Windows containers run as
+// processes of the host. Only a server that doesn't allow privileged containers calls Privileged
+// (--allow-privileged=false).
 func Privileged(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
 	for path, c := range podspec.Containers(spec, path) {
@@ -116,8 +117,8 @@ func hostProcesses(path *field.Path, spec *corev1.PodSpec) (n, all int, errs fie
 	return n, all, f.Errs
 }
 
-// userNamespace checks a pod with a user namespace of its own (KEP-127). Such a pod can't share other namespaces
-// with the host.
+// userNamespace checks a pod with a user namespace of its own (KEP-127). The pod can't share other namespaces with
+// the host, and can't have block devices.
 func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if ptr.Deref(spec.HostUsers, true) {
 		return nil

@@ -27,7 +27,7 @@ type Printer struct {
 // Default shows the name and the age of an object. It is for kinds without a Printer of their own.
 var Default = Printer{}
 
-// Of returns the Printer of the kind T, with the given columns and cells.
+// Of returns the Printer of the kind T. The argument "cells" returns the cells of an object's row.
 func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	return Printer{
 		Columns: columns,
@@ -85,7 +85,7 @@ func Doc(t interface{ SwaggerDoc() map[string]string }, field string) string {
 	return t.SwaggerDoc()[field]
 }
 
-// Since returns the time since t in a short form, such as 30d.
+// Since returns the time since t in a short form, such as 30d. For the zero time, it returns Unknown.
 func Since(t metav1.Time) string {
 	if t.IsZero() {
 		return Unknown

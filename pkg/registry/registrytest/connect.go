@@ -27,7 +27,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Known is a rest.Getter with the given objects: pods, services, endpoints or nodes, by name.
+// Known is a rest.Getter of the objects in a map: pods, services, endpoints or nodes, by name.
 type Known map[string]runtime.Object
 
 // Get implements rest.Getter.
@@ -38,7 +38,7 @@ func (k Known) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtim
 	return nil, apierrors.NewNotFound(corev1.Resource("things"), name)
 }
 
-// KnownSlices is a rest.Lister with the given EndpointSlices.
+// KnownSlices is a rest.Lister of the EndpointSlices in a slice.
 type KnownSlices []discoveryv1.EndpointSlice
 
 // NewList implements rest.Lister.
@@ -60,7 +60,7 @@ func (s KnownSlices) ConvertToTable(context.Context, runtime.Object, runtime.Obj
 	return nil, errors.New("KnownSlices can't show EndpointSlices as a table")
 }
 
-// PodOnNode returns a pod on the node "n", with containers of the given names.
+// PodOnNode returns a pod on the node "n". The argument "containers" has the names of its containers.
 func PodOnNode(name string, containers ...string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	for _, c := range containers {

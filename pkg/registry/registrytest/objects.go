@@ -15,7 +15,7 @@ func ClusterStored(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, ResourceVersion: "1"}
 }
 
-// WantErrors compares errors with the given texts.
+// WantErrors compares the texts of errors with the argument "want".
 func WantErrors(t *testing.T, reason string, errs field.ErrorList, want ...string) {
 	t.Helper()
 	var got []string

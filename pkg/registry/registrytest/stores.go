@@ -52,7 +52,7 @@ func New(t *testing.T, table *registry.Table, deps registry.Dependencies) Stores
 	return On(t, Start(t), table, deps)
 }
 
-// On returns the storages of a table on the given etcd. It sets deps.RESTOptions and deps.Written.
+// On returns the storages of a table on the etcd "member". It sets deps.RESTOptions and deps.Written.
 func On(t *testing.T, member *storage.Member, table *registry.Table, deps registry.Dependencies) Stores {
 	t.Helper()
 	deps.RESTOptions = RESTOptions(member, table)
@@ -62,7 +62,7 @@ func On(t *testing.T, member *storage.Member, table *registry.Table, deps regist
 	return Stores{Stores: stores, Context: genericapirequest.WithNamespace(t.Context(), "ns"), t: t, table: table}
 }
 
-// RESTOptions returns the storage options of a table's resources on the given etcd. There are no watch caches.
+// RESTOptions returns the storage options of a table's resources on the etcd "member". There are no watch caches.
 func RESTOptions(member *storage.Member, table *registry.Table) generic.RESTOptionsGetter {
 	return member.RESTOptionsGetter(uncached(*storagebackend.NewDefaultConfig("/registry", codec(table))))
 }

@@ -55,8 +55,8 @@ func ProxySubresource[O runtime.Object](path func(O) string, locate func(*regist
 	}}
 }
 
-// proxyTransport returns a transport to addresses of pods. It doesn't verify certificates, because a pod has no
-// certificate for its address.
+// proxyTransport returns a transport to pods, to endpoints of services and to ports of nodes. It doesn't verify
+// certificates, because a pod has no certificate for its address.
 func proxyTransport() *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
 }
@@ -90,7 +90,8 @@ func (r *proxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return r.options(), true, "path"
 }
 
-// Connect forwards a request. It rewrites links in the response, so that they lead through the proxy too.
+// Connect forwards a request. It rewrites redirects, and the links of an HTML response, so that they lead through the
+// proxy too.
 func (r *proxyREST) Connect(ctx context.Context, id string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
 	location, transport, err := r.locate(ctx, id)
 	if err != nil {
@@ -162,8 +163,8 @@ func joinHostPort(ip, port string) string {
 	return ip
 }
 
-// LocateNodes returns a Locator of nodes. With the port of the kubelet, or without a port, it returns the kubelet's
-// URL. With another port, it returns a URL on the node's address.
+// LocateNodes returns a Locator of nodes. With the port of the kubelet, or without a port, the Locator returns the
+// kubelet's URL. With another port, the Locator returns a URL on the node's address.
 func LocateNodes(_ *registry.Storage, deps registry.Dependencies, transport http.RoundTripper) (Locator, error) {
 	kubelets, err := NewKubelets(deps)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 const maxLocalhostProfile = 4095
 
 // appArmorFields copies AppArmor profiles from annotations, which old clients send, to containers whose field
-// appArmorProfile isn't set (KEP-24).
+// appArmorProfile isn't set (KEP-24). It skips pods for Windows, invalid profiles, and profiles that equal the pod's
+// profile.
 func appArmorFields(pod *corev1.Pod) {
 	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
 		return

@@ -48,7 +48,7 @@ func (r *bindingREST) Destroy() {}
 // resourceVersion of the Binding. They are preconditions on the pod.
 func (r *bindingREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-// Create binds the pod with the given name to the node in the Binding.
+// Create binds the pod in the path of the request to the node in the Binding.
 func (r *bindingREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {

@@ -145,7 +145,8 @@ func (s *podSummary) addInitContainers(p *corev1.Pod) (sidecars restartsCell, in
 }
 
 // addContainers adds the regular containers to the summary. The first container that waits or has ended determines the
-// status that the row shows.
+// status that the row shows. If this status is Completed but another container is ready, the row shows Running or
+// NotReady.
 func (s *podSummary) addContainers(p *corev1.Pod) {
 	running := false
 	for i := range slices.Backward(p.Status.ContainerStatuses) {
@@ -169,7 +170,7 @@ func (s *podSummary) addContainers(p *corev1.Pod) {
 	}
 }
 
-// outcome returns the reason why a container has ended.
+// outcome returns the reason why a container has ended, or else the signal or the exit code.
 func outcome(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t.Reason != "":

@@ -11,7 +11,7 @@ import (
 )
 
 // containerOf returns the name of the container that a request is for. If the request names no container, the pod
-// must have only one container.
+// must have only one regular container.
 func containerOf(pod *corev1.Pod, name string) (string, error) {
 	names := containerNames(&pod.Spec)
 	switch {

@@ -57,8 +57,8 @@ func requestsFromLimits(r *corev1.ResourceRequirements) {
 }
 
 // podLevelResources completes spec.resources, the resources of the whole pod, if some of them are set (KEP-2837).
-// The limit of huge pages is the sum of the containers' limits. Each request is the sum of the containers'
-// requests, or else the pod's limit.
+// A missing limit of huge pages is the sum of the containers' limits. If the pod then has limits, missing requests
+// come from the containers' requests, or else from the pod's limits.
 func podLevelResources(pod *corev1.Pod) {
 	r := pod.Spec.Resources
 	if r == nil || len(r.Limits)+len(r.Requests) == 0 {

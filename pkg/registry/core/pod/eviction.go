@@ -59,7 +59,7 @@ func (r *evictionREST) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == policyv1.SchemeGroupVersion || gv == policyv1beta1.SchemeGroupVersion || gv == corev1.SchemeGroupVersion
 }
 
-// Create evicts the pod with the given name.
+// Create evicts the pod in the path of the request.
 func (r *evictionREST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
 	if !ok {
@@ -161,7 +161,7 @@ func (r *evictionREST) deleteGuarded(ctx context.Context, pod *corev1.Pod, optio
 	return nil, err
 }
 
-// delete sets the pod's condition DisruptionTarget, and then deletes the pod.
+// delete sets the pod's condition DisruptionTarget, and then deletes the pod. A dry run doesn't set the condition.
 func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.DeleteOptions) error {
 	if !dryrun.IsDryRun(options.DryRun) {
 		updated, _, err := r.pods.Update(ctx, name, disrupted(options.Preconditions), rest.ValidateAllObjectFunc,
@@ -177,7 +177,8 @@ func (r *evictionREST) delete(ctx context.Context, name string, options *metav1.
 	return err
 }
 
-// disrupted sets the condition DisruptionTarget of a stored pod (KEP-3329), if the pod meets the preconditions.
+// disrupted returns the update that sets the condition DisruptionTarget of a stored pod (KEP-3329). The update fails
+// if the pod doesn't meet the preconditions.
 func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 	return rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		pod := old.DeepCopyObject().(*corev1.Pod)

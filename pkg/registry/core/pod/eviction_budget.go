@@ -68,7 +68,7 @@ func (b disruptionBudgets) spend(ctx context.Context, name, pod string, dryRun [
 	return err
 }
 
-// allowsDisruption returns nil if the budget has a disruption left. Otherwise the error says why not.
+// allowsDisruption returns nil if the budget allows a disruption now. Otherwise the error says why not.
 func allowsDisruption(budget *policyv1.PodDisruptionBudget) error {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), budget.Name, errors.New(why))

@@ -26,8 +26,8 @@ import (
 
 // session describes a subresource that opens a connection to a pod's kubelet, such as pods/exec.
 type session struct {
-	// path returns the path of the kubelet's endpoint for the pod. If the options name a container, the path has
-	// the container too.
+	// path returns the path of the kubelet's endpoint for the pod. For exec and attach, the path has the container
+	// too.
 	path  func(*corev1.Pod) (string, error)
 	query url.Values
 	// translate returns a handler that translates websocket connections to SPDY, for kubelets that support only

@@ -91,7 +91,7 @@ func keepObservedGenerations(status, old *corev1.PodStatus) {
 }
 
 // selectByLabelKeys adds requirements to the selectors of affinity terms and spread constraints: the keys in
-// matchLabelKeys, with the values of the pod's own labels (KEP-3633, KEP-3243).
+// matchLabelKeys and mismatchLabelKeys, with the values of the pod's own labels (KEP-3633, KEP-3243).
 func selectByLabelKeys(pod *corev1.Pod) {
 	narrow := func(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator) {
 		// A nil selector selects nothing, so it needs no further requirement.

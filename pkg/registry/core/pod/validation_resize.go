@@ -67,8 +67,8 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	return f.Errs
 }
 
-// nodeResizes reports whether the pod's node can resize running containers. If the status of a running container
-// has the field resources, the node supports resizing.
+// nodeResizes reports whether the pod's node can resize running containers. If the status of the first running
+// container has the field resources, the node supports resizing. Without a running container, the result is true.
 func nodeResizes(s *corev1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if s.ContainerStatuses[i].State.Running != nil {

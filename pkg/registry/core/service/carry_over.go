@@ -27,7 +27,8 @@ func carryOver(s, old *corev1.Service) {
 	}
 }
 
-// carryOverNodePorts copies node ports between service ports of the same name. Other fields may differ.
+// carryOverNodePorts copies node ports between service ports of the same name, unless the update uses the node port
+// already. Other fields may differ.
 func carryOverNodePorts(s, old *corev1.Service) {
 	named := map[string]int32{}
 	for _, p := range old.Spec.Ports {

@@ -121,7 +121,7 @@ func checkSingleStack(s *corev1.Service) field.ErrorList {
 }
 
 // fromIPs adds the families of the cluster IPs to spec.ipFamilies, if the list is shorter than the list of cluster
-// IPs.
+// IPs. It doesn't change headless services.
 func (f ipFamilies) fromIPs(s *corev1.Service) field.ErrorList {
 	if isHeadlessSpec(s) {
 		return nil

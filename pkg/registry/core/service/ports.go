@@ -51,7 +51,7 @@ type portClaim struct {
 	taken []int32
 }
 
-// take reserves the given port.
+// take reserves a port. A dry run only checks that the port has no reservation.
 func (c *portClaim) take(ctx context.Context, port int32) error {
 	if slices.Contains(c.taken, port) {
 		return errPortReserved
@@ -88,7 +88,7 @@ func (c *portClaim) take(ctx context.Context, port int32) error {
 // don't mistake it for a port that is reserved.
 const firstDryPort = 32769
 
-// takeAny reserves any free port.
+// takeAny reserves any free port. A dry run reserves nothing, and returns a port that may not be free.
 func (c *portClaim) takeAny(ctx context.Context) (int32, error) {
 	if c.dryRun {
 		port := int32(firstDryPort)

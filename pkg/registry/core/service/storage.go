@@ -31,7 +31,7 @@ type Network struct {
 	Addresses IPAddressWriter
 }
 
-// IPAddressWriter creates and deletes IPAddresses through the API.
+// IPAddressWriter creates and deletes IPAddress objects.
 type IPAddressWriter interface {
 	Create(ctx context.Context, address *networkingv1.IPAddress, options metav1.CreateOptions) (*networkingv1.IPAddress, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
