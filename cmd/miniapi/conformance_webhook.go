@@ -298,7 +298,7 @@ func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.C
 	return err
 }
 
-// title returns the name of the first judged webhook and the number of the other webhooks, for the reports.
+// title returns the title of the reports: the name of the first judged webhook and, if there are others, their number.
 func (g *given) title() string {
 	if len(g.hooks) == 1 {
 		return g.hooks[0].Name

@@ -53,12 +53,13 @@ func run(ctx context.Context) error {
 	}{
 		{"edits", func() error { return measureEdit(ctx, table, path, editRounds) }, false},
 		{"trace", func() error { return measureTrace(ctx, table, path) }, false},
-		// Servers in this process come last, because the memory that they leave would slow down the clients.
 		{"process", func() error { return measureProcess(ctx, table, path, *rounds) }, false},
 		{"load", func() error { return measureLoad(ctx, table, path) }, false},
 		{"extensions", func() error { return measureExtensions(ctx, table, path, *rounds) }, false},
 		{"reference", func() error { return measureReference(ctx, table) }, false},
 		{"fixture", func() error { return fixture().measure(ctx, table.miniapi, *rounds) }, false},
+		// The servers of this part run in this process, and leave memory that would slow down the clients of the parts
+		// above. So this part comes after them.
 		{"servers", func() error { return measureInProcess(ctx, table, *rounds) }, false},
 		{"packages", func() error { return measurePackages(ctx, table) }, true},
 		{"new", func() error { return measureNew(ctx, table) }, true}, // this compiles everything, which takes minutes

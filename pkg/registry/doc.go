@@ -3,8 +3,8 @@
 //
 // A row of the table is a [Kind]. It describes one kind completely: names, versions, subresources, defaults,
 // validation, update rules, printed columns, warnings and selectable fields. Rows are in the packages below this
-// one. Each group is a package, and each kind is a file (such as apps/deployment.go). This package doesn't name any
-// kind.
+// one. Each group is a package, and each kind is a file (such as apps/deployment.go). Only pods and services are
+// packages of their own: core/pod and core/service. This package doesn't name any kind.
 //
 // kube-apiserver converts between versions by internal Go types. This package has none: for each kind, the Go type
 // of one version is registered a second time as "__internal", and is called the hub. Every other version converts

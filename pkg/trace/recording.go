@@ -143,7 +143,8 @@ func (r *Recording) Finish() {
 	}
 }
 
-// reached reports whether the request is one that the recorder keeps.
+// reached reports whether the request reached admission, was refused by authorization, or had a fault injected. The
+// recorder keeps no other requests.
 func (r *Request) reached() bool { return len(r.Admissions)+len(r.Faults) > 0 || r.Forbidden }
 
 // Finished ends the recording, as Finish does, and returns the request.

@@ -63,7 +63,8 @@ func (r *redaction) object(kind Kind, object []byte) json.RawMessage {
 	return encoded(r.scrub(r.fields(fieldsOf(kind), content)))
 }
 
-// concerns reports whether content about an object of a kind may have secrets.
+// concerns reports whether content about an object of a kind may have secrets: the kind has secrets, or the request has
+// had an object of such a kind before. It sets met.
 func (r *redaction) concerns(kind Kind) bool {
 	r.met = r.met || hasSecrets(kind)
 	return r.met

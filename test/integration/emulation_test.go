@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
 
-// newKinds maps a version to the resources that the next version of kube-apiserver serves by default, and this version
-// doesn't serve.
+// newKinds maps a version of kube-apiserver to the resources that this version doesn't serve by default, but that the
+// next version does.
 var newKinds = map[string][]string{
 	"1.36": {"certificates.k8s.io/v1/clustertrustbundles", "certificates.k8s.io/v1/podcertificaterequests", "resource.k8s.io/v1/devicetaintrules", "storagemigration.k8s.io/v1/storageversionmigrations"},
 	"1.35": {"admissionregistration.k8s.io/v1/mutatingadmissionpolicies", "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"},

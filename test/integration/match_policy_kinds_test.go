@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 )
 
-// severalVersions are the kinds with several versions, without Deployment. Each kind has one spec that is valid in
-// all versions, or a spec for each version.
+// severalVersions are kinds with several versions. Deployment isn't among them, because TestMatchPolicy tests it. The
+// function spec returns a spec that is valid in the version.
 var severalVersions = []struct {
 	kind, reason string
 	versions     []string

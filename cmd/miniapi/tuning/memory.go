@@ -36,8 +36,9 @@ func newMemory(environ func(string) string) *memory {
 	return m
 }
 
-// settle must be called when the server is ready. It holds stacks, gives back the memory that only the start needed,
-// and starts a goroutine that gives back memory whenever the server is idle.
+// settle must be called when the server is ready. It starts goroutines with large stacks (see holdStacks), and gives
+// back the memory that only the start needed. It also starts a goroutine that gives back memory whenever the server is
+// idle.
 func (m *memory) settle() {
 	m.holdStacks(runtime.NumGoroutine())
 	giveBack()

@@ -177,7 +177,8 @@ func (c *consideration) evaluates(params runtime.Object) {
 func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params runtime.Object) *trace.Param {
 	param := &trace.Param{APIVersion: kind.APIVersion, Kind: kind.Kind}
 	var content any = params
-	// k8s.io/apiserver wraps an object of a built-in kind. The wrapper adds the kind.
+	// For a validating policy, k8s.io/apiserver wraps an object that doesn't carry its kind. The content of the wrapper
+	// has the kind.
 	if converted, ok := params.(interface{ ToUnstructured() any }); ok {
 		content = converted.ToUnstructured()
 	}

@@ -21,7 +21,7 @@ type reinvocation struct {
 	// invoked are the webhooks with the policy IfNeeded whose calls no change of the object has followed. The next
 	// change by another webhook or plugin moves them to due.
 	invoked sets.Set[string]
-	// due are the webhooks that are called in round 1.
+	// due are the webhooks to call in round 1, if they match the request again.
 	due sets.Set[string]
 	// output is the object at the end of this plugin's round 0, or nil if invoked is empty then. If round 1 begins with
 	// a different object, another plugin has changed it.

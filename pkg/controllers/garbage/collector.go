@@ -77,9 +77,9 @@ func (c *Collector) reportMisplaced(dependent identity, owner metav1.OwnerRefere
 	c.events.Warn(about, "OwnerRefInvalidNamespace", "ownerRef %s does not exist in namespace %q", referred(owner, dependent.Namespace), dependent.Namespace)
 }
 
-// errUnseen is the error for an owner that the server has, but that the source of objects hasn't reported yet. The
-// queue then checks the owner again. The source may never report the owner, because the owner may have been created and
-// deleted between two lists.
+// errUnseen is the error for an owner that the server has, but that the source of objects hasn't reported yet. It makes
+// the queue check the owner again. Waiting for a report isn't enough: the source never reports an owner that is created
+// and deleted between two lists.
 var errUnseen = errors.New("the owner hasn't been seen yet")
 
 // await waits for Begin.

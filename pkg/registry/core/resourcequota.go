@@ -94,7 +94,8 @@ func isQuotaResource(name corev1.ResourceName) bool {
 		strings.HasPrefix(string(name), corev1.ResourceRequestsHugePagesPrefix)
 }
 
-// quotaScopes maps each scope to the resources that a quota with the scope can limit.
+// quotaScopes maps each scope to the resources of isQuotaResource that a quota with the scope can limit. A quota with
+// any scope can limit other resources, such as requests.example.com/gpu.
 var quotaScopes = map[corev1.ResourceQuotaScope]sets.Set[corev1.ResourceName]{
 	corev1.ResourceQuotaScopeTerminating:               quotaOfPods.Union(quotaOfCompute),
 	corev1.ResourceQuotaScopeNotTerminating:            quotaOfPods.Union(quotaOfCompute),

@@ -55,7 +55,8 @@ func validateServiceAccountUpdate(o, old *corev1.ServiceAccount) field.ErrorList
 	return append(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, validateServiceAccount(o)...)
 }
 
-// tokenRequest checks the requested lifetime of a service account's token (KEP-1205).
+// tokenRequest checks the requested lifetime of a service account's token (KEP-1205). The TokenGenerator in package
+// pkg/server/authentication/serviceaccount shortens a lifetime above --service-account-max-token-expiration.
 func tokenRequest(o *authenticationv1.TokenRequest) field.ErrorList {
 	if o.Spec.ExpirationSeconds == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// Group is the API group flowcontrol.apiserver.k8s.io. Its kinds share the server's capacity between requests.
+// Group is the API group flowcontrol.apiserver.k8s.io. Its kinds configure how requests share the server's capacity.
 var Group = registry.Group{
 	Name: "flowcontrol.apiserver.k8s.io",
 	Versions: []registry.Version{

@@ -147,8 +147,9 @@ func podTerm(path *field.Path, t *corev1.PodAffinityTerm) field.ErrorList {
 	return f.Errs
 }
 
-// matchLabelKeys checks the fields matchLabelKeys and mismatchLabelKeys, which list keys of the pod's own labels.
-// The server has already added these keys, with the values of the labels, to the selector (KEP-3633, KEP-3243).
+// matchLabelKeys checks the fields matchLabelKeys and mismatchLabelKeys, which list keys of the pod's own labels. The
+// selector of a stored pod also has a requirement for each of these keys that is a label of the pod (KEP-3633,
+// KEP-3243). The server adds these requirements to new pods, but not to pod templates.
 func matchLabelKeys(path *field.Path, match, mismatch []string, s *metav1.LabelSelector) field.ErrorList {
 	var f validation.Findings
 	f.Merge(labelKeys(path.Child("matchLabelKeys"), match, s), labelKeys(path.Child("mismatchLabelKeys"), mismatch, s))

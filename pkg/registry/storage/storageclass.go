@@ -57,7 +57,8 @@ func validateStorageClass(o *storagev1.StorageClass) field.ErrorList {
 	return f.Errs
 }
 
-// validateStorageClassUpdate checks an update of a StorageClass. The provisioner and its parameters can't change.
+// validateStorageClassUpdate checks an update of a StorageClass. The fields provisioner, parameters, reclaimPolicy and
+// volumeBindingMode can't change.
 func validateStorageClassUpdate(o, old *storagev1.StorageClass) field.ErrorList {
 	f := validation.Findings{Errs: validateStorageClass(o)}
 	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)

@@ -49,7 +49,7 @@ func (o *Options) Validate() []error {
 		}
 	}
 	if !utilfeature.DefaultFeatureGate.Enabled(features.APIServerIdentity) {
-		errs = append(errs, fmt.Errorf("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port: must be given together with --feature-gates=%s=true", features.APIServerIdentity))
+		errs = append(errs, fmt.Errorf("--peer-ca-file, --peer-advertise-ip or --peer-advertise-port: must be given together with --feature-gates=%s=true", features.APIServerIdentity))
 	}
 	if (o.AdvertiseIP == "") != (o.AdvertisePort == "") {
 		errs = append(errs, fmt.Errorf("--peer-advertise-ip %q and --peer-advertise-port %q: must be given together", o.AdvertiseIP, o.AdvertisePort))

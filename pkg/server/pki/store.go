@@ -64,7 +64,7 @@ func (s *Store) Authority(name string) (*Authority, error) {
 		return nil, err
 	}
 	a := &Authority{key: key, now: s.now, kept: true}
-	a.certificate, err = s.certificate(AuthorityCert, key)
+	a.certificate, err = s.certificate(AuthorityCert, AuthorityKey, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := a.certify(&x509.Certificate{Subject: pkix.Name{CommonName: name}}); err != nil {
@@ -105,7 +105,7 @@ func (s *Store) Serving(a *Authority, names Names) (KeyPair, error) {
 	if err != nil {
 		return KeyPair{}, err
 	}
-	certificate, err := s.certificate(ServingCert, key)
+	certificate, err := s.certificate(ServingCert, ServingKey, key)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case missing:
@@ -209,8 +209,9 @@ func (s *Store) makeKey(file, publicFile string) (crypto.Signer, error) {
 	return key, nil
 }
 
-// certificate returns the first certificate of a file. It returns an error if the certificate is for another key.
-func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, error) {
+// certificate returns the first certificate of a file. It returns an error if the certificate isn't for the key, which
+// is in keyFile.
+func (s *Store) certificate(file, keyFile string, key crypto.Signer) (*x509.Certificate, error) {
 	text, err := os.ReadFile(s.Path(file))
 	if err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (s *Store) certificate(file string, key crypto.Signer) (*x509.Certificate, 
 	}
 	public, ok := certificates[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(key.Public()) {
-		return nil, fmt.Errorf("%s: has another key than the key file beside it: %s", s.Path(file), advice)
+		return nil, fmt.Errorf("%s: must be a certificate for the key in %s: %s", s.Path(file), keyFile, advice)
 	}
 	return certificates[0], nil
 }

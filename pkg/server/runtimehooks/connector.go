@@ -14,8 +14,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
 
-// connector makes connections to extensions in the same way as connections to admission webhooks. It uses the
-// library's manager of webhook clients, with the server's resolver of services and its trusted authorities.
+// connector makes connections to extensions in the same way as connections to admission webhooks, but with the client
+// certificate for extensions, if there is one. It uses the library's manager of webhook clients, with the server's
+// resolver of services and its trusted authorities.
 type connector struct {
 	config      Config
 	certificate *client.Certificate // the client certificate for extensions, or nil without one

@@ -194,10 +194,10 @@ func (f *Found) reach(ctx context.Context, hook *webhook.Hook) error {
 		hook.Name, service.Namespace, service.Name, answer.Message, remedy)
 }
 
-// remedyOf returns the remedy for an answer, or "" if the webhook was called or no remedy is known. A webhook may
-// answer with a status too, but a webhook's status isn't about services. A webhook may also end the connection, because
-// Reach sends {} in place of an AdmissionReview. This fault of the webhook needs no remedy: a case of the suite tests
-// it.
+// remedyOf returns the remedy for an answer in which the API server says that it can't call a service, or "" for any
+// other answer. A webhook may answer with a Status too, but its Status isn't about services. If the webhook ends the
+// connection without an answer, the API server says so, and remedyOf returns "": Reach sends {} in place of an
+// AdmissionReview, and a case of the suite reports a webhook that can't answer such messages.
 func remedyOf(code int, answer *metav1.Status) string {
 	about := answer.Details != nil && answer.Details.Kind == "services"
 	if answer.Kind != "Status" || code != http.StatusServiceUnavailable && !about {

@@ -19,7 +19,7 @@ import (
 func Apply(o *logs.Options, to io.Writer) error {
 	err := logsapi.ValidateAndApplyWithOptions(o, &logsapi.LoggingOptions{ErrorStream: to, InfoStream: to}, utilfeature.DefaultFeatureGate)
 	if err != nil {
-		return cli.UsageError{Err: fmt.Errorf("the flags of logging, such as --logging-format: %w", err)}
+		return cli.UsageError{Err: fmt.Errorf("the flags of logging, such as --logging-format (text or json): %w", err)}
 	}
 	return nil
 }

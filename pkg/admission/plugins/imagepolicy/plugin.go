@@ -54,7 +54,7 @@ func New(config io.Reader) (*Plugin, error) {
 	}
 	client, err := webhook.LoadKubeconfig(settings.kubeconfig, nil)
 	if err != nil {
-		return nil, fmt.Errorf("imagePolicy.kubeConfigFile: %w", err)
+		return nil, fmt.Errorf("imagePolicy.kubeConfigFile: %s: %w", settings.kubeconfig, err)
 	}
 	scheme := runtime.NewScheme()
 	if err := imagepolicyv1alpha1.AddToScheme(scheme); err != nil {

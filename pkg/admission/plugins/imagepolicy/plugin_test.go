@@ -172,12 +172,13 @@ func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, reason, config, want string }{
 		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: must name the kubeconfig"},
-		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: stat /nowhere"},
+		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: /nowhere: stat /nowhere"},
 		{"numbers", "the error lists all wrong numbers", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
 			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s\n" +
 				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s\n" +
 				"imagePolicy.retryBackoff: -1: must be between 1 and 300000, in units of 1ms"},
 		{"overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
+		{"negative overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: -10000000000}", "imagePolicy.allowTTL: -10000000000"},
 	} {
 		if _, err := New(strings.NewReader(test.config)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q: %s", test.name, err, test.want, test.reason)

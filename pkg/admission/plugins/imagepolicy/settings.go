@@ -38,9 +38,9 @@ func (l limits) duration(field string, number int64) (time.Duration, error) {
 	if number == 0 {
 		return l.otherwise, nil
 	}
-	// The product may overflow, so the number itself is compared with the maximum.
-	if d := time.Duration(number) * l.unit; number <= int64(l.most/l.unit) && d >= l.least {
-		return d, nil
+	// The product with the unit may overflow, so the number itself is compared with the limits.
+	if number >= int64(l.least/l.unit) && number <= int64(l.most/l.unit) {
+		return time.Duration(number) * l.unit, nil
 	}
 	return 0, fmt.Errorf("imagePolicy.%s: %d: must be between %d and %d, in units of %v", field, number, l.least/l.unit, l.most/l.unit, l.unit)
 }

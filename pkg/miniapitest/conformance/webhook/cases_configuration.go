@@ -363,8 +363,8 @@ func isAll(selector *metav1.LabelSelector) bool {
 	return selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0
 }
 
-// isBuiltIn tells whether a group belongs to Kubernetes itself: its name has no dot, or ends with k8s.io but not with
-// x-k8s.io.
+// isBuiltIn tells whether a group belongs to Kubernetes itself: its name has no dot, or ends with .k8s.io but not with
+// .x-k8s.io. It returns false for *, which stands for all groups.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") && group != "*" || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io")
 }

@@ -107,7 +107,8 @@ type starting struct {
 }
 
 // startHost starts a process for the first server that needs it. Other servers that need the process wait until
-// startHost closes own.ended. The arguments key and usual are the results of the function key.
+// startHost closes own.ended. The argument key stands for the settings of the process, and usual is true if these are
+// the defaults.
 func (e *Engine) startHost(ctx context.Context, own *starting, key string, usual bool) (*host, int64, error) {
 	program, err := e.Program(ctx)
 	var h *host

@@ -21,8 +21,9 @@ var (
 	ipsPath      = field.NewPath("spec", "clusterIPs")
 )
 
-// settle completes spec.ipFamilyPolicy and spec.ipFamilies (KEP-563). It infers a missing field from the other
-// field, from the cluster IPs, and from the stored service. old is nil on create.
+// settle completes spec.ipFamilyPolicy and spec.ipFamilies (KEP-563). A missing policy follows from the stored service
+// and from the selector, missing families from the policy, the cluster IPs and the families of the server. If an update
+// to SingleStack keeps both families or both cluster IPs, settle removes the second ones. old is nil on create.
 func (f ipFamilies) settle(s, old *corev1.Service) error {
 	spec := &s.Spec
 	if !hasClusterIP(s) || staysPreferDualStack(s, old) {

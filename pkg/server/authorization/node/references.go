@@ -49,8 +49,8 @@ func references(p *corev1.Pod) map[objectKind][]string {
 	return refs
 }
 
-// volumeSecrets returns the secrets that a volume refers to. A secret without a namespace is in the namespace of the
-// volume's claim.
+// volumeSecrets returns the secrets that a kubelet needs for a volume. If the volume names no namespace for a secret,
+// the namespace is that of the volume's claim.
 func volumeSecrets(v *corev1.PersistentVolume) []corev1.SecretReference {
 	var refs []*corev1.SecretReference
 	switch source := v.Spec.PersistentVolumeSource; {
