@@ -303,5 +303,5 @@ func (g *given) title() string {
 	if len(g.hooks) == 1 {
 		return g.hooks[0].Name
 	}
-	return fmt.Sprintf("%s and %d others", g.hooks[0].Name, len(g.hooks)-1)
+	return fmt.Sprintf("%s and %d more", g.hooks[0].Name, len(g.hooks)-1)
 }
