@@ -21,7 +21,7 @@ type Shape struct {
 type ShapeRules[P any] struct {
 	// Gated are the fields of the part that depend on feature gates of kube-apiserver.
 	Gated []Gate
-	// Validate checks the part, in addition to the validation of the kind.
+	// Validate checks the part, in addition to the validation of the kind. It is required.
 	Validate func(Dependencies, *field.Path, *P) field.ErrorList
 }
 
