@@ -20,9 +20,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// The types of this file wrap the compiled expressions of a policy, and pass every call on to them. If the request is
-// recorded, its context has a consideration: the record of what the plugin does with its policies (see recorded.go).
-// The wrappers then add the values of the expressions to the consideration.
+// The types of this file wrap the compiled expressions of a policy, and pass every call on to these expressions. The
+// context of a recorded request has a consideration (see recorded.go). A consideration is the record of the policies
+// that a plugin evaluates for the request. The wrappers add the values of the expressions to the consideration.
 
 // observedConditions wraps expressions of one role, such as the match conditions of a policy.
 type observedConditions struct {
