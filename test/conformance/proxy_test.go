@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -452,5 +453,46 @@ func fixKind(next http.Handler) http.Handler {
 		next.ServeHTTP(answer, r)
 		w.WriteHeader(answer.Code)
 		_, _ = w.Write(edited(answer.Body.Bytes(), func(review object) { review["kind"] = "AdmissionReview" }))
+	})
+}
+
+// name returns the name of an object, or "".
+func name(o object) string {
+	text, _ := at(o, "metadata")["name"].(string)
+	return text
+}
+
+// converted converts the objects in a ConversionReview's request: it changes only the version.
+func converted(request, response object) {
+	objects, _ := request["objects"].([]any)
+	for _, o := range objects {
+		o.(object)["apiVersion"] = request["desiredAPIVersion"]
+	}
+	response["convertedObjects"] = objects
+}
+
+// bindsEach returns a mutation that creates a binding for each policy of a resource whose name ends with "-p".
+func bindsEach(resource, kind string, spec object) func(*http.Request) *http.Request {
+	path := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "s"
+	return alsoPosts(resource, path, func(policy object) object {
+		if !strings.HasSuffix(name(policy), "-p") {
+			return nil
+		}
+		bound := object{"policyName": name(policy)}
+		maps.Copy(bound, spec)
+		return object{"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": object{"name": name(policy)}, "spec": bound}
+	})
+}
+
+// dropped returns a mutation that removes a parameter of the query.
+func dropped(name string) func(url.Values) { return func(v url.Values) { v.Del(name) } }
+
+// onServices returns a mutation that changes the service references of webhooks. It doesn't change references to the
+// Service "way", by which the suite finds out whether the server can reach the suite's webhooks.
+func onServices(change func(service object)) func(*http.Request) {
+	return onWebhooks(func(w object) {
+		if service, is := at(w, "clientConfig")["service"].(object); is && service["name"] != "way" {
+			change(service)
+		}
 	})
 }
