@@ -45,18 +45,12 @@ func (a *Admission) Refuse(step *Step) {
 }
 
 // refused reports whether the step refused the request because of the webhook: the webhook denied the request, its call
-// failed, or the server couldn't call it.
+// failed, or its verdict refuses.
 func (w *Webhook) refused() bool {
 	if w.Call != nil {
 		return w.Call.Error != nil && w.Call.Outcome != FailedOpen
 	}
-	switch w.Verdict.Reason {
-	case MatchConditionRefused, MatchFailed:
-		return true
-	case DryRunSideEffects:
-		return w.Verdict.Detail != ""
-	}
-	return false
+	return w.Verdict.Refuses()
 }
 
 // Admitted reports whether the last pass went through all steps and no step refused.

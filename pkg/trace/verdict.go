@@ -188,6 +188,21 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	}{plain(v), v.Clause()})
 }
 
+// Refuses reports whether the server refuses the request because of the verdict, without a call of the webhook. There
+// are three causes: a selector can't be evaluated, a match condition can't be evaluated and failurePolicy is Fail, or the
+// request is a dry run and the webhook has side effects.
+func (v Verdict) Refuses() bool {
+	switch v.Reason {
+	case MatchFailed, MatchConditionRefused:
+		return true
+	case MatchConditionCost:
+		return v.Want == "Fail"
+	case DryRunSideEffects:
+		return v.Detail != ""
+	}
+	return false
+}
+
 // Clause returns the verdict in words, without a full stop.
 func (v Verdict) Clause() string {
 	clause, ok := clauses[v.Reason]

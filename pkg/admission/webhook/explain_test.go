@@ -40,9 +40,7 @@ func TestExplanationsAgreeWithTheLibrary(t *testing.T) {
 		verdict := explainer.explain(t.Context(), m)
 
 		seen[verdict.Reason]++
-		refusing := verdict.Reason == trace.MatchFailed || verdict.Reason == trace.MatchConditionRefused ||
-			verdict.Reason == trace.MatchConditionCost && verdict.Want == string(admissionregistrationv1.Fail)
-		if called := invocation != nil; called != (verdict.Reason == trace.Matched) || (refused != nil) != refusing {
+		if called := invocation != nil; called != (verdict.Reason == trace.Matched) || (refused != nil) != verdict.Refuses() {
 			t.Fatalf("k8s.io/apiserver calls: %t, refuses: %v; the explanation is %+v\nwebhook %+v\nrequest %+v", called, refused, verdict, configured, attributes)
 		}
 		if invocation != nil {
