@@ -69,15 +69,15 @@ benchmarks: ## Run the packages' Go benchmarks (PKG=./pkg/storage)
 ##@ Check
 
 .PHONY: verify
-verify: verify-words verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Run all checks except the tests
+verify: verify-leftovers verify-format verify-tidy verify-build verify-vet lint verify-openapi verify-runtimehooks ## Run all checks except the tests
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, which also checks the import rules
 	$(GOLANGCI_LINT) run --allow-parallel-runners ./... ./pkg/miniapitest/...
 
-.PHONY: verify-words
-verify-words: ## Check that no file is marked as unfinished or has the path of one machine
-	hack/verify-words.sh
+.PHONY: verify-leftovers
+verify-leftovers: ## Check that no file is marked as unfinished or has the path of one machine
+	hack/verify-leftovers.sh
 
 .PHONY: verify-format
 verify-format: ## Check that the Go code is formatted

@@ -71,8 +71,9 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// A server whose etcd hangs never becomes ready, but a signal stops the server. After a timeout, envtest stops the
-// server and etcd at the same time.
+// A server whose etcd hangs never becomes ready, but a signal stops the server. If a server isn't ready in time,
+// envtest sends SIGTERM to the server, and then stops etcd without waiting for the server. So the server must be able
+// to stop without etcd.
 func TestStandInStopsWithoutEtcd(t *testing.T) {
 	t.Parallel()
 

@@ -119,7 +119,7 @@ func (o *whyOptions) check(args []string) error {
 		given bool
 	}{{"-f", o.file != ""}, {"--operation", o.operation != ""}, {"--subresource", o.subresource != ""}, {"--as", o.as != ""}} {
 		if flag.given && !o.dryRun {
-			errs = append(errs, fmt.Errorf("%s: give --dry-run too, or leave %[1]s out: a recorded request has its own value", flag.name))
+			errs = append(errs, fmt.Errorf("%s: give --dry-run too, or leave %[1]s out: the flag describes the request of a dry run", flag.name))
 		}
 	}
 	if len(o.groups) > 0 && o.as == "" {

@@ -76,7 +76,7 @@ func (f *Informers) WaitForSync(ctx context.Context) error {
 	checkers := append(f.barrier.checkers(), f.checkers...)
 	f.mu.Unlock()
 	if !cache.WaitFor(ctx, "", checkers...) {
-		return fmt.Errorf("informers of the admission chain did not sync: %w", context.Cause(ctx))
+		return fmt.Errorf("the informers of the admission chain haven't listed the stored objects: %w", context.Cause(ctx))
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func TestRefusedRuns(t *testing.T) {
 		{"glob", `--only or --skip "["`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"["}}}},
 		{"none", `--only "b": no case has such an identifier`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"a", "b"}}}},
 		{"none to skip", `--skip "b": no case has such an identifier`, one, conformance.Options{Selection: conformance.Selection{Skip: []string{"b"}}}},
-		{"all skipped", `--only ["a"] without --skip ["*"]: no case is left`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"a"}, Skip: []string{"*"}}}},
+		{"all skipped", `--only ["a"], --skip ["*"]: no case is left`, one, conformance.Options{Selection: conformance.Selection{Only: []string{"a"}, Skip: []string{"*"}}}},
 		{"parallel", "parallel -1", one, conformance.Options{Parallel: -1}},
 		{"twice", "case a: another case", append(one, one...), conformance.Options{}},
 	} {

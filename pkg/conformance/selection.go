@@ -38,7 +38,7 @@ func (s *Selection) Check(cases []Case) error {
 		}
 	}
 	if len(errs) == 0 && len(s.Of(cases)) == 0 {
-		errs = append(errs, fmt.Errorf("--only %q without --skip %q: no case is left: select more cases or skip fewer", s.Only, s.Skip))
+		errs = append(errs, fmt.Errorf("--only %q, --skip %q: no case is left: select more cases or skip fewer", s.Only, s.Skip))
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,7 @@ import (
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("recording reviews into %q: %w", dir, err)
 	}
 	s.webhooks.recording.set(writer)
 	return nil

@@ -62,5 +62,5 @@ func (s *Server) checkRunning() error {
 	if err := s.server.Err(); err != nil {
 		return fmt.Errorf("the server has ended: %w", err)
 	}
-	return errors.New("the server has been stopped: call the method before Stop")
+	return errors.New("the server has been stopped: call Apply, Snapshot, Restore and Reset before Stop")
 }

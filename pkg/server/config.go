@@ -30,7 +30,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
-// watchGracePeriod is the time that watches have to end after the beginning of a stop.
+// watchGracePeriod is the default of --shutdown-watch-termination-grace-period: the time that watches have to end when
+// the server stops.
 const watchGracePeriod = 500 * time.Millisecond
 
 // Config is a server that is about to be built. Its etcd runs, its port is open, and all parts that serve requests

@@ -252,7 +252,7 @@ func servingCA(c *Config) []byte {
 	return append(append([]byte{}, shown...), c.CA()...)
 }
 
-// WebhookClient returns a client that calls a webhook in the same way as the server does: see webhooks.Client.
+// WebhookClient returns a client that connects to a webhook as the server does: see webhooks.Client.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
 	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
 }

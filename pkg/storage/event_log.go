@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxLogBytes bounds the total length of the values and previous values in an eventLog. maxLogEvents bounds the
-	// number of its events.
+	// maxLogBytes bounds the total length of the values and previous values in an eventLog with several events. The
+	// values of a single event may be longer. maxLogEvents bounds the number of events.
 	maxLogBytes  = 1 << 20
 	maxLogEvents = 2000
 )

@@ -161,7 +161,7 @@ type FeedWatch struct {
 }
 
 // Take returns the events since the last call. A deleted object has the revision of its deletion as resource
-// version. After an error, the watch has no more events: list the feed again.
+// version. After an error, events are missing: stop the watch and list the feed again.
 func (w *FeedWatch) Take(ctx context.Context) ([]watch.Event, error) {
 	select {
 	case <-w.watch.ended:

@@ -1,7 +1,8 @@
 package trace
 
 // A message about an object with secrets may quote a part of a secret, or a secret in another form. So all messages of
-// a request with such an object are replaced. Codes, reasons, fields and names stay.
+// a request with such an object are replaced, and all values of expressions except true and false. Codes, fields and
+// names stay. The reason of an error stays unless it contains a known secret value.
 
 // texts replaces each message of a request by Redacted.
 func (r *redaction) texts(request *Request) {

@@ -158,7 +158,7 @@ type Step struct {
 	Error *Error `json:"error,omitempty"`
 
 	// before and after are the values of the fields Before and After in the form in which they were recorded.
-	// Step.Change converts them to JSON when the request is read.
+	// Step.Change converts them to JSON.
 	before, after Encoding
 }
 

@@ -2,7 +2,8 @@ package trace
 
 import "encoding/json"
 
-// These are approximate sizes of a request and of each of its parts, without their JSON.
+// requestBytes is the approximate memory of a request, partBytes of each of its parts, and briefBytes of each step in
+// the short form brief. They don't include JSON and texts, because the method size adds the lengths of these.
 const (
 	requestBytes = 1 << 10
 	partBytes    = 256

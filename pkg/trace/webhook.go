@@ -20,7 +20,8 @@ const (
 	Allowed = "allowed"
 	// Denied is the outcome of a response that refuses the request.
 	Denied = "denied"
-	// Failed is the outcome of a call without a usable response, where the failurePolicy Fail refuses the request.
+	// Failed is the outcome of a failed call that refuses the request: the failurePolicy is Fail, or the patch of the
+	// response can't be applied to the object.
 	Failed = "failed"
 	// FailedOpen is the outcome of a call without a usable response, where the failurePolicy Ignore lets the
 	// request pass.

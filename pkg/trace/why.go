@@ -116,8 +116,9 @@ func (r *Request) webhooks(each func(*Webhook)) {
 	}
 }
 
-// met returns the record of a webhook from the last pass: its last call, or else its first verdict. If the second
-// round of mutating plugins didn't call the webhook, again is the verdict of that round; otherwise again is nil.
+// met returns the record of a webhook from the last pass through admission. It is the last record with a call, or the
+// first record if no record has a call. If the second round of mutating plugins has a record without a call, again is
+// the verdict of that record; otherwise again is nil.
 func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 	if len(r.Admissions) == 0 {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// whyPolicy returns an answer for each binding of a policy, or one answer for the whole policy if its bindings weren't
-// considered. It has the same arguments as Why.
+// whyPolicy returns an answer for each binding of a policy, or only for the binding that the target names. If the
+// bindings weren't considered, there is one answer for the whole policy. whyPolicy has the same arguments as Why.
 func whyPolicy(target Reference, configured Configured, request *Request, evaluated bool) []Answer {
 	policy, again := request.metPolicy(target)
 	switch {

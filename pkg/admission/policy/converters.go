@@ -139,7 +139,7 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 		return nil, err
 	}
 	if parsed.Components == nil {
-		return nil, fmt.Errorf("the schema of %v has no components", gv)
+		return nil, fmt.Errorf("the OpenAPI document /openapi/v3/%s must have the schemas of its kinds, and has no components", path)
 	}
 	made, err := managedfields.NewTypeConverter(parsed.Components.Schemas, false)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // DefaultTimeout limits the time in which a cluster pulls the image and starts the relay.
 const DefaultTimeout = 2 * time.Minute
 
-// pollInterval is the time between two reads of the Deployment's state.
+// pollInterval is the time between two reads of the Deployment's state, and between two attempts to open the link.
 const pollInterval = 200 * time.Millisecond
 
 // Options are the options of Start.
@@ -42,7 +42,7 @@ type Options struct {
 	// Target is an address that this process can connect to. The relay carries each connection of the Service to this
 	// address.
 	Target string
-	// Timeout limits the time until the Deployment is ready. 0 stands for DefaultTimeout.
+	// Timeout limits the time until the Deployment is ready and the link is open. 0 stands for DefaultTimeout.
 	Timeout time.Duration
 }
 

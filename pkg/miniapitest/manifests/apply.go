@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -249,9 +250,22 @@ func (a *application) checkEstablished(ctx context.Context, definition Object) e
 	}
 	conditions := stored.Status.Conditions
 	if !slices.ContainsFunc(conditions, isEstablished) {
-		return fmt.Errorf("the server hasn't established the definition, whose conditions are %v", conditions)
+		return fmt.Errorf("the server hasn't established the definition: %s", inWords(conditions))
 	}
 	return nil
+}
+
+// inWords describes the conditions of a definition, such as "NamesAccepted is False: PluralConflict: ...".
+func inWords(conditions []any) string {
+	words := make([]string, 0, len(conditions))
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		words = append(words, fmt.Sprintf("%v is %v: %v: %v", fields["type"], fields["status"], fields["reason"], fields["message"]))
+	}
+	if len(words) == 0 {
+		return "the status has no conditions"
+	}
+	return strings.Join(words, "; ")
 }
 
 // isServed tells whether the discovery document of a definition's first served version has the resource of the

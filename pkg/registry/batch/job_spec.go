@@ -15,7 +15,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
 )
 
-// defaultJobSpec sets the defaults of the spec of a Job, or of the Job template in a CronJob.
+// defaultJobSpec sets the defaults that the spec of a Job and the Job template of a CronJob have in common. defaultJob
+// sets the other defaults of a Job.
 func defaultJobSpec(s *batchv1.JobSpec) {
 	if s.PodFailurePolicy != nil {
 		for i := range s.PodFailurePolicy.Rules {

@@ -97,7 +97,7 @@ func checkIdempotence(ctx context.Context, s *session, h handler) error {
 		return err
 	}
 	if first.GetStatus() == hooksv1.ResponseStatusSuccess && second.GetStatus() != hooksv1.ResponseStatusSuccess {
-		return fmt.Errorf("two calls with the same request must both succeed: the first call succeeds, and the second call fails: %s", second.GetMessage())
+		return fmt.Errorf("two calls with the same request must both succeed: the first call succeeds, and the second call fails with the message %q", second.GetMessage())
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (w *world) selective() {
 }
 
 // TestDo checks that Do finds the object for which the hook is called, at any place in the request. The object's
-// namespace decides which extensions are called.
+// namespace decides which extensions are called, unless the call names a namespace.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -103,7 +103,7 @@ func coreKey(key string) string {
 }
 
 // checkResources returns an error that names each resource of the configuration that doesn't exist in its group
-// version.
+// version. It checks only group versions of the table, so it doesn't check the group of custom resource definitions.
 func (o Config) checkResources(config flag.ConfigurationMap) error {
 	var unknown []string
 	for key := range config {

@@ -65,8 +65,8 @@ func (a *Applied) ClientCA() dynamiccertificates.CAContentProvider {
 	return dynamiccertificates.NewUnionCAContentProvider(a.clientCAs...)
 }
 
-// Discovery returns the documents at the paths of package serviceaccount. The result is an error if no client can
-// discover the issuer; kube-apiserver then runs without these paths.
+// Discovery returns the documents at the paths of package serviceaccount. The result is an error if the issuer isn't an
+// https URL; kube-apiserver then runs without these paths.
 func (a *Applied) Discovery(externalAddress string) (*serviceaccount.Discovery, error) {
 	return serviceaccount.NewDiscovery(a.Tokens.Issuer, a.jwksURI, externalAddress, a.Keys)
 }

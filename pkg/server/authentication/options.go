@@ -60,11 +60,12 @@ type ServiceAccountOptions struct {
 	// SigningKeyFile is the file of the key that signs tokens. By default, Environment.SigningKey is the key. If that
 	// is nil, the server generates a key.
 	SigningKeyFile string
-	// Lookup refuses a token that is stored in a Secret (a legacy token) unless the Secret exists.
+	// Lookup refuses a token that was made for a Secret (a legacy token) unless the Secret still has the token and the
+	// account exists. It also refuses the token if the Secret has the label kubernetes.io/legacy-token-invalid-since.
 	Lookup bool
 	// MaxExpiration caps the lifetime of tokens; zero means no cap.
 	MaxExpiration time.Duration
-	// ExtendExpiration makes the tokens that kubelets mount valid for a year.
+	// ExtendExpiration makes the tokens in the volume that admission adds to a pod valid for a year.
 	ExtendExpiration bool
 	// JWKSURI overrides the address of the keys in the discovery document.
 	JWKSURI string

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Enabled turns runtime hooks on: ExtensionConfigs are served, and hooks can be called.
 	Enabled bool
-	// Period is the interval of the discovery of each extension.
+	// Period is the time after which the server calls Discovery of a discovered extension again.
 	Period time.Duration
 	// CertFile and KeyFile are the client certificate for extensions, and its key.
 	CertFile, KeyFile string

@@ -156,7 +156,7 @@ func storageOf[T any](groups []registry.APIGroup, gvr schema.GroupVersionResourc
 		}
 	}
 	var none T
-	return none, fmt.Errorf("%s of %s isn't served", path, gvr.GroupVersion())
+	return none, fmt.Errorf("resource %s of %s isn't served", path, gvr.GroupVersion())
 }
 
 // managedKind is a kind, or a subresource of a kind, that has managed fields of its own.

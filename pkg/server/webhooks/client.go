@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client returns a client that calls a webhook in the same way as the server does: it resolves services and verifies
-// the webhook's certificate by the same settings.
+// Client returns a client that connects to a webhook as the server does: it resolves services and verifies the
+// webhook's certificate by the same settings. The client doesn't have the credentials of
+// --admission-control-config-file.
 func Client(config webhook.ClientConfig, services webhook.ServiceResolver, auth webhook.AuthenticationInfoResolverWrapper) (*rest.RESTClient, error) {
 	manager, err := webhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
 	if err != nil {

@@ -77,7 +77,8 @@ func TestMatchingResources(t *testing.T) {
 	}
 }
 
-// The plugin evaluates only requests that can change the usage.
+// The plugin evaluates creations of objects, and updates that may change the usage. As kube-apiserver does, it also
+// evaluates each update of a device claim.
 func TestHandles(t *testing.T) {
 	t.Parallel()
 	claim := volumeClaim

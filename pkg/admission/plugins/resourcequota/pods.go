@@ -77,8 +77,9 @@ func countedByPods(name corev1.ResourceName) bool {
 	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
 }
 
-// podConstraints returns an error if a container doesn't set a resource of its quotas that computed marks as required.
-// There is no error if the pod sets the resource in spec.resources.
+// podConstraints returns an error if a quota counts the requests or the limits of CPU or memory, and a container
+// doesn't set this request or limit. There is no error if the pod sets it for all containers, in spec.resources. The
+// argument "required" has the names of the resources that the pod's quotas count.
 func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
 	pod, err := as[*corev1.Pod](object)
 	if err != nil {

@@ -159,8 +159,8 @@ func (t *T) InstallTogether(short string, hooks ...*Hook) {
 	settled = true
 }
 
-// Unreached returns an error if a configuration wasn't in effect in time, and the server has called no webhook of the
-// run. The error has the server's answer to a request that the configuration selects.
+// Unreached returns an error if a configuration wasn't in effect in time, and the server has called no webhook with
+// ReadyPath in the run. The error has the server's answer to a request that the configuration selects.
 func (s *Server) Unreached() error {
 	last := s.unreached.Load()
 	if last == nil || s.called.Load() {

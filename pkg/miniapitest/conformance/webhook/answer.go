@@ -160,7 +160,9 @@ func (a *answer) worse(than *answer) string {
 	return ""
 }
 
-// status returns the code and the message that the client of a denied request gets.
+// status returns the code and the message in the status of a denial. If the status has no code, the result is 403, and
+// not 400, the code that an API server sends to the client then: 400 would say that the webhook could not read the
+// request.
 func (a *answer) status() (code int, message string) {
 	code = http.StatusForbidden
 	status, _ := a.response["status"].(map[string]any)

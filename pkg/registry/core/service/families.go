@@ -196,9 +196,10 @@ func (f ipFamilies) completeAll(obj runtime.Object) {
 	}
 }
 
-// complete gives a stored service the form of a new service, before the server sends it to a client. Servers before
-// Kubernetes 1.20 stored services without clusterIPs, ipFamilies and ipFamilyPolicy (KEP-563). Later servers stored
-// an internalTrafficPolicy in services of the type ExternalName, for which it has no meaning.
+// complete gives a stored service the form of a new service, before the server sends it to a client, updates it or
+// releases its addresses. Servers before Kubernetes 1.20 stored services without clusterIPs, ipFamilies and
+// ipFamilyPolicy (KEP-563). Later servers stored an internalTrafficPolicy in services of the type ExternalName, for
+// which it has no meaning.
 func (f ipFamilies) complete(s *corev1.Service) {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		s.Spec.InternalTrafficPolicy = nil

@@ -40,7 +40,7 @@ type services struct {
 	ctx context.Context
 }
 
-// table returns a table with the rows that services need.
+// table returns a table with the kind Service, and with the other kinds that its storage and its subresources use.
 var table = sync.OnceValue(func() *registry.Table {
 	core := registry.Group{
 		Versions: []registry.Version{{Name: "v1", AddToScheme: corev1.AddToScheme}},

@@ -47,8 +47,9 @@ type Authenticator struct {
 	// Objects reads accounts, pods, secrets and nodes.
 	Objects ObjectGetter
 	// LookupLegacy is the value of --service-account-lookup. If it is true, a token that was made for a Secret (a
-	// legacy token) is refused unless the Secret still has the token. The objects that TokenRequest tokens are bound
-	// to are always checked.
+	// legacy token) is refused unless the Secret still has the token and the account exists. The token is also refused
+	// if the Secret has the label kubernetes.io/legacy-token-invalid-since. The objects that TokenRequest tokens are
+	// bound to are always checked.
 	LookupLegacy bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

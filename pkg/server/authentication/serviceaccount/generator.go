@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// safeTransitionSeconds is an hour and seven seconds, the lifetime that a kubelet asks for when it replaces a
-	// legacy token (a token without expiry). A request for this unusual lifetime means that the token may get the
-	// extended lifetime (KEP-1205).
+	// safeTransitionSeconds is an hour and seven seconds: the lifetime in the token volume that the admission plugin
+	// ServiceAccount adds to a pod. Such a token replaces a legacy token (a token without expiry). A request for this
+	// unusual lifetime means that the token may get the extended lifetime (KEP-1205).
 	safeTransitionSeconds = 60*60 + 7
 	// extendedSeconds is the lifetime of a token that ExtendExpiration extends: a year.
 	extendedSeconds = 365 * 24 * 60 * 60
@@ -37,8 +37,9 @@ type TokenGenerator struct {
 	Audiences []string
 	// MaxExpiration limits the lifetime of tokens. Zero means no limit.
 	MaxExpiration time.Duration
-	// ExtendExpiration makes tokens that a kubelet mounts into pods valid for a year. If such a token is used after the
-	// lifetime that the kubelet asked for, the audit log has a warning.
+	// ExtendExpiration makes a token valid for a year if it is bound to a pod, is only for the API server, and is
+	// requested for safeTransitionSeconds. If such a token is used after the requested lifetime, the audit log has a
+	// warning.
 	ExtendExpiration bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

@@ -22,6 +22,7 @@ const (
 
 // LegacyToken signs a token of an account. The caller stores the token in a Secret. The token has no expiry. If
 // Authenticator.LookupLegacy is true, the token is refused unless the Secret contains the token and the account exists.
+// It is also refused if the Secret has the label kubernetes.io/legacy-token-invalid-since.
 func (g *TokenGenerator) LegacyToken(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
 	return g.Signer.sign(&claims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -58,7 +59,8 @@ func (a *Authenticator) validateLegacy(ctx context.Context, token string, verifi
 	return &serviceaccount.ServiceAccountInfo{Namespace: namespace, Name: name, UID: uid}, nil
 }
 
-// lookupLegacy checks that the Secret still has the token, and that the account still exists.
+// lookupLegacy checks that the Secret still has the token and isn't marked by invalidSinceLabel, and that the account
+// still exists.
 func (a *Authenticator) lookupLegacy(ctx context.Context, token string, legacy *legacyClaims) error {
 	secret, err := a.Objects.Secrets(legacy.Namespace).Get(ctx, legacy.SecretName, metav1.GetOptions{})
 	if err != nil || secret.DeletionTimestamp != nil {
