@@ -60,6 +60,13 @@ func TestDeployment(t *testing.T) {
 			want: []string{"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"0%\": may not be 0 when `maxSurge` is 0"},
 		},
 		{
+			name: "more than all", reason: "no more than all pods can be unavailable, even if the percentage is greater than an int",
+			change: func(d *appsv1.Deployment) {
+				d.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("99999999999999999999%"))
+			},
+			want: []string{"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: \"99999999999999999999%\": must not be greater than 100%"},
+		},
+		{
 			name: "recreate", reason: "recreation has no parameters for rolling",
 			change: func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType },
 			want:   []string{"spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"},

@@ -44,13 +44,14 @@ func AtMostAll(path *field.Path, v intstr.IntOrString) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, v, "must not be greater than 100%")}
 }
 
-// Percent returns the number of a percentage. It returns false if the value isn't a percentage.
+// Percent returns the number of a percentage, or the greatest int if the number is greater. It returns false if the value
+// isn't a percentage.
 func Percent(v intstr.IntOrString) (int, bool) {
 	if v.Type != intstr.String || len(utilvalidation.IsValidPercent(v.StrVal)) > 0 {
 		return 0, false
 	}
-	n, err := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
-	return n, err == nil
+	n, _ := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%")) // the only possible error is that of a number greater than an int
+	return n, true
 }
 
 // Count is a number in the status of a controller, with the name of its field.
