@@ -40,6 +40,13 @@ var endsWith = map[string]string{
 	ServiceAccountsKey: "the tokens of service accounts become invalid",
 }
 
+// issuedAgain has, for each key file with a certificate, a text for errors that says what happens if the file of the
+// certificate is removed.
+var issuedAgain = map[string]string{
+	AuthorityKey: "a new certificate is issued for the key; if " + AuthorityKey + " has been replaced, " + endsWith[AuthorityKey],
+	ServingKey:   "a new certificate is issued for the key",
+}
+
 // Store is a folder of keys and certificates. Only its owner can read the keys. Several servers may share it: the first
 // server makes missing files. A nil Store stores nothing.
 type Store struct {
@@ -216,7 +223,7 @@ func (s *Store) certificate(file, keyFile string, key crypto.Signer) (*x509.Cert
 	if err != nil {
 		return nil, err
 	}
-	const advice = "bring the file back from a copy, or remove the file; then a new certificate is issued for the same key"
+	advice := fmt.Sprintf("bring %[1]s and %[2]s back from the same copy, or remove %[1]s; then %[3]s", file, keyFile, issuedAgain[keyFile])
 	certificates, err := certutil.ParseCertsPEM(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged: %w: %s", s.Path(file), err, advice)
