@@ -49,7 +49,8 @@ type content struct {
 	undeleted             []error
 }
 
-// delete deletes the pods in the namespace. When no pods are left, it deletes all other objects.
+// delete deletes the pods in the namespace. When no pods are left, it deletes all other objects. If the pods can't be
+// deleted or listed, it deletes the other objects nevertheless, as kube-controller-manager does.
 func (c *content) delete(ctx context.Context) {
 	c.remaining, c.finalizers = map[schema.GroupVersionResource]int{}, map[string]int{}
 	resources, err := c.Resources.List()
@@ -114,9 +115,6 @@ func (c *content) deleteAll(ctx context.Context, r served.Resource) {
 	defer c.mu.Unlock()
 	c.estimate = max(c.estimate, estimate)
 	if err != nil {
-		if r.GroupResource() == podsResource {
-			err = fmt.Errorf("failed to delete pods for namespace: %s, err: %w", c.namespace, err)
-		}
 		c.undeleted = append(c.undeleted, err)
 	}
 	if len(left) == 0 {

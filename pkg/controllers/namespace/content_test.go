@@ -81,6 +81,13 @@ func newWorld(t *testing.T, names ...string) *world {
 	return w
 }
 
+// refusePods makes the deletion of the pods fail before the pods that remain are listed.
+func (w *world) refusePods() {
+	w.calls.PrependReactor("delete-collection", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("a webhook refuses the deletion")
+	})
+}
+
 // deletedResources returns the resources whose objects were deleted, sorted.
 func (w *world) deletedResources() (resources []string) {
 	for _, action := range w.calls.Actions() {
@@ -116,6 +123,7 @@ func TestDelete(t *testing.T) {
 		{"empty", "the controller removes only its own finalizer", func(*world) {}, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{mine}, 0, false},
 		{"held", "the controllers of finalizers get some time", func(w *world) { w.left["secrets"] = held }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
 		{"pods", "other objects are deleted after the pods", func(w *world) { w.left["pods"] = held }, []string{"pods"}, []corev1.FinalizerName{"kubernetes", mine}, 8 * time.Second, false},
+		{"pods refused", "only pods that are known to remain hold other objects back", func(w *world) { w.refusePods() }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
 		{"without a reason", "an object that stays without a finalizer is an error", func(w *world) { w.left["secrets"] = []metav1.PartialObjectMetadata{{}} }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
 		{"undiscovered", "an unknown kind may have objects", func(w *world) { w.kinds.err = errors.New("a server is away") }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, 0, true},
 		{"new kinds", "a kind that appears during the deletion may have objects", func(w *world) { w.deleted = func(string) { w.Resources.Changed() } }, []string{"configmaps", "pods", "secrets"}, []corev1.FinalizerName{"kubernetes", mine}, time.Millisecond, false},
@@ -139,6 +147,36 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%s: the namespace waits for objects that are deleted: %t", test.reason, !done)
 			}
 		})
+	}
+}
+
+// If the pods' deletion fails before the remaining pods are listed, the conditions have the error of the request, and
+// what remains of other resources.
+func TestConditionsOfRefusedPods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "pods", "secrets")
+	w.refusePods()
+	w.left["secrets"] = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "s", Finalizers: []string{"example.com/hold"}}}}
+	if _, err := w.delete(t.Context(), "ns"); err == nil {
+		t.Error("want the deletion to be tried again, got no error")
+	}
+	namespace, err := w.typed.CoreV1().Namespaces().Get(t.Context(), "ns", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[corev1.NamespaceConditionType]string{}
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue {
+			got[condition.Type] = condition.Message
+		}
+	}
+	want := map[corev1.NamespaceConditionType]string{
+		corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 1 remaining: a webhook refuses the deletion",
+		corev1.NamespaceContentRemaining:       "Some resources are remaining: secrets. has 1 resource instances",
+		corev1.NamespaceFinalizersRemaining:    "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the conditions that are true differ (-want +got):\n%s", diff)
 	}
 }
 
