@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync/atomic"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/tracing"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
@@ -66,9 +68,13 @@ func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionRe
 
 func (c *Config) buildClients(context.Context) error {
 	transport := loopback.New(c.life)
+	traced := http.RoundTripper(transport) // as in kube-apiserver, these requests have the spans of a client
+	if tracer := tracer(c); tracer != nil {
+		traced = tracing.WrapperFor(tracer)(transport)
+	}
 	c.generic.LoopbackClientConfig = &rest.Config{
 		Host:      "https://" + genericapiserver.LoopbackClientServerNameOverride,
-		Transport: transport,
+		Transport: traced,
 		// The server's own requests are authenticated by a token, like the requests of clients.
 		BearerToken: uuid.NewString(),
 		UserAgent:   loopbackUserAgent,
@@ -86,7 +92,7 @@ func (c *Config) buildClients(context.Context) error {
 	}
 	// The dynamic client supports JSON only.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
-		Host: c.generic.LoopbackClientConfig.Host, Transport: transport, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
+		Host: c.generic.LoopbackClientConfig.Host, Transport: traced, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
 		WarningHandler: rest.NoWarnings{},
 	})
 	if err != nil {

@@ -64,7 +64,8 @@ func (c *collected) lines() map[string]bool {
 }
 
 // With --tracing-config-file, a sampled request has spans for the rounds and plugins of admission. Spans for calls of
-// webhooks are children of the plugins' spans. The spans don't need the record of requests.
+// webhooks are children of the plugins' spans. The spans don't need the record of requests. The server's requests to
+// itself have the spans of a client, too.
 func TestSpansOfAdmission(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,6 +83,8 @@ func TestSpansOfAdmission(t *testing.T) {
 	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
 
 	want := []string{
+		// The server creates this object at its start, by a request to itself.
+		"HTTP POST > POST /apis/networking.k8s.io/v1/ipaddresses",
 		"Admission, mutating > Admission plugin MutatingAdmissionWebhook",
 		"Admission, validating > Admission plugin ValidatingAdmissionPolicy",
 		"Admission plugin MutatingAdmissionWebhook > Call mutating webhook",
