@@ -93,9 +93,9 @@ func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool
 }
 
 // ServiceResolver finds the address of a webhook's service. It looks in this order: in [ServiceAddresses], at the
-// ExternalName of the service, and for a ready address in the service's EndpointSlices and Endpoints. The service
-// default/kubernetes at port 443 is the server itself, unless ServiceAddresses has it. ServiceResolver can't use the
-// cluster IP, because the server has no service network.
+// ExternalName of the service, and for a ready address in the service's EndpointSlices, or in its Endpoints if it has no
+// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless ServiceAddresses has it.
+// ServiceResolver can't use the cluster IP, because the server has no service network.
 type ServiceResolver struct {
 	addresses ServiceAddresses
 	client    kubernetes.Interface
@@ -184,15 +184,8 @@ func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, erro
 
 // endpoint returns the host and port of one ready endpoint. It prefers the first address family of the service.
 func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.ServicePort) (string, error) {
-	slices, err := r.slices.EndpointSlices(service.Namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}))
+	slices, err := r.slicesOf(service)
 	if err != nil {
-		return "", err
-	}
-	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
-	switch {
-	case err == nil: // a service may have Endpoints and no EndpointSlice
-		slices = append(slices, endpointslice.Of(endpoints)...)
-	case !apierrors.IsNotFound(err):
 		return "", err
 	}
 	if len(slices) == 0 {
@@ -209,4 +202,22 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 		return "", unavailable(CauseNoEndpoints, port.Name, err.Error())
 	}
 	return host, nil
+}
+
+// slicesOf returns the EndpointSlices of a service. If the service has none, slicesOf makes them from the service's
+// Endpoints: in a cluster, a controller does this. Endpoints beside EndpointSlices don't count, because they may be
+// older: a controller that writes EndpointSlices need not write Endpoints.
+func (r *ServiceResolver) slicesOf(service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+	slices, err := r.slices.EndpointSlices(service.Namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}))
+	if err != nil || len(slices) > 0 {
+		return slices, err
+	}
+	endpoints, err := r.endpoints.Endpoints(service.Namespace).Get(service.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return endpointslice.Of(endpoints), nil
 }

@@ -54,6 +54,18 @@ func TestServiceResolver(t *testing.T) {
 		port: 443,
 		want: "https://[::1]:9443",
 	}, {
+		name:   "slice and endpoints",
+		reason: "a controller that writes EndpointSlices need not write Endpoints, so the Endpoints may be old",
+		objects: []runtime.Object{
+			service,
+			&discoveryv1.EndpointSlice{ObjectMeta: sliceMeta, Ports: ports, Endpoints: []discoveryv1.Endpoint{unready}},
+			&corev1.Endpoints{ObjectMeta: meta, Subsets: []corev1.EndpointSubset{{
+				Addresses: []corev1.EndpointAddress{{IP: "127.0.0.3"}}, Ports: []corev1.EndpointPort{{Name: "https", Port: 9443}},
+			}}},
+		},
+		port: 443,
+		err:  `no endpoints available for service "hook"`,
+	}, {
 		name:   "address family",
 		reason: "the service names its preferred address family",
 		objects: []runtime.Object{

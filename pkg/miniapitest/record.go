@@ -17,7 +17,7 @@ import (
 func (s *Server) Record(dir string) error {
 	writer, err := reviews.NewWriter(dir)
 	if err != nil {
-		return fmt.Errorf("recording reviews into %q: %w", dir, err)
+		return err
 	}
 	s.webhooks.recording.set(writer)
 	return nil

@@ -243,6 +243,53 @@ MutatingAdmissionPolicy/b-sized matches
 	}
 }
 
+// The record of an evaluation has the parameter object as clients read it, with its apiVersion and kind.
+func TestRecordedParameters(t *testing.T) {
+	t.Parallel()
+	kind := &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}
+	ref := &admissionregistrationv1.ParamRef{Name: "limits", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
+	for _, test := range []struct {
+		name, reason string
+		install      func(testing.TB, *miniapitest.Server)
+	}{
+		{"validating", "k8s.io/apiserver adds the kind to an object of a built-in kind", func(t testing.TB, srv *miniapitest.Server) {
+			spec := validations(admissionregistrationv1.Validation{Expression: "params.data.limit != ''"})
+			spec.ParamKind = kind
+			enforce(t, srv, &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: named("limited"), Spec: spec},
+				admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, ParamRef: ref})
+		}},
+		{"mutating", "k8s.io/apiserver evaluates an object of a built-in kind without the kind", func(t testing.TB, srv *miniapitest.Server) {
+			spec := mutations(applies(`Object{data: {"limit": params.data.limit}}`))
+			spec.ParamKind = kind
+			mutate(t, srv, "limited", spec, ref)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+			limits := must(srv.Client().CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("limits"), Data: map[string]string{"limit": "5"}}, metav1.CreateOptions{}))(t)
+			test.install(t, srv)
+			ok(t, askedFor("default", func(c *corev1.ConfigMap) { c.Name = "thing" })(t.Context(), srv))
+			requests := recorded(t, srv, "configmaps")
+			limits.APIVersion, limits.Kind = "v1", "ConfigMap"
+			evaluations := 0 // a mutating policy may have one in each round
+			for _, step := range requests[len(requests)-1].Admissions[0].Steps {
+				for _, policy := range step.Policies {
+					var object corev1.ConfigMap
+					ok(t, json.Unmarshal(policy.Bindings[0].Evaluations[0].Param.Object, &object))
+					if diff := cmp.Diff(*limits, object); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+					}
+					evaluations++
+				}
+			}
+			if evaluations == 0 {
+				t.Errorf("%s, but no evaluation is recorded", test.reason)
+			}
+		})
+	}
+}
+
 // For a Secret, the record of a request has the values of expressions only if they are true or false.
 func TestRecordedExpressionsHideSecrets(t *testing.T) {
 	t.Parallel()

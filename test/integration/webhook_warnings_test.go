@@ -97,21 +97,40 @@ func TestWebhookConfigurationWarnings(t *testing.T) {
 }
 
 // A MutatingWebhookConfiguration has the same warnings as a ValidatingWebhookConfiguration. There is no warning
-// for built-in resources.
+// for built-in resources, unless --runtime-config turns them off.
 func TestMutatingWebhookConfigurationWarnings(t *testing.T) {
 	t.Parallel()
-	srv := miniapitest.Start(t)
-	client, seen := warned(t, srv)
-	h := mutating("built-in", nil, on("CREATE", "*/v1", "pods", "pods/exec", "deployments", "customresourcedefinitions", "apiservices", "pod"))
-	must(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "built-in"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: h.Name, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
-		}},
-	}, metav1.CreateOptions{}))(t)
-	want := []string{`299 - webhooks[0].rules[0].resources[5]: nothing serves "pod" in */v1: the webhook isn't called for it`}
-	if diff := cmp.Diff(want, seen.take()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, test := range []struct {
+		name, reason string
+		options      []miniapitest.Option
+		rule         change
+		want         []string
+	}{
+		{
+			"built in", "the rule is right except for a singular name", nil,
+			on("CREATE", "*/v1", "pods", "pods/exec", "deployments", "customresourcedefinitions", "apiservices", "pod"),
+			[]string{`299 - webhooks[0].rules[0].resources[5]: nothing serves "pod" in */v1: the webhook isn't called for it`},
+		},
+		{
+			"definitions turned off", "no request for a definition can reach the webhook", []miniapitest.Option{miniapitest.WithAPIs("apiextensions.k8s.io/v1=false")},
+			on("CREATE", "apiextensions.k8s.io/v1", "customresourcedefinitions"),
+			[]string{`299 - webhooks[0].rules[0].apiGroups[0]: nothing serves group "apiextensions.k8s.io": the webhook isn't called for it`},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			client, seen := warned(t, miniapitest.Start(t, test.options...))
+			h := mutating("built-in", nil, test.rule)
+			must(client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: "built-in"},
+				Webhooks: []admissionregistrationv1.MutatingWebhook{{
+					Name: h.Name, Rules: h.Rules, SideEffects: h.SideEffects, AdmissionReviewVersions: h.AdmissionReviewVersions,
+					ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+				}},
+			}, metav1.CreateOptions{}))(t)
+			if diff := cmp.Diff(test.want, seen.take()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
 	}
 }

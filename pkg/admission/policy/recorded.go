@@ -176,11 +176,16 @@ func (c *consideration) evaluates(params runtime.Object) {
 // kind doesn't carry it.
 func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params runtime.Object) *trace.Param {
 	param := &trace.Param{APIVersion: kind.APIVersion, Kind: kind.Kind}
+	version := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 	var content any = params
-	// For a validating policy, k8s.io/apiserver wraps a parameter object that doesn't carry its kind. JSON can't encode
-	// the wrapper. The content of the wrapper can be encoded, and has the kind.
 	if converted, ok := params.(interface{ ToUnstructured() any }); ok {
+		// For a validating policy, k8s.io/apiserver wraps an object that doesn't carry its kind. The content of the
+		// wrapper has the kind.
 		content = converted.ToUnstructured()
+	} else if params.GetObjectKind().GroupVersionKind().Empty() {
+		identified := params.DeepCopyObject() // all requests share the informer's object
+		identified.GetObjectKind().SetGroupVersionKind(version)
+		content = identified
 	}
 	encoded, err := json.Marshal(content)
 	if err != nil {
@@ -194,7 +199,6 @@ func (c *consideration) param(kind *admissionregistrationv1.ParamKind, params ru
 	} else {
 		_ = json.Unmarshal(encoded, &identity) // no error: encoded is valid JSON
 	}
-	version := schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 	param.Namespace, param.Name = identity.Metadata.Namespace, identity.Metadata.Name
 	param.Object = c.scope.Object(trace.Kind{Group: version.Group, Version: version.Version, Kind: version.Kind}, encoded)
 	return param

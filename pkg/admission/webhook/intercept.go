@@ -26,6 +26,7 @@ type Interception struct {
 	// Fault is the fault that the recording of the request shows.
 	Fault trace.Fault
 	// Transport returns the transport for this call. Its argument is the transport that the call would use otherwise.
+	// If Transport is nil, the call uses that transport.
 	Transport func(http.RoundTripper) http.RoundTripper
 }
 
@@ -52,6 +53,9 @@ func intercepted(ctx context.Context, target Target, record *callRecord) context
 		return ctx
 	}
 	record.intercepted(interception.Fault)
+	if interception.Transport == nil {
+		return ctx
+	}
 	return context.WithValue(ctx, transportKey{}, interception.Transport)
 }
 

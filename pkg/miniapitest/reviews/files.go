@@ -40,6 +40,10 @@ func NewWriter(dir string) (*Writer, error) {
 		err = tryFile(dir)
 	}
 	if err != nil {
+		var of *fs.PathError
+		if errors.As(err, &of) {
+			err = of.Err // without the path, because the new error names the folder
+		}
 		return nil, fmt.Errorf("folder for reviews %q: must be a folder in which files can be made, with space left: %w", dir, err)
 	}
 	return &Writer{dir: dir, written: map[string][][]byte{}}, nil

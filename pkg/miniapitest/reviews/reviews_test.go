@@ -308,8 +308,13 @@ func TestUnwritableFolders(t *testing.T) {
 		{"no permission", "the folder is there, but no file can be made", unwritable(t)},
 	} {
 		want := fmt.Sprintf("folder for reviews %q: must be a folder in which files can be made, with space left: ", test.dir)
-		if _, err := NewWriter(test.dir); err == nil || !strings.HasPrefix(err.Error(), want) {
+		_, err := NewWriter(test.dir)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %s: want an error that begins with %s, got %v", test.name, test.reason, want, err)
+			continue
+		}
+		if cause := strings.TrimPrefix(err.Error(), want); strings.Contains(cause, "/") {
+			t.Errorf("%s: want the folder once, got %v", test.name, err)
 		}
 	}
 	dir := t.TempDir()

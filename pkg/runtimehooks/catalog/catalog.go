@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ type Descriptor struct {
 	// type.
 	Request, Response schema.GroupVersionKind
 
+	function          string       // the qualified name of Func
 	request, response reflect.Type // the struct types
 }
 
@@ -77,53 +79,62 @@ func newObject(t reflect.Type) runtime.Object { return reflect.New(t).Interface(
 
 // Register adds hooks under a group version, which must have a group and a version. It adds all definitions or none. An
 // error about definitions names each hook that can't be added. A definition that is in the catalog may be added again
-// under the same group version.
+// under the same group version. Register refuses another definition of the same hook: a definition with another
+// function, or with other metadata.
 func (c *Catalog) Register(gv schema.GroupVersion, definitions ...Definition) error {
 	if gv.Group == "" || gv.Version == "" {
 		return fmt.Errorf("hooks of group version %q: must have a group and a version", gv)
 	}
+	// The definitions are added to a copy, so that an error leaves the catalog unchanged.
+	with := &Catalog{hooks: maps.Clone(c.hooks), names: maps.Clone(c.names)}
 	var errs []error
-	added := make([]*Descriptor, 0, len(definitions))
 	for _, definition := range definitions {
-		d, err := c.describe(gv, definition)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		added = append(added, d)
+		errs = append(errs, with.add(gv, definition))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for i, d := range added {
-		c.hooks[d.GroupVersionHook] = d
-		c.names[definitions[i].function] = d.GroupVersionHook
-	}
+	c.hooks, c.names = with.hooks, with.names
 	return nil
 }
 
-func (c *Catalog) describe(gv schema.GroupVersion, definition Definition) (*Descriptor, error) {
+// add adds a hook under a group version. It changes nothing if the catalog has the definition.
+func (c *Catalog) add(gv schema.GroupVersion, definition Definition) error {
 	gvh := GroupVersionHook{Group: gv.Group, Version: gv.Version, Hook: definition.name}
 	if definition.err != nil {
-		return nil, fmt.Errorf("hook %s: %w", gvh, definition.err)
+		return fmt.Errorf("hook %s: %w", gvh, definition.err)
 	}
-	d := &Descriptor{
+	if old := c.hooks[gvh]; old != nil {
+		return old.mustEqual(definition)
+	}
+	if old, ok := c.names[definition.function]; ok {
+		return fmt.Errorf("hook %s: function %s is registered as hook %s already: give each hook its own function", gvh, definition.function, old)
+	}
+	c.names[definition.function] = gvh
+	c.hooks[gvh] = &Descriptor{
 		GroupVersionHook: gvh,
 		Metadata:         definition.metadata,
 		Func:             definition.hook,
 		Request:          gv.WithKind(definition.request.Name()),
 		Response:         gv.WithKind(definition.response.Name()),
+		function:         definition.function,
 		request:          definition.request,
 		response:         definition.response,
 	}
-	if old := c.hooks[gvh]; old != nil && (old.request != d.request || old.response != d.response) {
-		return nil, fmt.Errorf("hook %s is already registered with request %s and response %s, and can't also have %s and %s: define each hook of a version once",
-			gvh, old.request, old.response, d.request, d.response)
+	return nil
+}
+
+// mustEqual returns an error if a definition of the hook differs from the definition that is registered.
+func (d *Descriptor) mustEqual(other Definition) error {
+	switch {
+	case d.function != other.function:
+		return fmt.Errorf("hook %s is already registered with function %s, and can't also have function %s: define each hook of a version once",
+			d.GroupVersionHook, d.function, other.function)
+	case !reflect.DeepEqual(d.Metadata, other.metadata):
+		return fmt.Errorf("hook %s is already registered with the metadata %+v, and can't also have %+v: define each hook of a version once",
+			d.GroupVersionHook, d.Metadata, other.metadata)
 	}
-	if old, ok := c.names[definition.function]; ok && old != gvh {
-		return nil, fmt.Errorf("hook %s: function %s is registered as hook %s already: give each hook its own function", gvh, definition.function, old)
-	}
-	return d, nil
+	return nil
 }
 
 // Hook returns the hook with the name, or nil if the catalog doesn't have it.

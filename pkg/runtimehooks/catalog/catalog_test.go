@@ -120,7 +120,7 @@ func TestRegister(t *testing.T) {
 		{name: "structs", reason: "only pointers are objects", gv: groupV1, hook: NoPointers, want: "the request of the function, catalog_test.requestV1, must be a pointer"},
 		{name: "response is no object", reason: "responses are copied and named", gv: groupV1, hook: NoObject, want: "the response of the function, *struct {}, must be a pointer"},
 		{name: "three parameters", reason: "a hook has two parameters: a request and a response", gv: groupV1, hook: ThreeParameters, want: "must be a func(*Request, *Response)"},
-		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with request"},
+		{name: "other types", reason: "a version of a hook never changes", gv: groupV1, hook: newerHooks.BeforeBackup, want: "is already registered with function"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -136,6 +136,61 @@ func TestRegister(t *testing.T) {
 				t.Errorf("error is %v, lacks %q (%s)", err, test.want, test.reason)
 			}
 		})
+	}
+}
+
+// sameTypes has another function for the hook BeforeBackup. The types are those of the function of the package.
+type sameTypes struct{}
+
+func (sameTypes) BeforeBackup(*requestV1, *responseV1) {}
+
+// TestRegisterTwoDefinitions checks that a hook has one definition. A catalog that kept one of two definitions would
+// call the hook with the other package's metadata, or not find the other package's function.
+func TestRegisterTwoDefinitions(t *testing.T) {
+	t.Parallel()
+	const first, second = "catalog_test.BeforeBackup", "catalog_test.sameTypes.BeforeBackup"
+	plain := catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}})
+	for _, test := range []struct {
+		name, reason string
+		definition   catalog.Definition
+		want         []string // parts of the error
+	}{
+		{name: "the same", reason: "packages that share hooks may each add them", definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}})},
+		{
+			name: "other function", reason: "the error names both functions, so that a developer finds both packages",
+			definition: catalog.Define(sameTypes{}.BeforeBackup, catalog.Metadata{Tags: []string{"a"}}), want: []string{first, second},
+		},
+		{
+			name: "other metadata", reason: "a hook can't be deprecated for one of two packages alone",
+			definition: catalog.Define(BeforeBackup, catalog.Metadata{Tags: []string{"a"}, Deprecated: true}), want: []string{"Deprecated:false", "Deprecated:true"},
+		},
+	} {
+		for calls, register := range map[string]func(*catalog.Catalog) error{
+			"one call": func(c *catalog.Catalog) error { return c.Register(groupV1, plain, test.definition) },
+			"two calls": func(c *catalog.Catalog) error {
+				if err := c.Register(groupV1, plain); err != nil {
+					t.Fatal(err)
+				}
+				return c.Register(groupV1, test.definition)
+			},
+		} {
+			t.Run(test.name+" in "+calls, func(t *testing.T) {
+				t.Parallel()
+				c := catalog.New()
+				err := register(c)
+				if (err != nil) != (test.want != nil) {
+					t.Fatalf("error is %v (%s)", err, test.reason)
+				}
+				for _, part := range test.want {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("error is %v, lacks %q (%s)", err, part, test.reason)
+					}
+				}
+				if d := c.Hook(gvh(groupV1, "BeforeBackup")); d != nil && d.Deprecated {
+					t.Errorf("the second definition has replaced the first (%s)", test.reason)
+				}
+			})
+		}
 	}
 }
 

@@ -65,9 +65,9 @@ type Answer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Do makes a call. It returns an error if the catalog doesn't have the hook, if the request can't be made, or if the
-// registry isn't ready. In these cases, it has called no handler. Other errors, such as errors of handlers, are in the
-// Result.
+// Do makes a call. It returns an error if the catalog doesn't have the hook, if the request can't be made, if the
+// client has no registry, or if the registry isn't ready. In these cases, it has called no handler. Other errors, such
+// as errors of handlers, are in the Result.
 func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	d, err := c.options.Catalog.Find(call.Hook)
 	if err != nil {
@@ -77,7 +77,11 @@ func (c *Client) Do(ctx context.Context, call Call) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.options.Registry.List(d.GroupHook()); err != nil {
+	handlers, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := handlers.List(d.GroupHook()); err != nil {
 		return nil, err
 	}
 	result := &Result{Hook: d.String(), Answers: []Answer{}}

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Catalog has the hooks that can be called.
 	Catalog *catalog.Catalog
-	// Registry has the handlers. Discover doesn't need it.
+	// Registry has the handlers. All methods of a client except Discover need it.
 	Registry *registry.Registry
 	// Connector connects to extensions.
 	Connector Connector
@@ -83,8 +83,20 @@ func (c *Client) GetAllExtensions(ctx context.Context, hook catalog.Hook, forObj
 	return names, nil
 }
 
+// registry returns the registry of the options, or an error if there is none.
+func (c *Client) registry() (*registry.Registry, error) {
+	if c.options.Registry == nil {
+		return nil, errors.New("the client has no registry to find handlers in: set Options.Registry")
+	}
+	return c.options.Registry, nil
+}
+
 func (c *Client) matching(ctx context.Context, d *catalog.Descriptor, forObject metav1.Object) ([]*registry.Registration, error) {
-	all, err := c.options.Registry.List(d.GroupHook())
+	handlers, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	all, err := handlers.List(d.GroupHook())
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +187,11 @@ func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject
 	if err != nil {
 		return err
 	}
-	r, err := c.options.Registry.Get(name)
+	handlers, err := c.registry()
+	if err != nil {
+		return err
+	}
+	r, err := handlers.Get(name)
 	if err != nil {
 		return err
 	}
@@ -194,9 +210,6 @@ func (c *Client) CallExtension(ctx context.Context, hook catalog.Hook, forObject
 }
 
 func (c *Client) describe(hook catalog.Hook, request hooksv1.RequestObject, response hooksv1.ResponseObject) (*catalog.Descriptor, error) {
-	if c.options.Registry == nil {
-		return nil, errors.New("the client has no registry to find handlers in: set Options.Registry")
-	}
 	d, err := c.options.Catalog.Describe(hook)
 	if err != nil {
 		return nil, err

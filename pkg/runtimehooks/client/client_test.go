@@ -437,6 +437,36 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
+// TestNoRegistry checks that a client without a registry, which is only for Discover, says what the other methods need.
+func TestNoRegistry(t *testing.T) {
+	t.Parallel()
+	only, err := client.New(client.Options{Catalog: newWorld(t).catalog, Connector: nowhere{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, response := &clusterapi.BeforeClusterCreateRequest{}, &clusterapi.BeforeClusterCreateResponse{}
+	for name, call := range map[string]func() error{
+		"GetAllExtensions": func() error {
+			_, err := only.GetAllExtensions(t.Context(), clusterapi.BeforeClusterCreate, cluster)
+			return err
+		},
+		"CallAll": func() error {
+			return only.CallAll(t.Context(), clusterapi.BeforeClusterCreate, cluster, request, response)
+		},
+		"CallExtension": func() error {
+			return only.CallExtension(t.Context(), clusterapi.BeforeClusterCreate, cluster, "a.a", request, response)
+		},
+		"Do": func() error {
+			_, err := only.Do(t.Context(), client.Call{Hook: "BeforeClusterCreate"})
+			return err
+		},
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "set Options.Registry") {
+			t.Errorf("%s of a client without a registry: %v", name, err)
+		}
+	}
+}
+
 type nowhere struct{}
 
 func (nowhere) Connect(runtimev1.ClientConfig) (client.Connection, error) {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
@@ -66,9 +67,9 @@ type Controller struct {
 	synced chan struct{}
 
 	mu sync.Mutex
-	// initial are the names in the first list of ExtensionConfigs. The registry becomes ready when all of them are
-	// discovered or deleted.
-	initial []string
+	// initial are the names in the first list of ExtensionConfigs, without those that have been deleted since. The
+	// registry becomes ready when all of them are discovered or are being deleted.
+	initial sets.Set[string]
 	// warming has the ExtensionConfigs that have been discovered while the registry isn't ready. It is nil when the
 	// registry is ready.
 	warming map[string]*runtimev1.ExtensionConfig
@@ -152,7 +153,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return fmt.Errorf("listing ExtensionConfigs: %w", context.Cause(ctx))
 	}
 	c.mu.Lock()
-	c.initial = c.configs.GetStore().ListKeys()
+	c.initial = sets.New(c.configs.GetStore().ListKeys()...)
 	c.mu.Unlock()
 	if err := c.warmUp(); err != nil { // without ExtensionConfigs, the registry is ready now
 		return err
@@ -169,8 +170,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Synced returns a channel that is closed when Run has made its first list of ExtensionConfigs. The registry becomes
-// ready when all ExtensionConfigs of that list have been discovered or deleted. The registry doesn't wait for
-// ExtensionConfigs that are created later.
+// ready when all ExtensionConfigs of that list are discovered, are being deleted, or have been deleted. The registry
+// doesn't wait for ExtensionConfigs that are created later.
 func (c *Controller) Synced() <-chan struct{} { return c.synced }
 
 // next handles one ExtensionConfig of the queue. It returns false when the queue is shut down.
@@ -198,20 +199,27 @@ func (c *Controller) next(ctx context.Context) bool {
 // reconcile discovers the extension of an ExtensionConfig. If the ExtensionConfig doesn't exist or is being deleted,
 // reconcile removes the extension's handlers, and the result exists is false.
 func (c *Controller) reconcile(ctx context.Context, name string) (exists bool, err error) {
-	obj, exists, err := c.configs.GetStore().GetByKey(name)
-	if err != nil {
-		return exists, err
-	}
-	if !exists || obj.(*unstructured.Unstructured).GetDeletionTimestamp() != nil {
+	current := c.current(name)
+	if current == nil {
 		c.secrets.forget(name)
-		c.options.Registry.Remove(name)
+		c.unregister(name)
 		return false, c.warmUp()
 	}
 	config := &runtimev1.ExtensionConfig{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, config); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(current.Object, config); err != nil {
 		return true, fmt.Errorf("ExtensionConfig %q: %w", name, err)
 	}
 	return true, c.discoverAndRegister(ctx, config)
+}
+
+// current returns the ExtensionConfig with the name, or nil if the ExtensionConfig doesn't exist or is being deleted.
+func (c *Controller) current(name string) *unstructured.Unstructured {
+	// The store of an informer never returns an error.
+	obj, exists, _ := c.configs.GetStore().GetByKey(name)
+	if !exists || obj.(*unstructured.Unstructured).GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return obj.(*unstructured.Unstructured)
 }
 
 // discoverAndRegister calls the extension's Discovery, registers its handlers, and writes the status of the
@@ -250,22 +258,33 @@ func (c *Controller) register(config *runtimev1.ExtensionConfig) error {
 	return c.options.Registry.Add(config)
 }
 
-// warmUp makes the registry ready if each ExtensionConfig of the first list has been discovered or deleted.
+// unregister removes the handlers of an ExtensionConfig from the registry.
+func (c *Controller) unregister(name string) {
+	// The lock is for a warmUp at the same time, which may have read the ExtensionConfig before its deletion. The
+	// registry must get these handlers before Remove, and not after.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.initial.Delete(name)
+	delete(c.warming, name)
+	c.options.Registry.Remove(name)
+}
+
+// warmUp makes the registry ready if each ExtensionConfig of the first list is discovered, is being deleted, or has been
+// deleted.
 func (c *Controller) warmUp() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.warming == nil {
 		return nil
 	}
-	store := c.configs.GetStore()
-	for _, name := range c.initial {
-		if _, exists, err := store.GetByKey(name); err != nil || exists && c.warming[name] == nil {
-			return err
+	for name := range c.initial {
+		if c.current(name) != nil && c.warming[name] == nil {
+			return nil
 		}
 	}
 	var all []runtimev1.ExtensionConfig
 	for _, name := range slices.Sorted(maps.Keys(c.warming)) {
-		if _, exists, err := store.GetByKey(name); err == nil && exists {
+		if c.current(name) != nil {
 			all = append(all, *c.warming[name])
 		}
 	}

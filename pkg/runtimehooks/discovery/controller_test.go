@@ -149,6 +149,11 @@ func (w *world) change(name string, change func(*unstructured.Unstructured)) {
 	synctest.Wait()
 }
 
+func beingDeleted(config *unstructured.Unstructured) {
+	config.SetFinalizers([]string{"example.com/busy"})
+	config.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+}
+
 func newGeneration(config *unstructured.Unstructured) {
 	config.SetGeneration(config.GetGeneration() + 1)
 }
@@ -253,8 +258,8 @@ func TestChangesAreFollowed(t *testing.T) {
 	})
 }
 
-// TestWarmUp checks that no handler can be called until each ExtensionConfig of the first list is discovered, paused or
-// deleted.
+// TestWarmUp checks that no handler can be called until each ExtensionConfig of the first list is discovered or
+// paused, is being deleted, or has been deleted.
 func TestWarmUp(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -266,6 +271,21 @@ func TestWarmUp(t *testing.T) {
 		{"the failed extension is deleted", "all remaining extensions are discovered", func(w *world) {
 			w.check(w.configs.Delete(w.t.Context(), "b", metav1.DeleteOptions{}))
 		}, []string{"quota.a", "quota.c"}},
+		{"the failed extension is being deleted", "a finalizer may keep the ExtensionConfig for ever", func(w *world) {
+			w.change("b", beingDeleted)
+		}, []string{"quota.a", "quota.c"}},
+		{"a working extension is deleted and created again", "the new ExtensionConfig isn't in the first list", func(w *world) {
+			w.check(w.configs.Delete(w.t.Context(), "a", metav1.DeleteOptions{}))
+			synctest.Wait()
+			w.becomes("a", starting)
+			_, err := w.configs.Create(w.t.Context(), config("a"), metav1.CreateOptions{})
+			w.check(err)
+			w.becomes("b", working)
+		}, []string{"quota.b", "quota.c"}},
+		{"a working extension is being deleted", "handlers that were discovered before the deletion can't be called after it", func(w *world) {
+			w.change("a", beingDeleted)
+			w.becomes("b", working)
+		}, []string{"quota.b", "quota.c"}},
 		{"the failed extension is paused", "a paused ExtensionConfig has the handlers of its status", func(w *world) {
 			w.change("b", annotate(runtimev1.PausedAnnotation, ""))
 		}, []string{"quota.a", "quota.c"}},
@@ -287,19 +307,31 @@ func TestWarmUp(t *testing.T) {
 	}
 }
 
-// TestNothingToWarmUp checks that the registry is ready at once if there are no ExtensionConfigs at the start. The
-// registry stays ready when ExtensionConfigs are created later.
+// TestNothingToWarmUp checks that the registry is ready at once if there are no ExtensionConfigs at the start, or only
+// some that are being deleted. The registry stays ready when ExtensionConfigs are created later.
 func TestNothingToWarmUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, map[string]http.HandlerFunc{"a": starting, "b": working})
-		for _, name := range []string{"a", "b"} {
-			_, err := w.configs.Create(t.Context(), config(name), metav1.CreateOptions{})
-			w.check(err)
-		}
-		synctest.Wait()
-		w.expectHandlers("a fails, and b works", "quota.b")
-	})
+	leaving := config("c")
+	beingDeleted(leaving)
+	for name, atStart := range map[string][]runtime.Object{"none": nil, "one that is being deleted": {leaving}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, map[string]http.HandlerFunc{"a": starting, "b": working, "c": working}, atStart...)
+				select {
+				case <-w.registry.Ready():
+				default:
+					t.Error("the registry isn't ready, and has nothing to wait for")
+				}
+				for _, name := range []string{"a", "b"} {
+					_, err := w.configs.Create(t.Context(), config(name), metav1.CreateOptions{})
+					w.check(err)
+				}
+				synctest.Wait()
+				w.expectHandlers("a fails, and b works", "quota.b")
+			})
+		})
+	}
 }
 
 // TestHangingExtensions checks extensions that don't answer. Each hanging extension occupies a worker of the controller.
@@ -349,6 +381,29 @@ func TestConditions(t *testing.T) {
 		w.passes(3 * discovery.DefaultPeriod)
 		expect("nothing has changed", metav1.ConditionTrue, 3, time.Minute)
 	})
+}
+
+// TestLongMessages checks that the message of a condition ends with a whole character. The server replaces a part of a
+// character by another character, which the user never wrote.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, reason, handler string }{
+		{"even", "each é has two bytes, so the limit is inside of an é for either this name or the next one", strings.Repeat("é", 5000)},
+		{"odd", "the first byte moves all é by one byte", "a" + strings.Repeat("é", 5000)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, map[string]http.HandlerFunc{"a": func(w http.ResponseWriter, _ *http.Request) {
+					fmt.Fprintf(w, `{"status":"Success","handlers":[{"name":%q}]}`, test.handler)
+				}}, config("a"))
+				message := meta.FindStatusCondition(w.conditions("a"), runtimev1.DiscoveredCondition).Message
+				if len(message) < 4000 || !strings.HasSuffix(message, "é") {
+					t.Errorf("the message has %d bytes, and ends with %q (%s)", len(message), message[max(0, len(message)-10):], test.reason)
+				}
+			})
+		})
+	}
 }
 
 // TestSecretIsFollowed checks that the caBundle is ca.crt of the Secret that the annotation names. When the Secret

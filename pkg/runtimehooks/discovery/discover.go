@@ -20,6 +20,14 @@ import (
 // maxMessage limits the message of a condition, in bytes. The CustomResourceDefinition allows 32768 characters.
 const maxMessage = 4096
 
+// shortened returns at most maxMessage bytes of a message. The result has no part of a UTF-8 character at its end.
+func shortened(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "")
+}
+
 // discover calls the extension's Discovery, unless the ExtensionConfig is paused. It returns the ExtensionConfig
 // with its caBundle, and the new status. If the extension fails, the status has the error too.
 func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, *runtimev1.ExtensionConfigStatus, error) {
@@ -60,8 +68,7 @@ func setDiscovered(status *runtimev1.ExtensionConfigStatus, generation int64, er
 	legacy := runtimev1.LegacyCondition{Type: runtimev1.DiscoveredCondition, Status: metav1.ConditionTrue}
 	if err != nil {
 		condition.Status, condition.Reason = metav1.ConditionFalse, runtimev1.NotDiscoveredReason
-		condition.Message = err.Error()
-		condition.Message = condition.Message[:min(len(condition.Message), maxMessage)]
+		condition.Message = shortened(err.Error())
 		legacy.Status, legacy.Reason, legacy.Severity, legacy.Message = metav1.ConditionFalse, "DiscoveryFailed", "Error", condition.Message
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
@@ -107,7 +114,7 @@ func setDeprecated(status *runtimev1.ExtensionConfigStatus, generation int64, ha
 	message := "Handlers implement deprecated hook versions: " + strings.Join(handlers, ", ")
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: runtimev1.DeprecatedHooksCondition, Status: metav1.ConditionTrue, Reason: runtimev1.DeprecatedHooksReason,
-		Message: message[:min(len(message), maxMessage)], ObservedGeneration: generation,
+		Message: shortened(message), ObservedGeneration: generation,
 	})
 }
 

@@ -72,8 +72,9 @@ func (r *Resources) Build(c Config) error {
 	}
 	r.server, r.member, r.statusManager = server, c.Member, c.StatusManager
 	stored := storageOf(group)
-	r.informers = newInformers(stored != nil, client, c.Member, r.decoding)
-	if c.Member != nil && stored != nil {
+	r.on = stored != nil
+	r.informers = newInformers(r.on, client, c.Member, r.decoding)
+	if c.Member != nil && r.on {
 		r.preparer = func() (*preparer, error) { return newPreparer(stored, r.feed()) }
 	}
 	definitions := r.informers.Apiextensions().V1().CustomResourceDefinitions()

@@ -30,6 +30,8 @@ type Resources struct {
 	stores    stores
 	server    *genericapiserver.GenericAPIServer
 	informers crdinformers.SharedInformerFactory
+	// on is false if --runtime-config turns the API of definitions off. Then there are no custom resources.
+	on bool
 	// member is the embedded etcd, or nil.
 	member *storage.Member
 	// preparer makes the preparer that Install uses. It is nil with an external etcd, or if --runtime-config turns the

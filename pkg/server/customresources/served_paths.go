@@ -22,8 +22,11 @@ func (h resourcesAlone) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // Served yields the version and the path of each resource that clients can request: the resource of definitions, custom
-// resources, and their subresources.
+// resources, and their subresources. It yields none if --runtime-config turns the API of definitions off.
 func (r *Resources) Served(yield func(gv schema.GroupVersion, path string) bool) {
+	if !r.on {
+		return
+	}
 	for _, path := range []string{"customresourcedefinitions", "customresourcedefinitions/status"} {
 		if !yield(apiextensionsv1.SchemeGroupVersion, path) {
 			return

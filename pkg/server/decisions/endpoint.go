@@ -194,12 +194,12 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	return d.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-// refusedCreation returns the record of the last write without an object name that authorization refused, or nil. Most
-// such writes are create requests. The request was for the filter's resource and namespace.
+// refusedCreation returns the record of the last create request without an object name that authorization refused, or
+// nil. The request was for the filter's resource and namespace.
 func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
 	for _, request := range slices.Backward(d.Recorder.Requests(filter)) {
-		if request.Forbidden && request.Name == "" {
+		if request.Forbidden && request.Verb == "create" && request.Name == "" {
 			return request
 		}
 	}

@@ -80,6 +80,43 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// TestRefusedCreation checks which recorded request stands for the creation of an object that isn't stored.
+func TestRefusedCreation(t *testing.T) {
+	t.Parallel()
+	refused := func(verb, resource, namespace, name, user string) trace.Request {
+		return trace.Request{
+			Verb: verb, Resource: trace.Resource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name,
+			User: trace.User{Name: user}, Forbidden: true,
+		}
+	}
+	for _, test := range []struct {
+		name, reason string
+		requests     []trace.Request
+		// want is the user of the request, or "" for no request.
+		want string
+	}{
+		{"none", "no request is recorded", nil, ""},
+		{"create", "authorization refused the creation of an object whose name it didn't see", []trace.Request{refused("create", "pods", "a", "", "ann")}, "ann"},
+		{"last", "the last request is the one that the user asks about", []trace.Request{refused("create", "pods", "a", "", "ann"), refused("create", "pods", "a", "", "bob")}, "bob"},
+		{"collection", "the deletion of a collection creates no object", []trace.Request{refused("create", "pods", "a", "", "ann"), refused("deletecollection", "pods", "a", "", "bob")}, "ann"},
+		{"collection alone", "the deletion of a collection creates no object", []trace.Request{refused("deletecollection", "pods", "a", "", "bob")}, ""},
+		{"other object", "the request is for another object", []trace.Request{refused("create", "pods", "a", "db", "ann")}, ""},
+		{"other namespace", "the request is for another namespace", []trace.Request{refused("create", "pods", "b", "", "ann")}, ""},
+		{"other resource", "the request is for another resource", []trace.Request{refused("create", "namespaces", "a", "", "ann")}, ""},
+		{"allowed", "authorization didn't refuse the request", []trace.Request{created("pods", "a", "", "ann")}, ""},
+	} {
+		d := decisionsOf(t, trace.Limits{Requests: 10}, test.requests...)
+		found := d.refusedCreation(trace.Filter{Resource: "pods", Namespace: "a", Name: "web", Writes: true, Last: 1})
+		var got string
+		if found != nil {
+			got = found.User.Name
+		}
+		if got != test.want {
+			t.Errorf("%s: %s: want the request of %q, got the request of %q", test.name, test.reason, test.want, got)
+		}
+	}
+}
+
 // TestUnservedPaths checks that the error for an unknown path or method names the paths and methods
 // that are served.
 func TestUnservedPaths(t *testing.T) {

@@ -309,21 +309,37 @@ func (g *generator) text(schema map[string]any) any {
 	return text
 }
 
-// number returns a random whole number. The limits are minimum and maximum of the schema, without their fractions. The
-// number is at most maxSpan above the lower limit.
+// number returns a random whole number within the limits of the schema, at most maxSpan above the lower limit. If the
+// limits contain no whole number, the result is the middle of the limits: the valid values of such a schema are
+// fractions, if there are any.
 func (g *generator) number(schema map[string]any) any {
-	least, most := 0.0, 100.0
-	if v, is := schema["minimum"].(float64); is {
-		least, most = v, math.Max(most, v)
+	low, high := 0.0, 100.0
+	minimum, hasMinimum := schema["minimum"].(float64)
+	maximum, hasMaximum := schema["maximum"].(float64)
+	if hasMinimum {
+		low, high = minimum, math.Max(high, minimum+1)
 	}
-	if v, is := schema["maximum"].(float64); is {
-		most, least = v, math.Min(least, v)
+	if hasMaximum {
+		high = maximum
 	}
-	n := int64(least) + g.random.Int64N(int64(math.Min(most-least, maxSpan))+1)
+	if hasMaximum && !hasMinimum {
+		low = math.Min(low, maximum-1)
+	}
+	least, most := math.Ceil(low), math.Floor(high)
+	if schema["exclusiveMinimum"] == true && least == low {
+		least++
+	}
+	if schema["exclusiveMaximum"] == true && most == high {
+		most--
+	}
+	number := (low + high) / 2
+	if least <= most {
+		number = least + float64(g.random.Int64N(int64(math.Min(most-least, maxSpan))+1))
+	}
 	if schema["type"] == "number" {
-		return float64(n)
+		return number
 	}
-	return n
+	return int64(number)
 }
 
 // maxSpan is the largest difference between a random number and its lower limit. Without maxSpan, the difference

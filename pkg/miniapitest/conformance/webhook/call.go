@@ -15,16 +15,22 @@ import (
 
 // The limits of calls.
 const (
-	// defaultTimeout is the timeout of a webhook whose configuration sets none. It is the default of version v1.
+	// defaultTimeout is the timeout of a webhook that has no configuration, or whose configuration of version v1 sets
+	// none. betaTimeout is the timeout of a webhook whose configuration of version v1beta1 sets none.
 	defaultTimeout = 10 * time.Second
+	betaTimeout    = 30 * time.Second
 	// maxAnswer is the largest number of bytes that the suite reads of an answer.
 	maxAnswer = 16 << 20
 )
 
-// timeout returns the time that the suite waits for the webhook: its timeoutSeconds, or defaultTimeout.
+// timeout returns the time that the suite waits for the webhook: its timeoutSeconds, or the default of the version of
+// its configuration.
 func (h *Hook) timeout() time.Duration {
-	if h.Entry.TimeoutSeconds != nil && *h.Entry.TimeoutSeconds > 0 {
+	switch {
+	case h.Entry.TimeoutSeconds != nil && *h.Entry.TimeoutSeconds > 0:
 		return time.Duration(*h.Entry.TimeoutSeconds) * time.Second
+	case h.Configuration != nil && h.Configuration.isBeta():
+		return betaTimeout
 	}
 	return defaultTimeout
 }

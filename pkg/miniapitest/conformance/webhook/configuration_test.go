@@ -2,7 +2,9 @@ package webhook_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -142,6 +144,51 @@ func TestHarmlessConfigurations(t *testing.T) {
 				if err != nil || len(findings) > 0 {
 					t.Errorf("%s: %v, error %v", c.ID, findings, err)
 				}
+			}
+		})
+	}
+}
+
+// The suite waits for a webhook as long as an API server does. API servers write the time into the query parameter
+// timeout.
+func TestTimeoutOfCalls(t *testing.T) {
+	t.Parallel()
+	const beta = "admissionregistration.k8s.io/v1beta1"
+	for _, tc := range []struct{ name, reason, version, timeout, want string }{
+		{"v1", "the default of v1 is 10 seconds", "admissionregistration.k8s.io/v1", "", "10s"},
+		{"v1beta1", "the default of v1beta1 is 30 seconds", beta, "", "30s"},
+		{"v1beta1 with a timeout", "the configuration sets a time", beta, "timeoutSeconds: 7", "7s"},
+		{"no configuration", "a webhook that only its URL names has the default of v1", "", "", "10s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			timeouts := map[string]bool{}
+			suite := served(t, before(func(_ http.ResponseWriter, r *http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				timeouts[r.URL.Query().Get("timeout")] = true
+				return true
+			})(), func(h *webhook.Hook) {
+				endpoint := h.Endpoint
+				if tc.version == "" {
+					*h = webhook.Unconfigured(endpoint)
+					return
+				}
+				text := strings.NewReplacer("timeoutSeconds: 5", tc.timeout, "admissionregistration.k8s.io/v1", tc.version).Replace(rightConfiguration)
+				*h = configured(t, text)
+				h.Endpoint = endpoint
+			})
+			for _, c := range webhook.Cases() {
+				if c.ID != "response.answered" {
+					continue
+				}
+				if _, err := c.Run(context.Background(), suite); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(timeouts) != 1 || !timeouts[tc.want] {
+				t.Errorf("want the timeout %s, got %v (%s)", tc.want, timeouts, tc.reason)
 			}
 		})
 	}

@@ -1,11 +1,13 @@
 // Package jsonpatch applies JSON patches (RFC 6902), such as those of admission webhooks. Values are in the form of
-// package tree. Don't use the package to make patches.
+// package tree. Don't use the package to make patches, or in the place of an API server: the library of API servers
+// deviates from the RFC. Its operation test compares numbers by their texts, for example.
 package jsonpatch
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -178,14 +180,46 @@ func editElement(parent []any, key, rest string, more bool, change func(place) (
 	return append(parent[:index], append([]any{changed}, parent[index:]...)...), nil
 }
 
-// equal compares values. It compares two numbers as float64. It compares numbers in objects and arrays by their texts.
+// equal compares values by the rules of RFC 6902, section 4.6: numbers at any depth are equal if their values are
+// numerically equal, such as 1 and 1.0.
 func equal(a, b any) bool {
-	x, xok := a.(json.Number)
-	y, yok := b.(json.Number)
-	if xok && yok {
-		f, ferr := x.Float64()
-		g, gerr := y.Float64()
-		return ferr == nil && gerr == nil && f == g
+	switch x := a.(type) {
+	case map[string]any:
+		y, is := b.(map[string]any)
+		if !is || len(x) != len(y) {
+			return false
+		}
+		for key, value := range x {
+			if other, has := y[key]; !has || !equal(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, is := b.([]any)
+		if !is || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !equal(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		if y, is := b.(json.Number); is {
+			return equalNumbers(x, y)
+		}
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// equalNumbers compares the exact values of numbers. A float64 would be too short for 9007199254740993.
+func equalNumbers(a, b json.Number) bool {
+	x, xok := new(big.Rat).SetString(a.String())
+	y, yok := new(big.Rat).SetString(b.String())
+	if !xok || !yok {
+		return a == b // SetString refuses exponents for which the number would need too much memory
+	}
+	return x.Cmp(y) == 0
 }

@@ -13,11 +13,13 @@ const (
 	context = 3
 	// maxCells is the largest number of cells in the table of the function match: 4 million cells take 16 MB.
 	maxCells = 4 << 20
+	// noNewline is the text of diff -u after a last line without a newline.
+	noNewline = "\n\\ No newline at end of file"
 )
 
-// Diff returns the difference between two texts, or "" if their lines are equal. A line that only the first text has
+// Diff returns the difference between two texts, or "" if the texts are equal. A line that only the first text has
 // begins with a minus, and a line that only the second text has begins with a plus. Before each group of differences is
-// a line with the line numbers in both texts.
+// a line with the line numbers in both texts. A last line without a newline is followed by a line that says so.
 func Diff(before, after string) string {
 	if before == after {
 		return ""
@@ -47,7 +49,19 @@ func Diff(before, after string) string {
 	return out.String()
 }
 
-func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+// split returns the lines of a text without their newlines. A last line without a newline has noNewline at its end, and
+// so differs from the same line with a newline.
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	if complete, is := strings.CutSuffix(text, "\n"); is {
+		return strings.Split(complete, "\n")
+	}
+	lines := strings.Split(text, "\n")
+	lines[len(lines)-1] += noNewline
+	return lines
+}
 
 // The marks of lines that are in both texts, only in the first text, and only in the second text.
 const (
