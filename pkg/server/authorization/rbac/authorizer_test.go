@@ -111,6 +111,8 @@ func TestEscalationChecker(t *testing.T) {
 	t.Parallel()
 
 	escalator := rbacv1.PolicyRule{Verbs: []string{"escalate"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}}
+	oneEscalator := escalator
+	oneEscalator.ResourceNames = []string{"known"}
 	binder := rbacv1.PolicyRule{Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{"secret-reader"}}
 	readSecrets := rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
 	source := FromClient(fake.NewClientset(
@@ -120,6 +122,8 @@ func TestEscalationChecker(t *testing.T) {
 		clusterRole("binder", nil, "", binder),
 		clusterBinding("ann", "pod-reader", subject("User", "ann")),
 		clusterBinding("esc", "escalator", subject("User", "esc")),
+		clusterRole("one-escalator", nil, "", oneEscalator),
+		clusterBinding("one", "one-escalator", subject("User", "one")),
 		clusterBinding("bob", "binder", subject("User", "bob")),
 	).RbacV1())
 	checker := NewEscalationChecker(source, New(source))
@@ -133,6 +137,13 @@ func TestEscalationChecker(t *testing.T) {
 		want        string
 		reason      string
 	}{
+		{"escalate one", user.DefaultInfo{Name: "one"}, clusterRole("known", nil, "", readSecrets), clusterRole("known", nil, ""), "", "the path of an update has the name of the rule"},
+		{
+			"escalate a new one", user.DefaultInfo{Name: "one"}, clusterRole("known", nil, "", readSecrets), nil,
+			"clusterroles.rbac.authorization.k8s.io \"known\" is forbidden: user \"one\" (groups=[]) is attempting to grant RBAC permissions not currently held:\n" +
+				"{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}",
+			"the path of a POST has no name, so a rule with resourceNames doesn't apply",
+		},
 		{"held", user.DefaultInfo{Name: "ann"}, clusterRole("new", nil, "", readPods()...), nil, "", "a user may grant permissions that the user has"},
 		{
 			"not held", user.DefaultInfo{Name: "ann", Groups: []string{"g"}}, clusterRole("new", nil, "", readSecrets), nil,
@@ -164,6 +175,10 @@ func TestEscalationChecker(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(t.Context(), "a"), &test.user)
+			if test.old != nil {
+				name := test.old.(metav1.Object).GetName()
+				ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{IsResourceRequest: true, Verb: "update", Name: name})
+			}
 			got := ""
 			if err := checker.Check(ctx, test.object, test.old); err != nil {
 				got = err.Error()

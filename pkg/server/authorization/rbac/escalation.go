@@ -80,7 +80,7 @@ type binding struct {
 func (c *EscalationChecker) checkRole(ctx context.Context, who user.Info, role role) error {
 	namespace := genericapirequest.NamespaceValue(ctx)
 	if c.allowed(ctx, who, authorizer.AttributesRecord{
-		Verb: "escalate", Namespace: namespace, APIGroup: rbacv1.GroupName, Resource: role.resource, Name: role.name,
+		Verb: "escalate", Namespace: namespace, APIGroup: rbacv1.GroupName, Resource: role.resource, Name: requestedName(ctx),
 	}) {
 		return nil
 	}
@@ -109,6 +109,15 @@ func (c *EscalationChecker) checkBinding(ctx context.Context, who user.Info, bin
 		return apierrors.NewForbidden(rbacv1.Resource(binding.resource), binding.name, err)
 	}
 	return nil
+}
+
+// requestedName returns the name in the path of the request. As in kube-apiserver, a POST has no name there. So a rule
+// with resourceNames doesn't allow to escalate in a POST.
+func requestedName(ctx context.Context) string {
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		return info.Name
+	}
+	return ""
 }
 
 func (c *EscalationChecker) allowed(ctx context.Context, who user.Info, request authorizer.AttributesRecord) bool {
