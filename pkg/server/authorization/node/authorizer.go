@@ -178,6 +178,9 @@ func decidePod(a *Authorizer, node string, request authorizer.Attributes) string
 			if selects(request, "spec.nodeName", node) {
 				return ""
 			}
+			if request.GetName() != "" { // the field selector names a single pod
+				return a.needed(node, pod, request)
+			}
 			return "can only list/watch pods with spec.nodeName field selector"
 		}
 	case "status":

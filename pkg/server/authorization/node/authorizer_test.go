@@ -99,6 +99,8 @@ func TestAuthorizer(t *testing.T) {
 		{"other node", ask("get", "", "nodes", "", "", "n2"), false, "a node may not read other Node objects"},
 		{"pods of the node", selecting(ask("list", "", "pods", "", "", ""), "spec.nodeName=n1"), true, "the field selector limits the list to pods of the node"},
 		{"pods of all nodes", ask("list", "", "pods", "", "", ""), false, "no field selector limits the list"},
+		{"one pod of the node", ask("watch", "", "pods", "", "ns", "mine"), true, "the field selector names a pod that is bound to the node"},
+		{"one pod of another node", ask("watch", "", "pods", "", "ns", "theirs"), false, "the pod is bound to another node"},
 		{"pods of other nodes", selecting(ask("list", "", "pods", "", "", ""), "spec.nodeName!=n1"), false, "the field selector excludes the pods of the node"},
 		{"requests of its pods", selecting(ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), "spec.nodeName=n1"), true, "the node waits for the certificates of its pods"},
 		{"requests of all pods", ask("watch", "certificates.k8s.io", "podcertificaterequests", "", "", ""), false, "other nodes wait for the certificates of their pods"},
