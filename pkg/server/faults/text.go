@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -85,7 +86,7 @@ func parseShare(text string) (float64, error) {
 	if percent {
 		share /= 100
 	}
-	if err != nil || share <= 0 || share > 1 {
+	if err != nil || math.IsNaN(share) || share <= 0 || share > 1 {
 		return 0, fmt.Errorf("share %q: must be more than 0 and at most 1, or in per cent, as in 10%%", text)
 	}
 	return share, nil
