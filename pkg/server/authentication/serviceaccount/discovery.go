@@ -46,11 +46,12 @@ type jsonWebKey struct {
 	E         string `json:"e,omitempty"`
 }
 
-// NewDiscovery makes the documents. The issuer must be an https URL, because relying parties accept no other. The URL
-// of the keys is jwksURI or, if that is empty, a URL of this server at externalAddress (host:port).
+// NewDiscovery makes the documents. The issuer must be an https URL without a query and without a fragment (OpenID
+// Connect Discovery 1.0, section 3), because relying parties accept no other. The URL of the keys is jwksURI or, if that
+// is empty, a URL of this server at externalAddress (host:port).
 func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discovery, error) {
-	if parsed, err := url.Parse(issuer); err != nil || parsed.Scheme != "https" {
-		return nil, fmt.Errorf("service account issuer %q can't be discovered: the issuer must be an https URL", issuer)
+	if parsed, err := url.Parse(issuer); err != nil || parsed.Scheme != "https" || parsed.RawQuery != "" || parsed.Fragment != "" {
+		return nil, fmt.Errorf("service account issuer %q can't be discovered: the issuer must be an https URL without a query and a fragment", issuer)
 	}
 	if jwksURI == "" {
 		jwksURI = (&url.URL{Scheme: "https", Host: externalAddress, Path: JWKSPath}).String()
