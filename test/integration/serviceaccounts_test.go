@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -85,7 +86,7 @@ func TestEveryNamespaceHasAccountAndCertificates(t *testing.T) {
 }
 
 // A Secret of type kubernetes.io/service-account-token gets a token of its account. The token is valid as long as the
-// Secret and the account exist.
+// Secret and the account exist. A use of the token labels the Secret with the date.
 func TestTokenSecrets(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, withControllers("serviceaccount-token", "root-ca-cert-publisher"))
@@ -124,6 +125,10 @@ func TestTokenSecrets(t *testing.T) {
 	}
 	if got, want := user(secret), "system:serviceaccount:default:robot"; got != want {
 		t.Errorf("want user %s, got %s", want, got)
+	}
+	used := must(secrets.Get(t.Context(), "token", metav1.GetOptions{}))(t)
+	if _, err := time.Parse(time.DateOnly, used.Labels["kubernetes.io/legacy-token-last-used"]); err != nil {
+		t.Errorf("want the Secret's label with the date of the last use of its token: %v", err)
 	}
 
 	account.Secrets = []corev1.ObjectReference{{Name: "token"}, {Name: "other"}}

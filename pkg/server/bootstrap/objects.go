@@ -29,8 +29,8 @@ const (
 	// authenticationConfigMap is the name of the ConfigMap with the certificates by which extension API servers
 	// authenticate requests.
 	authenticationConfigMap = "extension-apiserver-authentication"
-	// tokenTrackingConfigMap is the name of the ConfigMap with the date since which the use of legacy tokens is
-	// recorded.
+	// tokenTrackingConfigMap is the name of the ConfigMap with the date since which servers record the use of legacy
+	// tokens: see package serviceaccount.
 	tokenTrackingConfigMap = "kube-apiserver-legacy-service-account-token-tracking"
 	// apiService is the name of four objects: the Service of the API, its Endpoints and EndpointSlice, and the default
 	// ServiceCIDR.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -270,6 +272,67 @@ func TestLegacy(t *testing.T) {
 	}
 }
 
+// warnings collects the warnings of a request.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+// TestUseOfLegacy checks the traces of a request with a legacy token: the label with the date in the Secret, and a
+// warning to the client.
+func TestUseOfLegacy(t *testing.T) {
+	t.Parallel()
+	const lastUsed = "kubernetes.io/legacy-token-last-used"
+	generator := newGenerator(t)
+	token, err := generator.LegacyToken(account, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, reason  string
+		listed        []corev1.ObjectReference
+		label, marked string // the labels with the dates of the last use and of the mark before the request
+		want          string // the date of the last use after the request
+		warned        bool
+		ok            bool
+	}{
+		{"first use", "the Secret gets the date of the request", nil, "", "", "2030-01-02", false, true},
+		{"later use", "the Secret gets the date of the latest request", nil, "2029-12-31", "", "2030-01-02", false, true},
+		{"clock ahead", "the date of another server is a day ahead", nil, "2030-01-03", "", "2030-01-03", false, true},
+		{"marked invalid", "an administrator sees that the token is still in use", nil, "", "2030-01-01", "2030-01-02", false, false},
+		{"list of Secrets", "the account has the Secret in its list, as Kubernetes lists the Secrets that it has made", []corev1.ObjectReference{{Name: "other"}, {Name: "secret"}}, "", "", "2030-01-02", true, true},
+		{"another Secret in the list", "a user has made the Secret", []corev1.ObjectReference{{Name: "other"}}, "", "", "2030-01-02", false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			holding, holder := secret.DeepCopy(), account.DeepCopy()
+			holding.Data, holding.Labels = map[string][]byte{"token": []byte(token)}, map[string]string{}
+			if test.label != "" {
+				holding.Labels[lastUsed] = test.label
+			}
+			if test.marked != "" {
+				holding.Labels[invalidSinceLabel] = test.marked
+			}
+			holder.Secrets = test.listed
+			client := fake.NewClientset(holding, holder).CoreV1()
+			tokens := &Authenticator{
+				Keys: KeySet{generator.Signer.Public()}, Objects: client, LookupLegacy: true, Now: func() time.Time { return start },
+			}
+			var warned warnings
+			_, ok, err := tokens.AuthenticateToken(warning.WithWarningRecorder(t.Context(), &warned), token)
+			if ok != test.ok {
+				t.Errorf("accepted %t, %v, want %t", ok, err, test.ok)
+			}
+			stored, err := client.Secrets("ns").Get(t.Context(), "secret", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stored.Labels[lastUsed]; got != test.want || len(warned) > 0 != test.warned {
+				t.Errorf("got the date %q and the warnings %q, want %q and a warning %t: %s", got, warned, test.want, test.warned, test.reason)
+			}
+		})
+	}
+}
+
 // TestDiscovery checks that a client can verify a token with only the keys that the server
 // publishes.
 func TestDiscovery(t *testing.T) {
@@ -302,7 +365,9 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("key %+v is not the signer's", key)
 	}
 
-	if _, err := NewDiscovery("kubernetes", "", "", nil); err == nil {
-		t.Error("an issuer that is no https URL can't be discovered")
+	for _, issuer := range []string{"kubernetes", "http://issuer.example", "https://issuer.example?a=b", "https://issuer.example#a"} {
+		if _, err := NewDiscovery(issuer, "", "192.0.2.1:6443", nil); err == nil || !strings.Contains(err.Error(), strconv.Quote(issuer)) {
+			t.Errorf("issuer %s: want an error that names it, got %v: relying parties accept only an https URL without a query and a fragment", issuer, err)
+		}
 	}
 }
