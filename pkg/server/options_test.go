@@ -117,6 +117,12 @@ func TestCompleteNamesTheFlag(t *testing.T) {
 			want: []string{"--runtime-config", "unknown resources apps/v1/foos, storage.k8s.io/v1alpha1/csinodes"},
 		},
 		{
+			name: "unknown resource of definitions", reason: "the group of definitions has one resource, although the table doesn't have it",
+			change: func(o *Options) { o.APIs.RuntimeConfig["apiextensions.k8s.io/v1/definitions"] = "false" },
+			want:   []string{"--runtime-config", "unknown resources apiextensions.k8s.io/v1/definitions"},
+		},
+
+		{
 			name: "no core", reason: "a server can't work without the core group, for example without namespaces",
 			change: func(o *Options) { o.APIs.RuntimeConfig["api/ga"] = "false" },
 			want:   []string{"--runtime-config", "api/ga=false", "v1"},
@@ -212,6 +218,7 @@ func TestRuntimeConfig(t *testing.T) {
 		{"the first alpha versions with api/legacy", "api/legacy enables the first alpha versions", map[string]string{"api/legacy": "true"}, gvr("node.k8s.io", "v1alpha1", "runtimeclasses"), true},
 		{"off", "a version that is on by default can be turned off", map[string]string{"batch/v1": "false"}, gvr("batch", "v1", "jobs"), false},
 		{"definitions", "the group of definitions can be turned off, although it has a scheme of its own", map[string]string{"apiextensions.k8s.io/v1": "false"}, customresources.Definitions, false},
+		{"the resource of definitions", "the resource can be turned off instead of its version", map[string]string{"apiextensions.k8s.io/v1/customresourcedefinitions": "false"}, customresources.Definitions, false},
 		{"all but one version, and definitions", "the key of a version takes precedence over api/all", map[string]string{"api/all": "false", "/v1": "true", "apiextensions.k8s.io/v1": "true"}, customresources.Definitions, true},
 		{"the core version without a group", "the help of --runtime-config names the core version v1", map[string]string{"api/all": "false", "v1": "true"}, gvr("", "v1", "pods"), true},
 		{"the core version by its path", "kube-apiserver accepts the core version with its path, too", map[string]string{"api/all": "false", "api/v1": ""}, gvr("", "v1", "pods"), true},

@@ -102,6 +102,9 @@ func coreKey(key string) string {
 	return key
 }
 
+// definitions is the resource of CustomResourceDefinitions. The table doesn't have it.
+const definitions = "customresourcedefinitions"
+
 // checkResources returns an error that names each resource of the configuration that doesn't exist in its group
 // version. It checks only group versions of the table, so it doesn't check the group of custom resource definitions.
 func (o Config) checkResources(config flag.ConfigurationMap) error {
@@ -111,8 +114,14 @@ func (o Config) checkResources(config flag.ConfigurationMap) error {
 		if len(parts) != 3 {
 			continue
 		}
-		gv := schema.GroupVersion{Group: parts[0], Version: parts[1]}
-		if o.Table.Scheme().IsVersionRegistered(gv) && !o.Table.HasResource(gv.WithResource(parts[2])) {
+		gv, exists := schema.GroupVersion{Group: parts[0], Version: parts[1]}, true
+		switch {
+		case gv == apiextensionsv1.SchemeGroupVersion:
+			exists = parts[2] == definitions
+		case o.Table.Scheme().IsVersionRegistered(gv):
+			exists = o.Table.HasResource(gv.WithResource(parts[2]))
+		}
+		if !exists {
 			unknown = append(unknown, key)
 		}
 	}
