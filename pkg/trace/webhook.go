@@ -47,7 +47,9 @@ type Call struct {
 	Response json.RawMessage `json:"response,omitempty"`
 	// Outcome is Allowed, Denied, Failed or FailedOpen.
 	Outcome string `json:"outcome"`
-	Error   *Error `json:"error,omitempty"`
+	// Error is the error of a call that didn't allow the request; nil otherwise. Its code is 0 if the request is refused
+	// whatever the failurePolicy, as for a patch that can't be applied.
+	Error *Error `json:"error,omitempty"`
 	// Patch is the JSON patch of the response. Before and After are the object before and after the patch. Both are
 	// empty if the patch wasn't applied, or if it changed nothing.
 	Patch    json.RawMessage `json:"patch,omitempty"`

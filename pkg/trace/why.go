@@ -289,6 +289,8 @@ func (c *Call) outcome() string {
 		return "it denied the request: " + c.Error.Message
 	case c.Outcome == FailedOpen:
 		return "the call failed, which its failurePolicy Ignore lets pass: " + c.Error.Message
+	case c.Error.Code == 0:
+		return "the server couldn't use its answer, and refused the request, whatever its failurePolicy says: " + c.Error.Message
 	}
 	return "the call failed, so its failurePolicy refused the request: " + c.Error.Message
 }
