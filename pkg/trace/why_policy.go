@@ -98,11 +98,18 @@ func (p *Policy) why(b *Binding, again *Policy, request *Request, evaluated bool
 	return a
 }
 
-// skipped returns the reason why the match conditions ruled a binding out, or why the second round didn't evaluate it.
-// It returns nil if the binding was evaluated.
+// skipped returns the reason why the policy wasn't evaluated for a binding: the verdict about the policy, about the
+// binding, or about the evaluation. It returns nil if the policy was evaluated.
 func (p *Policy) skipped(binding string) *Verdict {
+	if p.Verdict.Reason != Matched {
+		return &p.Verdict
+	}
 	for _, b := range p.Bindings {
-		if e := b.decisive(); b.Name == binding && e != nil && e.Verdict.Reason != Matched {
+		switch e := b.decisive(); {
+		case b.Name != binding:
+		case b.Verdict.Reason != Matched:
+			return &b.Verdict
+		case e != nil && e.Verdict.Reason != Matched:
 			return &e.Verdict
 		}
 	}

@@ -30,3 +30,50 @@ func TestSentenceOfAFailedCall(t *testing.T) {
 		})
 	}
 }
+
+// An answer about a mutating policy says why the second round didn't evaluate the policy.
+func TestSecondRoundOfAPolicy(t *testing.T) {
+	t.Parallel()
+	target := Reference{Kind: MutatingPolicy, Name: "p"}
+	matched, selector := Verdict{Reason: Matched}, Verdict{Reason: ObjectSelector}
+	record := func(policy, binding, evaluation Verdict, outcome string) *Policy {
+		p := &Policy{Reference: target, Verdict: policy}
+		if policy.Reason == Matched {
+			p.Bindings = []*Binding{{Name: "b", Verdict: binding}}
+		}
+		if policy.Reason == Matched && binding.Reason == Matched {
+			p.Bindings[0].Evaluations = []*Evaluation{{Verdict: evaluation, Outcome: outcome}}
+		}
+		return p
+	}
+	for _, test := range []struct {
+		name, reason string
+		second       *Policy
+		want         Reason // "" if the policy was evaluated again
+	}{
+		{"no second round", "nothing changed the object", nil, ""},
+		{"evaluated", "the policy was evaluated in both rounds", record(matched, matched, matched, Allowed), ""},
+		{"policy", "the policy no longer matches the changed object", record(selector, Verdict{}, Verdict{}, ""), ObjectSelector},
+		{"binding", "the binding no longer matches the changed object", record(matched, selector, Verdict{}, ""), ObjectSelector},
+		{"unneeded", "nothing had changed the object", record(matched, matched, Verdict{Reason: ReinvocationUnneeded}, ""), ReinvocationUnneeded},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			pass := &Admission{Steps: []*Step{{Policies: []*Policy{record(matched, matched, matched, Allowed)}}}}
+			if test.second != nil {
+				pass.Steps = append(pass.Steps, &Step{Round: 1, Policies: []*Policy{test.second}})
+			}
+			answers := Why(target, Configured{Webhooks: []string{"b"}, PluginOn: true}, &Request{Admissions: []*Admission{pass}}, false)
+			if len(answers) != 1 || !answers[0].Called {
+				t.Fatalf("%s: want one answer, that the policy was evaluated, got %+v", test.reason, answers)
+			}
+			var got Reason
+			if answers[0].Again != nil {
+				got = answers[0].Again.Reason
+			}
+			if got != test.want {
+				t.Errorf("%s: want %q, got %q", test.reason, test.want, got)
+			}
+		})
+	}
+}
