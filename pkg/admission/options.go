@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/features"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Options select the plugins of the chain and configure them.
@@ -153,9 +154,10 @@ func (o *Options) Runs(name string) bool {
 	return slices.ContainsFunc(o.enabled(), func(p plugin) bool { return p.name == name })
 }
 
-// Hides reports whether a resource is hidden from webhooks.
-func (o *Options) Hides(resource schema.GroupResource) bool {
-	return o.ExcludeReviews && slices.Contains(notIntercepted, resource)
+// Hides reports whether a resource is hidden from the webhooks or policies of a plugin.
+func (o *Options) Hides(plugin string, resource schema.GroupResource) bool {
+	webhooks := plugin == trace.MutatingPlugin || plugin == trace.ValidatingPlugin
+	return (!webhooks || o.ExcludeReviews) && slices.Contains(notIntercepted, resource)
 }
 
 // pluginNames returns the names of the plugins that the filter selects, in the order of the chain. A nil filter

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestOptions(t *testing.T) {
@@ -386,4 +387,26 @@ func texts(errs []error) []string {
 		texts = append(texts, err.Error())
 	}
 	return texts
+}
+
+// Policies never get reviews of authentication and authorization. Webhooks get them unless a feature gate hides them.
+func TestHides(t *testing.T) {
+	t.Parallel()
+	reviews := schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
+	for _, test := range []struct {
+		name, reason, plugin string
+		resource             schema.GroupResource
+		gate, want           bool
+	}{
+		{"webhook", "by default, webhooks get reviews", "ValidatingAdmissionWebhook", reviews, false, false},
+		{"webhook with the gate", "the gate hides reviews", "MutatingAdmissionWebhook", reviews, true, true},
+		{"policy", "no policy gets reviews", "ValidatingAdmissionPolicy", reviews, false, true},
+		{"pods", "only reviews are hidden", "MutatingAdmissionPolicy", schema.GroupResource{Resource: "pods"}, true, false},
+	} {
+		options := NewOptions()
+		options.SetGate(ExcludeReviewsGate, test.gate)
+		if got := options.Hides(test.plugin, test.resource); got != test.want {
+			t.Errorf("%s: %s: want %t, got %t", test.name, test.reason, test.want, got)
+		}
+	}
 }

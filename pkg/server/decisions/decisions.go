@@ -36,10 +36,10 @@ type Config struct {
 	// Authorizer decides about the request of an Evaluation that names a user.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Discovery lists the resources. Equivalents maps a resource to the resources with the same objects. Hides tells
-	// whether the server hides a resource from webhooks.
+	// whether the server hides a resource from an admission plugin.
 	Discovery   discovery.ServerResourcesInterface
 	Equivalents func() runtime.EquivalentResourceMapper
-	Hides       func(schema.GroupResource) bool
+	Hides       func(plugin string, resource schema.GroupResource) bool
 	// Runs tells whether an admission plugin is on.
 	Runs func(plugin string) bool
 }

@@ -101,7 +101,7 @@ func (d *Decisions) cell(column column, resource served) *MatrixCell {
 	}
 	for _, operation := range resource.operations {
 		attributes := admission.NewAttributesRecord(nil, nil, resource.kind, namespace, "", resource.GroupVersionResource, resource.subresource, operation, nil, false, nil)
-		if column.exemption(attributes, d.Hides(resource.GroupResource())) != nil {
+		if column.exemption(attributes, d.Hides(column.plugin, resource.GroupResource())) != nil {
 			return nil
 		}
 		as, takes := column.takes(attributes, equivalents{mapper: d.Equivalents()})
@@ -149,8 +149,9 @@ func servedBy(lists []*metav1.APIResourceList) []served {
 			name, subresource, _ := strings.Cut(listed.Name, "/")
 			kind := schema.GroupVersionKind{Group: cmp.Or(listed.Group, version.Group), Version: cmp.Or(listed.Version, version.Version), Kind: listed.Kind}
 			resource := served{GroupVersionResource: version.WithResource(name), kind: kind, subresource: subresource, namespaced: listed.Namespaced}
-			// A kind such as PodExecOptions shows that requests for the subresource are connections.
-			if strings.HasSuffix(listed.Kind, "Options") {
+			// A kind of the core group such as PodExecOptions shows that requests for the subresource are connections. A
+			// custom resource may have such a kind, too.
+			if kind.Group == "" && subresource != "" && strings.HasSuffix(kind.Kind, "Options") {
 				resource.operations = []admission.Operation{admission.Connect}
 			} else {
 				for _, each := range operationsOf {
