@@ -147,11 +147,12 @@ func (a *Admission) Objects() []Object {
 	return objects
 }
 
-// Called reports whether a webhook was called in the pass.
-func (a *Admission) Called(webhook Reference) bool {
+// Matched reports whether a webhook has matched in a step of the pass that is recorded so far. A webhook that matched
+// has been called, unless the request is a dry run.
+func (a *Admission) Matched(webhook Reference) bool {
 	for _, step := range a.Steps {
 		for _, w := range step.Webhooks {
-			if w.Reference == webhook && w.Call != nil {
+			if w.Reference == webhook && (w.Verdict.Reason == Matched || w.Verdict.Reason == DryRunSideEffects) {
 				return true
 			}
 		}

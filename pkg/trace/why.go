@@ -138,7 +138,7 @@ func (r *Request) met(webhook Reference) (met *Webhook, again *Verdict) {
 			last = w
 		}
 	}
-	if last != first && last.Call == nil {
+	if last != first && last.Call == nil && last.Verdict.Reason != Matched {
 		again = &last.Verdict
 	}
 	return cmp.Or(called, first), again

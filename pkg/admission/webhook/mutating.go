@@ -35,7 +35,11 @@ func (d *mutatingDispatcher) Dispatch(ctx context.Context, attributes admission.
 		if status != nil {
 			return status
 		}
-		if invocation == nil || !reinvocation.includes(hook) || considered.evaluating() {
+		if invocation == nil || !reinvocation.includes(hook) {
+			continue
+		}
+		if considered.evaluating() {
+			reinvocation.called(hook, false) // as if the webhook had been called, and had changed nothing
 			continue
 		}
 		if _, err := object.VersionedAttribute(invocation.Kind); err != nil {

@@ -101,11 +101,11 @@ func (c *consideration) record(i int, verdict trace.Verdict) {
 
 // notAgain says why a webhook that matches isn't called in the second round of mutating plugins.
 func (c *consideration) notAgain(m matching, w *trace.Webhook) trace.Verdict {
-	called := false
-	c.scope.Update(func(*trace.Request) { called = c.scope.Admission.Called(w.Reference) })
+	before := false
+	c.scope.Update(func(*trace.Request) { before = c.scope.Admission.Matched(w.Reference) })
 	hook, _ := m.hook.GetMutatingWebhook()
 	switch {
-	case !called:
+	case !before:
 		return trace.Verdict{Reason: trace.ReinvocationFirstMatch}
 	case hook.ReinvocationPolicy != nil && *hook.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy:
 		return trace.Verdict{Reason: trace.ReinvocationUnneeded}

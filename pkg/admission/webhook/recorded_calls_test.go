@@ -1,0 +1,82 @@
+package webhook
+
+import (
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/trace"
+)
+
+// matchingWebhook returns a webhook whose rules and selectors match each request. Its address has no server.
+func matchingWebhook(name string) admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name:         name,
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}},
+		}},
+		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+		SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+// A dry run of Recorder.Evaluate calls no webhook. The answer about the second round of mutating plugins is the same as
+// for a request whose webhooks were called and changed nothing.
+func TestSecondRoundOfAnEvaluation(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		policy       admissionregistrationv1.ReinvocationPolicyType
+		// changed is true if another plugin changes the object after the webhook's turn in the first round.
+		changed bool
+		again   trace.Reason // "" if the webhook would be called again
+	}{
+		{"never", "the policy forbids a second call", admissionregistrationv1.NeverReinvocationPolicy, true, trace.ReinvocationNever},
+		{"unneeded", "the object is unchanged", admissionregistrationv1.IfNeededReinvocationPolicy, false, trace.ReinvocationUnneeded},
+		{"needed", "another plugin has changed the object", admissionregistrationv1.IfNeededReinvocationPolicy, true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			hook := matchingWebhook("hook")
+			hook.ReinvocationPolicy = &test.policy
+			plugin, err := NewMutating(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, factory := webhooktesting.NewFakeMutatingDataSource(namespace, []admissionregistrationv1.MutatingWebhook{hook}, t.Context().Done())
+			start(t, plugin, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
+			attributes, pass := testAttributes(false, nil, false), &trace.Admission{}
+			recording := trace.NewRecorder(trace.Limits{}).Evaluate(trace.Request{Admissions: []*trace.Admission{pass}})
+			for round := range 2 {
+				step := &trace.Step{Plugin: trace.MutatingPlugin, Round: round}
+				pass.Steps = append(pass.Steps, step)
+				if round > 0 {
+					attributes.GetReinvocationContext().SetIsReinvoke()
+				}
+				ctx := trace.Within(t.Context(), &trace.Scope{Recording: recording, Admission: pass, Step: step})
+				if err := plugin.Admit(ctx, attributes, webhooktesting.NewObjectInterfacesForTest()); err != nil {
+					t.Fatal(err)
+				}
+				if test.changed {
+					attributes.GetObject().(metav1.Object).SetLabels(map[string]string{"changed": "yes"})
+				}
+			}
+
+			target := trace.Reference{Kind: trace.MutatingConfiguration, Name: "test-webhooks", Part: "hook"}
+			answer := trace.Why(target, trace.Configured{Webhooks: []string{"hook"}, PluginOn: true}, recording.Finished(), true)[0]
+
+			var again trace.Reason
+			if answer.Again != nil {
+				again = answer.Again.Reason
+			}
+			if !answer.Called || again != test.again {
+				t.Errorf("%s: want a call, and then %q, got %+v", test.reason, test.again, answer)
+			}
+		})
+	}
+}
