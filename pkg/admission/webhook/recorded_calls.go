@@ -33,6 +33,8 @@ type consideration struct {
 	webhooks  []trace.Webhook
 	// judged is the number of webhooks that have a verdict.
 	judged int
+	// mutating is true if each webhook is called before the next webhook is compared with the request.
+	mutating bool
 }
 
 // consider begins the record of a plugin's webhooks for a request. It returns nil if the request isn't recorded.
@@ -41,7 +43,7 @@ func (c *caller) consider(ctx context.Context, hooks []webhook.WebhookAccessor) 
 	if scope == nil || scope.Step == nil {
 		return nil
 	}
-	considered := &consideration{scope: scope, explainer: c.explainer, webhooks: make([]trace.Webhook, len(hooks))}
+	considered := &consideration{scope: scope, explainer: c.explainer, webhooks: make([]trace.Webhook, len(hooks)), mutating: c.mutating}
 	index := 0
 	for i, hook := range hooks {
 		if i > 0 && hooks[i-1].GetConfigurationName() != hook.GetConfigurationName() {
@@ -132,16 +134,31 @@ func dryRunVerdict(hook webhook.WebhookAccessor, path string) trace.Verdict {
 	return verdict
 }
 
-// end records the webhooks that weren't considered, because an earlier webhook refused the request or the request timed
-// out. err is the error of the request.
+// end records why the remaining webhooks aren't called, if an error ends the request. The last webhook that was
+// considered refused the request, or the request timed out. The remaining webhooks are those that weren't considered, and
+// those that match and weren't called.
 func (c *consideration) end(err error) {
 	if c == nil || err == nil || c.judged == 0 {
 		return
 	}
-	verdict := trace.Verdict{Reason: trace.RefusedEarlier, By: "webhook " + c.webhooks[c.judged-1].Reference.String(), Detail: err.Error()}
+	last := c.judged - 1
+	verdict := trace.Verdict{Reason: trace.RefusedEarlier, By: "webhook " + c.webhooks[last].Reference.String(), Detail: err.Error()}
 	if apierrors.IsTimeout(err) {
 		verdict = trace.Verdict{Reason: trace.TimedOut, Detail: err.Error()}
 	}
+	c.scope.Update(func(*trace.Request) {
+		for i := range c.webhooks[:c.judged] {
+			w := &c.webhooks[i]
+			switch {
+			case w.Verdict.Reason != trace.Matched || w.Call != nil:
+			case c.mutating && c.evaluating(): // a request that a client makes would call the webhook before the refusal
+			case i == last && verdict.Reason == trace.RefusedEarlier: // the object couldn't be converted for the webhook
+				w.Verdict = trace.Verdict{Reason: trace.MatchFailed, Detail: err.Error()}
+			default:
+				w.Verdict = verdict
+			}
+		}
+	})
 	for i := c.judged; i < len(c.webhooks); i++ {
 		c.record(i, verdict)
 	}

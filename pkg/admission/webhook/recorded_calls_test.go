@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	webhooktesting "k8s.io/apiserver/pkg/admission/plugin/webhook/testing"
@@ -22,6 +24,66 @@ func matchingWebhook(name string) admissionregistrationv1.MutatingWebhook {
 		}},
 		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
 		SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+	}
+}
+
+// Validating webhooks are called after all of them have been compared with the request. If the request ends before, the
+// record says why the webhooks that match aren't called.
+func TestMatchedAndNotCalled(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason string
+		canceled     bool
+		selector     metav1.LabelSelector // of the second webhook
+		want         []trace.Reason
+	}{
+		{
+			"a selector fails", "the second webhook refuses the request before the first webhook is called", false,
+			metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "unknown"}}},
+			[]trace.Reason{trace.RefusedEarlier, trace.MatchFailed, trace.RefusedEarlier},
+		},
+		{
+			"the request has ended", "no webhook is called for a request that has timed out", true,
+			metav1.LabelSelector{MatchLabels: map[string]string{"no": "label"}},
+			[]trace.Reason{trace.TimedOut, trace.ObjectSelector, trace.TimedOut},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var hooks []admissionregistrationv1.ValidatingWebhook
+			for _, name := range []string{"first", "second", "third"} {
+				m := matchingWebhook(name)
+				hooks = append(hooks, admissionregistrationv1.ValidatingWebhook{
+					Name: name, ClientConfig: m.ClientConfig, Rules: m.Rules, NamespaceSelector: m.NamespaceSelector, ObjectSelector: m.ObjectSelector,
+					SideEffects: m.SideEffects, AdmissionReviewVersions: m.AdmissionReviewVersions,
+				})
+			}
+			hooks[1].ObjectSelector = &test.selector
+			plugin, err := NewValidating(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, factory := webhooktesting.NewFakeValidatingDataSource(namespace, hooks, t.Context().Done())
+			start(t, plugin, testServer(t), webhooktesting.NewAuthenticationInfoResolver(new(int32)), client, factory)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if test.canceled {
+				cancel()
+			}
+			step := &trace.Step{}
+			recording := trace.NewRecorder(trace.Limits{Requests: 1}).Begin(trace.Request{})
+			ctx = trace.Within(ctx, &trace.Scope{Recording: recording, Admission: &trace.Admission{Steps: []*trace.Step{step}}, Step: step})
+
+			err = plugin.Validate(ctx, testAttributes(false, nil, false), webhooktesting.NewObjectInterfacesForTest())
+
+			var got []trace.Reason
+			for _, w := range step.Webhooks {
+				got = append(got, w.Verdict.Reason)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err == nil {
+				t.Errorf("%s: error %v, reasons (-want +got):\n%s", test.reason, err, diff)
+			}
+		})
 	}
 }
 
