@@ -49,10 +49,10 @@ func (v *Variable[T]) Read(read func(T)) {
 	read(v.state)
 }
 
-// Wait returns nil as soon as holds is true for the state. If holds is true at once, Wait returns nil even if ctx has
-// ended. If ctx ends before holds is true, Wait returns an error. The error wraps the cause of ctx, and shows the last
-// state. The method String formats the state, if the type has this method. Wait calls holds under the lock of the
-// variable: holds must not call the variable. A Wait whose predicate holds at once allocates nothing.
+// Wait returns nil as soon as holds is true for the state. When ctx ends, Wait returns nil if holds is true for the last
+// state, and an error otherwise. The error wraps the cause of ctx, and shows the last state. The method String formats
+// the state, if the type has this method. Wait calls holds under the lock of the variable: holds must not call the
+// variable. A Wait whose predicate holds at once allocates nothing.
 func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 	for {
 		changed := v.next(holds)
@@ -62,7 +62,7 @@ func (v *Variable[T]) Wait(ctx context.Context, holds func(T) bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return v.unmet(context.Cause(ctx))
+			return v.last(holds, context.Cause(ctx))
 		}
 	}
 }
@@ -80,10 +80,14 @@ func (v *Variable[T]) next(holds func(T) bool) <-chan struct{} {
 	return v.changed
 }
 
-// unmet returns the error of a Wait that has ended too early. It formats the state under the lock, because an
-// update may change the state meanwhile.
-func (v *Variable[T]) unmet(cause error) error {
+// last returns the result of a Wait whose context has ended. An update and the end may have come together, so last
+// evaluates the predicate once more. It formats the state under the lock, because an update may change the state
+// meanwhile.
+func (v *Variable[T]) last(holds func(T) bool, cause error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if holds(v.state) {
+		return nil
+	}
 	return fmt.Errorf("%w: the last state is %+v", cause, v.state)
 }

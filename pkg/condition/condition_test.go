@@ -91,6 +91,34 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// ending is a context that ends when Wait asks for its channel Done, right after an update.
+type ending struct {
+	context.Context
+	end func()
+}
+
+func (e ending) Done() <-chan struct{} {
+	e.end()
+	return e.Context.Done()
+}
+
+// If the state meets the predicate before the context ends, Wait returns nil, even if Wait notices both at the same
+// time. The test repeats the wait, because a select with two ready channels chooses one of them at random.
+func TestWaitPrefersTheState(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var v Variable[counter]
+		end := func() {
+			v.Set(counter{1})
+			cancel()
+		}
+		if err := v.Wait(ending{ctx, end}, atLeast(1)); err != nil {
+			t.Fatalf("the state met the predicate before the context ended, got %v", err)
+		}
+	}
+}
+
 // TestWaitShowsFields checks that the error of Wait shows the fields of a state without a String method, with their
 // names.
 func TestWaitShowsFields(t *testing.T) {
