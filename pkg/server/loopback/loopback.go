@@ -51,8 +51,9 @@ func (l *Transport) Check() error {
 	return nil
 }
 
-// RoundTrip implements http.RoundTripper. It returns the response as soon as the handler has written the header. The
-// caller reads the body while the handler writes it, as a watch requires.
+// RoundTrip implements http.RoundTripper. It returns the response as soon as the handler has written the header, or an
+// error if the handler breaks off before that. The caller reads the body while the handler writes it, as a watch
+// requires.
 func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
@@ -86,6 +87,10 @@ func (l *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 	select {
 	case <-w.started:
+		if w.broken != nil {
+			cancel(nil)
+			return nil, w.broken
+		}
 	case <-ctx.Done():
 		cancel(nil)
 		// The handler may still run. The rest of its output is dropped.
@@ -120,9 +125,10 @@ type writer struct {
 	gone    chan bool
 
 	start   sync.Once
-	started chan struct{}
+	started chan struct{} // closed after code and sent, or broken, are set
 	code    int
 	sent    http.Header
+	broken  error // the error of a handler that broke off before it wrote the header
 }
 
 func (w *writer) Header() http.Header { return w.header }
@@ -148,7 +154,12 @@ func (w *writer) finish() {
 	// A handler breaks its response off by a panic with http.ErrAbortHandler. No other panic arrives at this line,
 	// because the library's filters recover from other panics.
 	if p := recover(); p != nil {
-		_ = w.out.CloseWithError(fmt.Errorf("the handler panicked: %v", p))
+		err := fmt.Errorf("the handler panicked: %v", p)
+		w.start.Do(func() {
+			w.broken = err
+			close(w.started)
+		})
+		_ = w.out.CloseWithError(err)
 		return
 	}
 	w.WriteHeader(http.StatusOK)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestLoopback(t *testing.T) {
@@ -120,19 +121,37 @@ func TestLoopbackCarriesTheEndOfAContextAlone(t *testing.T) {
 	}
 }
 
+// A handler that breaks its response off by a panic ends the request with an error.
 func TestLoopbackHandlerPanics(t *testing.T) {
 	t.Parallel()
-	l := New(t.Context())
-	l.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		panic(http.ErrAbortHandler)
-	}))
-	response, err := (&http.Client{Transport: l}).Get("https://server/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.ReadAll(response.Body); err == nil {
-		t.Error("a response that its handler has aborted reads as whole")
+	for _, test := range []struct {
+		name, reason string
+		write        func(http.ResponseWriter)
+	}{
+		{"after the header", "the response must not read as whole", func(w http.ResponseWriter) { w.WriteHeader(http.StatusOK) }},
+		{"before the header", "the client must not wait for a response", func(http.ResponseWriter) {}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := New(t.Context())
+			l.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				test.write(w)
+				panic(http.ErrAbortHandler)
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://server/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := l.RoundTrip(request)
+			if err == nil {
+				defer response.Body.Close()
+				_, err = io.ReadAll(response.Body)
+			}
+			if err == nil || !strings.Contains(err.Error(), "the handler panicked") {
+				t.Errorf("%s: got %v", test.reason, err)
+			}
+		})
 	}
 }
