@@ -29,7 +29,8 @@ func (s Client) Await(ctx context.Context, check string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		body, err := s.get(ctx, check)
-		if err == nil || ctx.Err() == nil {
+		// A request that the end of ctx has cut off has no answer, so an earlier answer counts.
+		if last == nil || ctx.Err() == nil {
 			answer, last = body, err
 		}
 		return err == nil, nil

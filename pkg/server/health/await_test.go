@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +15,20 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
 )
+
+// If the context ends before the first answer, the error has the reason why there is no answer.
+func TestAwaitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	apiServer := loopback.New(t.Context())
+	apiServer.Serve(http.NotFoundHandler())
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Transport: apiServer, QPS: -1}).Discovery().RESTClient()
+	err := Client{REST: client}.Await(ctx, "/readyz")
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "%!") {
+		t.Errorf("want the end of the context and the last error, got %v", err)
+	}
+}
 
 // If Await times out, the error has the reasons of the failed checks. If a check of encryption has failed, the error
 // also names --encryption-provider-config.
