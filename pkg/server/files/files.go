@@ -5,19 +5,23 @@ package files
 import (
 	"crypto/tls"
 	"fmt"
+	"io/fs"
 	"os"
 
 	certutil "k8s.io/client-go/util/cert"
 )
 
 // Pair checks the files of a certificate and its key. The file names are the values of two flags. Errors name the
-// flags.
+// flags. It doesn't read a pipe, such as a shell's <(...): a pipe can be read only once.
 func Pair(certFlag, certFile, keyFlag, keyFile string) error {
 	if certFile == "" && keyFile == "" {
 		return nil
 	}
 	if certFile == "" || keyFile == "" {
 		return fmt.Errorf("--%s %q and --%s %q: must be given together", certFlag, certFile, keyFlag, keyFile)
+	}
+	if isPipe(certFile) || isPipe(keyFile) {
+		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
 		return fmt.Errorf("--%s %s and --%s %s: %w", certFlag, certFile, keyFlag, keyFile, err)
@@ -41,6 +45,11 @@ func Authorities(flag, file string) error {
 func Rereadable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular()
+}
+
+func isPipe(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
 // Readable checks that a file can be read, but doesn't check its content. It doesn't open a pipe, such as a shell's

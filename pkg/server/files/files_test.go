@@ -1,6 +1,8 @@
 package files
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,5 +31,29 @@ func TestReadable(t *testing.T) {
 				t.Errorf("%s: want %q, got %v", test.reason, test.want, err)
 			}
 		})
+	}
+}
+
+// Pair leaves the content of a pipe to the library, which reads the pipe later.
+func TestPairOfPipes(t *testing.T) {
+	t.Parallel()
+	const content = "a certificate"
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = read.Close() })
+	if _, err := write.WriteString(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pipe := fmt.Sprint("/dev/fd/", read.Fd())
+	if err := Pair("tls-cert-file", pipe, "tls-private-key-file", pipe); err != nil {
+		t.Error(err)
+	}
+	if left, err := io.ReadAll(read); err != nil || string(left) != content {
+		t.Errorf("want %q left in the pipe, got %q, %v", content, left, err)
 	}
 }
