@@ -32,6 +32,16 @@ type Record struct {
 // Revision returns the revision at which the record was stored.
 func (r Record) Revision() int64 { return r.revision }
 
+// Value returns the object of the record, encoded as it is stored. The caller must not change it.
+func (r Record) Value() []byte { return r.value }
+
+// Creation returns the change that creates the record. Member.Apply makes the change. For records that are stored
+// before watches begin, use Member.Create.
+func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r.value}} }
+
+// With returns a record of the same key with another value.
+func (r Record) With(value []byte) Record { return Record{key: r.key, value: value} }
+
 // Create stores records under new keys. It writes many records in one transaction, because a transaction for each
 // record would take several times as long. If a key exists, the error names the key and wraps ErrExists.
 //

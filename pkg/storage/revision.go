@@ -32,13 +32,3 @@ func (m *Member) CreatedSince(ctx context.Context, prefix string, revision int64
 	}
 	return records, true, nil
 }
-
-// Value returns the object of the record, encoded as it is stored. The caller must not change it.
-func (r Record) Value() []byte { return r.value }
-
-// Creation returns the change that creates the record. Member.Apply makes the change. For records that are stored
-// before watches begin, use Member.Create.
-func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r.value}} }
-
-// With returns a record of the same key with another value.
-func (r Record) With(value []byte) Record { return Record{key: r.key, value: value} }

@@ -10,10 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/reconcilers"
@@ -22,12 +20,10 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-helpers/apimachinery/lease"
 	"k8s.io/klog/v2"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
 const (
@@ -144,79 +140,12 @@ func (p *Peers) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Exclude makes this server answer requests for custom resources and for APIs of other servers itself, because every
-// server of the etcd has the same definitions and APIServices. A change of these objects reaches this server earlier
-// than the discovery of its peers. The argument apiServices may be nil.
-func (p *Peers) Exclude(definitions, apiServices cache.SharedIndexInformer) error {
-	if p.proxy == nil {
-		return nil
-	}
-	if apiServices != nil {
-		if err := p.proxy.RegisterAPIServiceInformerHandlers(apiServices, remoteVersions); err != nil {
-			return err
-		}
-	}
-	return p.proxy.RegisterCRDInformerHandlers(definitions, definedVersions)
-}
-
-func definedVersions(obj any) []schema.GroupVersion {
-	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-	if !ok {
-		return nil
-	}
-	var versions []schema.GroupVersion
-	for _, v := range crd.Spec.Versions {
-		versions = append(versions, schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name})
-	}
-	return versions
-}
-
-func remoteVersions(obj any) []schema.GroupVersion {
-	s, ok := obj.(*apiregistrationv1.APIService)
-	if !ok || s.Spec.Service == nil {
-		return nil
-	}
-	return []schema.GroupVersion{{Group: s.Spec.Group, Version: s.Spec.Version}}
-}
-
 // Handler passes requests for resources that this server lacks to a peer that has them, and other requests to next.
 func (p *Peers) Handler(next http.Handler) http.Handler {
 	if p.proxy == nil {
 		return next
 	}
 	return p.proxy.WrapHandler(next)
-}
-
-// Discovery serves aggregated discovery of the resources of this server and its peers. It returns nil if the server
-// passes no request on.
-func (p *Peers) Discovery() http.Handler {
-	if p.discovery == nil {
-		return nil
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if len(p.proxy.GetPeerResources()) == 0 { // the library's handler doesn't notice that there are no peers any more
-			p.config.Discovery.ServeHTTP(w, req)
-			return
-		}
-		before := p.changes.Load()
-		p.discovery.ServeHTTP(w, req)
-		if p.changes.Load() != before {
-			// The library's handler may have collected the resources before the change, and filled its cache after it.
-			p.discovery.InvalidateCache()
-		}
-	})
-}
-
-// DiscoveryChanged must be called when the resources of this server have changed, if Config.Discovery doesn't report
-// the change. Discovery then drops its cache.
-func (p *Peers) DiscoveryChanged() {
-	if p.discovery == nil {
-		return
-	}
-	// A request may fill the cache at the same time. Discovery compares the counter after it has filled the cache, and
-	// drops the cache if the counter has changed. Otherwise the cache was filled earlier, and InvalidateCache drops it.
-	p.changes.Add(1)
-	p.discovery.InvalidateCache()
 }
 
 // Start reads the Leases of the peers, and announces this server to them. It returns when both are done, or with an

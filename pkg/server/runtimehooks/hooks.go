@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -17,15 +15,10 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/catalog"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
-	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/definition"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/metrics"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/registry"
 )
-
-// fieldManager is the manager of the fields of ExtensionConfig's definition. A definition of another field manager
-// stays unchanged.
-const fieldManager = "miniapi-runtime-hooks"
 
 // Config has the parts of a server that hooks need.
 type Config struct {
@@ -104,8 +97,6 @@ func (h *Hooks) Handlers() map[string]http.Handler {
 	}
 }
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
 // Start applies the definition of ExtensionConfig, and discovers extensions until discovering ends. It returns when
 // requests for ExtensionConfigs are served and the stored ExtensionConfigs are listed. Calls of hooks fail until the
 // extensions of the stored ExtensionConfigs have been discovered.
@@ -128,27 +119,3 @@ func (h *Hooks) Start(ctx, discovering context.Context) error {
 
 // Wait returns when the discovery has ended.
 func (h *Hooks) Wait() { h.running.Wait() }
-
-// define applies the definition of ExtensionConfig, unless a definition from another source, such as Cluster API,
-// exists.
-func (h *Hooks) define(ctx context.Context) error {
-	own, err := definition.Converted(map[string]any{
-		"service": map[string]any{"namespace": metav1.NamespaceDefault, "name": "kubernetes", "path": conversionPath},
-	})
-	if err != nil {
-		return err
-	}
-	client := h.config.Dynamic.Resource(definitions)
-	stored, err := client.Get(ctx, definition.Name, metav1.GetOptions{})
-	if err == nil {
-		for _, fields := range stored.GetManagedFields() {
-			if fields.Operation == metav1.ManagedFieldsOperationUpdate && fields.Subresource == "" || fields.Operation == metav1.ManagedFieldsOperationApply && fields.Manager != fieldManager {
-				return nil
-			}
-		}
-	} else if !apierrors.IsNotFound(err) {
-		return err
-	}
-	_, err = client.Apply(ctx, definition.Name, own, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-	return err
-}
