@@ -77,10 +77,13 @@ func (k *klogTap) Write(entry []byte) (int, error) {
 
 var (
 	// serving are the packages that make up a server. If a client uses one of these packages, such as client-go, the
-	// client's entries also count as entries of a server.
+	// client's entries also count as entries of a server. Of pkg/runtimehooks, the list has only the parts that call
+	// extensions: an extension isn't a part of a server.
 	serving = []string{
-		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/inprocess/", "github.com/miniapi-dev/miniapi/pkg/registry",
-		"github.com/miniapi-dev/miniapi/pkg/server", "github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
+		"github.com/miniapi-dev/miniapi/pkg/admission", "github.com/miniapi-dev/miniapi/pkg/controllers", "github.com/miniapi-dev/miniapi/pkg/inprocess/",
+		"github.com/miniapi-dev/miniapi/pkg/registry", "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client",
+		"github.com/miniapi-dev/miniapi/pkg/runtimehooks/discovery", "github.com/miniapi-dev/miniapi/pkg/server",
+		"github.com/miniapi-dev/miniapi/pkg/storage", "go.etcd.io/", "google.golang.org/grpc",
 		"k8s.io/apiextensions-apiserver/", "k8s.io/apimachinery/", "k8s.io/apiserver/", "k8s.io/client-go/", "k8s.io/component-base/",
 		"k8s.io/kube-aggregator/", "k8s.io/kube-openapi/",
 	}
@@ -97,10 +100,14 @@ func byServer() bool {
 	for more := true; more; {
 		var frame runtime.Frame
 		frame, more = frames.Next()
-		begins := func(prefix string) bool { return strings.HasPrefix(frame.Function, prefix) }
-		if !slices.ContainsFunc(logging, begins) {
-			return slices.ContainsFunc(serving, begins)
+		if !isOf(logging, frame.Function) {
+			return isOf(serving, frame.Function)
 		}
 	}
 	return false
+}
+
+// isOf reports whether the function is of one of the packages.
+func isOf(packages []string, function string) bool {
+	return slices.ContainsFunc(packages, func(prefix string) bool { return strings.HasPrefix(function, prefix) })
 }
