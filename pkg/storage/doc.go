@@ -7,7 +7,8 @@
 // in one process.
 //
 // Don't use a Member for an etcd that other processes reach. For an external cluster, use k8s.io/apiserver's
-// EtcdOptions. [CheckExternal] checks beforehand whether the cluster answers.
+// EtcdOptions with the stores of [ExternalRESTOptionsGetter]. [CheckExternal] checks beforehand whether the cluster
+// answers, and [Announce] shows other servers on the cluster that this server runs.
 //
 // All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of
 // the segments of a write-ahead log (set once, by segments), and k8s.io/apiserver's record whether etcd supports

@@ -41,7 +41,8 @@ const (
 	// members start at the same time.
 	leadTimeout = time.Minute
 
-	// failedStopTimeout bounds the stop of an etcd that has failed, because its goroutines may never end.
+	// failedStopTimeout bounds the stop of an etcd that has failed, and the wait for a call of an etcd that fails during
+	// the call (see trap.guard): the goroutines of such an etcd may never end.
 	failedStopTimeout = time.Second
 )
 
@@ -155,7 +156,7 @@ func serverConfig(folder *Folder, logger *zap.Logger) config.ServerConfig {
 		MaxWALFiles:            5,
 
 		// The fields for automatic compaction stay unset, because the API server compacts etcd (see type compaction).
-		QuotaBackendBytes: 8 << 30,
+		QuotaBackendBytes: 8 << 30, // the largest size that etcd recommends; the default is 2 GiB
 		MaxTxnOps:         maxTxnOps,
 		MaxRequestBytes:   maxRequestBytes,
 

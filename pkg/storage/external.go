@@ -59,7 +59,7 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
 }
 
-// prober connects to etcd servers, to check whether they answer.
+// prober connects to etcd servers, to check whether they answer. It also makes the client of a Presence.
 type prober struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config

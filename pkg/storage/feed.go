@@ -22,8 +22,9 @@ import (
 )
 
 // Feed gives informers in the same process the objects of a resource, and their changes. It reads the objects from
-// the resource's store and the changes from the hub. Unlike a watch, a feed needs neither a watch cache nor a
-// goroutine, and its events come earlier. The objects have the type to which the store's codec or the Decoder decodes.
+// the resource's store, or with a Decoder from etcd, and the changes from the hub. Unlike a watch, a feed needs neither
+// a watch cache nor a goroutine, and its events come earlier. The objects have the type to which the store's codec or
+// the Decoder decodes.
 type Feed struct {
 	hub                  *hub
 	client               *kubernetes.Client

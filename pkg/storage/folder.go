@@ -35,7 +35,7 @@ const (
 // empty.
 const mountPoint = "lost+found"
 
-// holder is the content of the lock file: it describes the process that holds the folder.
+// holder is the content of the lock file: it describes the process that holds the folder, or held it last.
 type holder struct {
 	Layout    int       `json:"layout"`
 	PID       int       `json:"pid"`
@@ -46,7 +46,7 @@ type holder struct {
 	Unused bool `json:"unused,omitempty"`
 }
 
-// String describes the holder, for the error of another process that can't lock the folder.
+// String describes the holder, for the error of a member that can't lock the folder.
 func (h holder) String() string {
 	if h.PID == 0 {
 		return "another process"

@@ -30,9 +30,9 @@ const (
 	firstFill = 5 * time.Second
 )
 
-// lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache, and so does
-// a read of a resource version, because only a cache can wait for the version. After a long list, the next list also
-// needs a cache.
+// lazyCache is a store that gets its watch cache when a request first needs it. A watch needs a cache (see WithoutCache
+// for the exception), and so does a read of a resource version, because only a cache can wait for the version. After a
+// long list, the next list also needs a cache, and so does a list of any version with a limit (see storeLists).
 //
 // A cache takes ten goroutines and 100 kB. A server has some eighty resources, and most tests and users need five
 // of them.
@@ -214,7 +214,7 @@ func storeLists(opts storage.ListOptions) bool {
 }
 
 // Delete implements storage.Interface. It ignores the cached object that the caller offers, because the object may
-// be old: the watch cache has a newer object.
+// be old. If there is a watch cache, the store gets the object of the cache.
 func (s *lazyCache) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, _ runtime.Object, opts storage.DeleteOptions) error {
 	return s.current().Delete(ctx, key, out, preconditions, validate, nil, opts)
@@ -267,11 +267,11 @@ func (c *watchCache) destroy() {
 	c.cacher.Stop()
 }
 
-// pastSource fills a watch cache with the objects at an earlier revision, and then with the events since. If etcd
-// has compacted that revision, pastSource uses the newest objects.
+// pastSource fills a watch cache with the objects at an earlier revision, and then with the events since. If the list
+// at that revision fails, for example because etcd has compacted the revision, pastSource uses the newest objects.
 type pastSource struct {
 	storage.Interface
-	begin  uint64       // the earlier revision; 0 after the first list
+	begin  uint64       // the earlier revision; 0 for the newest objects, and after the first list
 	failed *atomic.Bool // set by the store's notingCodec
 }
 

@@ -16,7 +16,7 @@ import (
 // Options are the options of a Member: where its data is kept, and where its errors are logged.
 type Options struct {
 	// DataDir is the folder in which the data is kept for the next start. The member writes the data with fsync. It
-	// makes the folder if it doesn't exist. Only one process at a time can hold the folder. If DataDir is empty,
+	// makes the folder if it doesn't exist. Only one member at a time can hold the folder. If DataDir is empty,
 	// the member writes the data to a temporary folder without fsync, and Stop removes the folder.
 	DataDir string
 

@@ -67,7 +67,7 @@ func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix s
 
 // Alone reports whether this is the only server on the etcd. A server that announced itself before the call counts.
 // A server that starts after the call doesn't matter to the caller, because that server reads everything that is
-// stored by then. If etcd doesn't answer, Alone returns false.
+// stored by then. If etcd doesn't answer, or doesn't have this server's key, Alone returns false.
 func (p *Presence) Alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceTimeout)
 	defer cancel()

@@ -42,8 +42,9 @@ func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r
 // With returns a record of the same key with another value.
 func (r Record) With(value []byte) Record { return Record{key: r.key, value: value} }
 
-// Create stores records under new keys. It writes many records in one transaction, because a transaction for each
-// record would take several times as long. If a key exists, the error names the key and wraps ErrExists.
+// Create stores records under new keys, and sets the revisions of the records. It writes many records in one
+// transaction, because a transaction for each record would take several times as long. If a key exists, the error names
+// the key and wraps ErrExists. After an error, the records of earlier transactions are stored.
 //
 // All keys of a transaction get the same revision. A watch that resumes in the middle of a revision would miss the
 // rest of the revision. Therefore, no watch can begin before these records, as long as the member runs.

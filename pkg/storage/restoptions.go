@@ -107,7 +107,7 @@ type backend struct {
 	eager  bool                                                    // whether a cache is made with its store
 	clock  clock.WithTicker
 	own    func(destroy func()) (factory.DestroyFunc, error)
-	run    func(func()) // runs a function on a goroutine; Stop waits for its end
+	run    func(func()) // runs a function on a goroutine; with a Member, Stop waits for its end
 	counts *counts
 	caches *caches
 }
@@ -216,8 +216,7 @@ func (m *Member) store(
 	return raw, destroy, nil
 }
 
-// ownDestroy is the function own of a backend without a Member. It returns a function that destroys the store. Only
-// k8s.io/apiserver calls the returned function.
+// ownDestroy is the function own of a backend without a Member. It returns a function that destroys the store once.
 func ownDestroy(destroy func()) (factory.DestroyFunc, error) {
 	return (&destroyer{destroy: destroy}).do, nil
 }

@@ -20,12 +20,12 @@ const progressPeriod = 5 * time.Second
 //
 // A watch that begins in the recent past gets its events from the log, at once. etcd serves watches of the past
 // only every 100 ms. Each watch cache would wait that long if a write came between the cache's list and its watch.
-// A watch that begins before the log goes to etcd.
+// A watch that begins before the log goes to etcd, and so does a watch with options that the hub doesn't have.
 //
-// The hub also sends progress notifications with etcd's revision to watch caches. For a consistent read, a watch
-// cache reads etcd's revision, and waits until its own watch has reached that revision. If the resource has no
-// events, only a progress notification shows the cache that its watch has reached the revision. k8s.io/apiserver
-// would request such a notification every 100 ms; the hub sends it as soon as it is needed.
+// The hub also sends progress notifications with etcd's revision to watch caches and to Streams. For a consistent
+// read, a watch cache reads etcd's revision, and waits until its own watch has reached that revision. If the resource
+// has no events, only a progress notification shows the cache that its watch has reached the revision.
+// k8s.io/apiserver would request such a notification every 100 ms; the hub sends it as soon as it is needed.
 type hub struct {
 	clientv3.Watcher // the watcher of etcd's own client
 	store            mvcc.WatchableKV
@@ -201,7 +201,7 @@ func (h *hub) replay(w *hubWatch) bool {
 }
 
 // RequestProgress sends the last revision that the hub has received to all watches that want progress
-// notifications.
+// notifications. If watches have gone to etcd's own watcher, it also makes the same request there.
 func (h *hub) RequestProgress(ctx context.Context) error {
 	h.tell()
 	h.mu.Lock()

@@ -12,8 +12,8 @@ import (
 
 // Engine runs servers in its own process. It implements engine.Engine. The zero value is ready for use.
 type Engine struct {
-	// Changes modify the options of each server. They are called in order. After these calls, the engine only adds the
-	// addresses of webhooks' services.
+	// Changes modify the options of each server. They are called in order. After these calls, the engine changes only one
+	// option: it adds the addresses of webhooks' services.
 	Changes []func(*server.Options)
 }
 

@@ -1,7 +1,10 @@
-// Package etcd is the etcd of one server: embedded in the process, or external. It also checks the flags that configure
-// etcd and storage.
+// Package etcd is the etcd of one server: embedded in the process, or external. It applies kube-apiserver's flags of
+// etcd and of stores, such as --storage-media-type, --watch-cache, --encryption-provider-config and
+// --delete-collection-workers. It also checks what these flags name: the etcd servers, the resources of
+// --etcd-servers-overrides, and the file of --encryption-provider-config.
 //
-// [New] is the constructor. Don't use the package for stores and watch caches: pkg/storage makes them.
+// [New] is the constructor, and [Etcd.ApplyTo] applies the flags. Don't use the package for stores and watch caches:
+// pkg/storage makes them.
 package etcd
 
 import (
@@ -49,8 +52,8 @@ type Etcd struct {
 	// ApplyTo calls start and sets member.
 	start  func() (*storage.Member, error)
 	member *storage.Member
-	// presence is a key in the external etcd by which servers count one another. It is nil with an embedded etcd, and
-	// if the key could not be written.
+	// presence is a key in the external etcd by which servers count one another. It is nil with an embedded etcd, before
+	// ApplyTo, and if the key could not be written.
 	presence *storage.Presence
 }
 
@@ -68,7 +71,9 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 	}
 	options := storage.Options{DataDir: config.DataDir, Holder: config.Holder, LogTo: log(ctx)}
 	start := func(ctx context.Context) (*storage.Member, error) { return storage.Start(ctx, options) }
-	if config.DataDir != "" { // the data folder also has keys, which must not be readable by others
+	if config.DataDir != "" {
+		// While etcd starts, the server writes its keys to the data folder. So open the folder before: Open locks it for
+		// this server, and makes a new folder that only its owner can read.
 		folder, err := storage.Open(options)
 		if err != nil {
 			return nil, OfData(config.DataDir, err)
@@ -96,7 +101,7 @@ func (e *Etcd) Close(ctx context.Context) error {
 	}
 	member, err := e.start()
 	if err != nil {
-		return nil //nolint:nilerr // ApplyTo has already returned this error
+		return nil //nolint:nilerr // ApplyTo returns this error
 	}
 	return OfData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
 }

@@ -94,7 +94,7 @@ func (l *Listener) Abort(req *http.Request) {
 	l.mu.Lock()
 	c := l.open[req.RemoteAddr]
 	l.mu.Unlock()
-	if c == nil { // the client has closed the connection
+	if c == nil { // the connection is closed
 		return
 	}
 	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {

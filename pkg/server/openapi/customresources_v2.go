@@ -17,7 +17,7 @@ import (
 )
 
 // customResources returns the OpenAPI v2 document of the established custom resources. The document is built anew after
-// one of them has changed.
+// a definition has changed.
 func customResources(crds crdlisters.CustomResourceDefinitionLister) cached.Value[*spec.Swagger] {
 	var mu sync.Mutex
 	var built *spec.Swagger

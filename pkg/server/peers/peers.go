@@ -42,7 +42,8 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// Config has the parts of the server that Peers need. All fields are required.
+// Config has the parts of the server that Peers need. All fields are required, but CertFile and KeyFile only with
+// Options.CAFile.
 type Config struct {
 	// ServerID is the server's name. Address is the HOST:PORT at which peers reach the server.
 	ServerID, Address string

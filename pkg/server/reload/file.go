@@ -25,7 +25,7 @@ type File struct {
 	// Seen is the content of the file when it was last read. It is nil if the next read must apply any content.
 	Seen []byte
 	// Apply makes the data effective, or returns an error and leaves the previous configuration in effect. It must return
-	// when ctx ends. ctx also ends when the file changes again.
+	// when ctx ends: after a minute (see patience), when the file changes again, or when Follow ends.
 	Apply func(ctx context.Context, data []byte) error
 	// Succeeded is called after a successful reload, and Failed after a failed reload, for metrics.
 	Succeeded func(data string)

@@ -17,8 +17,8 @@ import (
 // client.Call, and the answer is a client.Result.
 const CallPath = "/miniapi/v1/runtimehooks/call"
 
-// serveCall calls a hook for a client. The status is 400 for an invalid call, and 503 before the server has
-// discovered all extensions. Errors of extensions are in the result.
+// serveCall calls a hook for a client. The status is 405 for another method than POST, 400 for an invalid call, and 503
+// before the server has discovered the extensions of its start. Errors of extensions are in the result.
 func (h *Hooks) serveCall(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

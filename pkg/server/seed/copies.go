@@ -49,7 +49,8 @@ func (c *Copies) add(key copyKey, given, object runtime.Object) {
 }
 
 // get returns the stored form of an object: a copy of the object that an earlier server stored, with the changes of
-// renew. It returns nil if there is no copy, or if the earlier server's object differs from the argument given.
+// renew and of copyStatus. It returns nil if there is no copy, or if the earlier server's object differs from the
+// argument given.
 func (c *Copies) get(key copyKey, given runtime.Object) runtime.Object {
 	found, ok := c.byKey.Load(key)
 	if !ok || found.(seeded).given != given && !equal.DeepEqual(found.(seeded).given, given) {

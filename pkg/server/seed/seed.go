@@ -39,9 +39,9 @@ type Seeder struct {
 }
 
 // Seed stores the objects that every cluster has, except for the Service "kubernetes", if the etcd is empty. Informers
-// start after Seed and find the objects in their first lists. Seed returns false and stores nothing if the etcd has
-// objects, or if an object is refused. Then the caller must create the objects by requests, which return the reason of
-// a refusal.
+// start after Seed and find the objects in their first lists. Seed returns false if the etcd has namespaces or one of
+// the objects, if the server doesn't serve namespaces, or if an object is refused. Then the caller must create the
+// missing objects by requests, which return the reason of a refusal.
 func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error) {
 	namespaces := s.Member.Feed(corev1.Resource("namespaces"))
 	if namespaces == nil {

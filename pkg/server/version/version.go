@@ -19,8 +19,8 @@ func Get() apimachineryversion.Info {
 	if strings.Contains(info.GitVersion, "+miniapi") {
 		return info
 	}
-	// A program without a version from the Makefile's linker flags was built by "go install", or is a test of another
-	// module.
+	// A program without a version from the Makefile's linker flags was built by a go command alone, such as "go install"
+	// or the "go test" of another module.
 	info.GitVersion = builtVersion()
 	info.Major, info.Minor = majorMinor(info.GitVersion)
 	info.GitCommit, info.GitTreeState, info.BuildDate = "", "", "1970-01-01T00:00:00Z"

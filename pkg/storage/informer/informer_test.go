@@ -175,7 +175,7 @@ func TestInformer(t *testing.T) {
 	}
 }
 
-// The informer that Empty returns is synced at once, and has no objects.
+// The informer that Empty returns syncs, and has no objects.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	informer := Empty(&corev1.ConfigMap{})
