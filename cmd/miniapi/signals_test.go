@@ -44,11 +44,7 @@ func TestStop(t *testing.T) {
 			if code != 0 || stdout != "" || stderr != "" {
 				t.Errorf("exit code %d, and more on stdout %q, on stderr %q", code, stdout, stderr)
 			}
-			for _, file := range files {
-				if _, err := os.Stat(file); !os.IsNotExist(err) {
-					t.Errorf("%s is left behind (%v)", file, err)
-				}
-			}
+			gone(t, files)
 		})
 	}
 }
@@ -66,7 +62,18 @@ func (p *process) dataFiles() []string {
 	return files
 }
 
-// A signal stops a server at any point of its start. The test tries many points.
+// gone checks that none of the files exists any more.
+func gone(t *testing.T, files []string) {
+	t.Helper()
+	for _, file := range files {
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("%s is left behind (%v)", file, err)
+		}
+	}
+}
+
+// A signal stops a server at any point of its start, as it stops a server that is ready: with exit code 0, without a
+// text, and without a file of its database left behind. The test tries many points.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 
@@ -82,8 +89,10 @@ func TestStopDuringStart(t *testing.T) {
 		case _, ready = <-p.lines:
 		case <-time.After(delay):
 		}
+		files := p.dataFiles()
 		p.signal(t, syscall.SIGTERM)
 		code, _, stderr := p.exit(t)
+		gone(t, files)
 		// At an early point, the process has no signal handler yet, and the operating system ends the process with code
 		// -1.
 		if code != 0 && code != -1 || stderr != "" {
