@@ -21,6 +21,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
+	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
@@ -103,6 +105,14 @@ func (s *served) resources(yield func(admissionregistration.ServedResource) bool
 	}
 }
 
+// swaggers returns the OpenAPI v2 documents of the APIs of other servers.
+func (s *served) swaggers() []cached.Result[*spec.Swagger] {
+	if aggregator := s.aggregator.Load(); aggregator != nil {
+		return aggregator.Swaggers()
+	}
+	return nil
+}
+
 // hold stops the aggregator's checks of other servers until release is called. Requests of clients still reach the
 // other servers.
 func (s *served) hold() (release func()) {
@@ -178,7 +188,7 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 	if err := resources.HideGroup(); err != nil {
 		return err
 	}
-	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), kinds, defined)
+	v3, err := openapi.Serve(main.Handler.NonGoRestfulMux, notFound(c.generic), definitions.Lister(), c.apis.swaggers, kinds, defined)
 	if err != nil {
 		return err
 	}

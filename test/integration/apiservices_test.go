@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,6 +146,40 @@ func TestEditedAPIServices(t *testing.T) {
 	}
 }
 
+// /openapi/v2 has the paths of another server's API as long as there is an APIService for the API.
+func TestAggregatedOpenAPIV2(t *testing.T) {
+	t.Parallel()
+	port := trusted.serve(t, &extension{}, "tools.default.svc")
+	srv := miniapitest.Start(t, placed("default", "tools", 443, port))
+	pathsOf := func() []string {
+		var document struct{ Paths map[string]any }
+		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Get().AbsPath("/openapi/v2").DoRaw(t.Context()))(t), &document))
+		if document.Paths["/api/v1/pods"] == nil {
+			t.Error("the document lacks the server's own pods")
+		}
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(document.Paths)), func(path string) bool { return !strings.Contains(path, "example.com") })
+	}
+	services := clusterResources(srv, apiRegistration, "apiservices")
+	for _, test := range []struct {
+		name, reason string
+		change       func()
+		want         []string
+	}{
+		{"no other server", "the paths are those of the server itself", func() {}, nil},
+		{
+			"new server", "the request waits for a new server, whose other versions have no APIService",
+			func() { must(services.Create(t.Context(), toolsService("tools"), metav1.CreateOptions{}))(t) },
+			[]string{"/apis/tools.example.com/v1/", "/apis/tools.example.com/v1/namespaces/{namespace}/hammers"},
+		},
+		{"gone", "requests for the API aren't passed on any more", func() { ok(t, services.Delete(t.Context(), "v1.tools.example.com", metav1.DeleteOptions{})) }, nil},
+	} {
+		test.change()
+		if diff := cmp.Diff(test.want, pathsOf(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.name, test.reason, diff)
+		}
+	}
+}
+
 // The server writes its APIServices without calling webhooks of users.
 func TestAPIServicesOfTheServerAreNotReviewed(t *testing.T) {
 	t.Parallel()
@@ -175,6 +210,9 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			{"name": "hammers", "singularName": "hammer", "namespaced": true, "kind": "Hammer", "verbs": ["get", "list"], "shortNames": ["ham"]}]}`)
 	case req.URL.Path == "/openapi/v3"+api:
 		_, _ = fmt.Fprint(w, `{"openapi": "3.0.0", "info": {"title": "tools", "version": "1"}, "paths": {}}`)
+	case req.URL.Path == "/openapi/v2":
+		_, _ = fmt.Fprint(w, `{"swagger": "2.0", "info": {"title": "tools", "version": "1"}, "paths": {
+			"/apis/tools.example.com/v1/": {}, "/apis/tools.example.com/v1/namespaces/{namespace}/hammers": {}, "/apis/tools.example.com/v2/": {}, "/version/": {}}}`)
 	case strings.HasPrefix(req.URL.Path, api+"/namespaces/default/hammers"):
 		e.mu.Lock()
 		defer e.mu.Unlock()

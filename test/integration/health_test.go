@@ -67,6 +67,7 @@ func TestHealthOfTheStart(t *testing.T) {
 		{"poststarthook/start-kube-aggregator-informers", "APIServices are listed", true},
 		{"poststarthook/apiservice-registration-controller", "requests are passed on to other servers", true},
 		{"poststarthook/apiservice-discovery-controller", "discovery lists the APIs of other servers", true},
+		{"poststarthook/apiservice-openapi-controller", "/openapi/v2 has the APIs of other servers", true},
 		{"poststarthook/apiservice-openapiv3-controller", "/openapi/v3 has the APIs of other servers", true},
 		{"poststarthook/apiservice-status-remote-available-controller", "the status shows whether another server answers", true},
 		{"poststarthook/apiservice-status-local-available-controller", "the server's own APIServices are available", true},

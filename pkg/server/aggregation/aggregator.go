@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +78,8 @@ type Aggregator struct {
 	followed cache.DoneChecker
 
 	remotes remotes
+	// swaggersWanted is true after the first request for /openapi/v2.
+	swaggersWanted atomic.Bool
 
 	mu      sync.Mutex // held by begin while begin starts a goroutine
 	running sync.WaitGroup
@@ -145,7 +148,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 		a.replace(gv, nil)
 		return
 	}
-	r := newRemote(a.life, &a.config, a.checks, a.listing, s)
+	r := newRemote(a, s)
 	a.replace(gv, r)
 	a.listing.refresh(r)
 	a.begin(r.run)
@@ -191,6 +194,11 @@ func (a *Aggregator) Handler(next http.Handler) http.Handler {
 func (a *Aggregator) handler(req *http.Request, next http.Handler) http.Handler {
 	if a.remotes.none() {
 		return next
+	}
+	if req.URL.Path == swaggerPath && !byAggregator(req) {
+		ctx, cancel := context.WithTimeout(req.Context(), settleTimeout)
+		defer cancel()
+		a.readSwaggers(ctx)
 	}
 	path, ok := strings.CutPrefix(req.URL.Path, genericapiserver.APIGroupPrefix)
 	if !ok || path != "" && path[0] != '/' {

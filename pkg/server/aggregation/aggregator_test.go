@@ -24,7 +24,7 @@ func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
 	a.local.keptAt.Store(-1)
 	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.checks, a.begin, func() {})
-	r := newRemote(t.Context(), &a.config, a.checks, a.listing, &apiregistrationv1.APIService{
+	r := newRemote(a, &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
 	})

@@ -45,7 +45,7 @@ func listingOf(t *testing.T) (*Aggregator, *remoteAPI, *scripted) {
 // another returns a remoteAPI that replaces r as the server of the group version.
 func another(t *testing.T, a *Aggregator, r *remoteAPI) *remoteAPI {
 	t.Helper()
-	next := newRemote(t.Context(), &a.config, a.checks, a.listing, r.service.DeepCopy())
+	next := newRemote(a, r.service.DeepCopy())
 	a.listing.set(r.gv, next)
 	return next
 }

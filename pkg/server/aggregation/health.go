@@ -11,8 +11,7 @@ import (
 // AddChecks adds kube-apiserver's health checks of its aggregation layer to the server. The argument "custom" is done
 // when the Aggregator has the APIServices of the stored custom resource definitions.
 //
-// kube-apiserver has a controller for each check. Here, several checks stand for one step of the Aggregator. The
-// document /openapi/v2 has no APIs of other servers, so the check "apiservice-openapi-controller" doesn't exist.
+// kube-apiserver has a controller for each check. Here, several checks stand for one step of the Aggregator.
 func (a *Aggregator) AddChecks(server *genericapiserver.GenericAPIServer, custom cache.DoneChecker) error {
 	for _, hook := range []struct {
 		name  string
@@ -20,9 +19,10 @@ func (a *Aggregator) AddChecks(server *genericapiserver.GenericAPIServer, custom
 	}{
 		{"start-kube-aggregator-informers", a.config.APIServices.HasSyncedChecker()},
 		// When an APIService is known, requests are passed on to its server, the server is in discovery, and a goroutine
-		// requests the server's OpenAPI document and writes its status.
+		// requests the server's OpenAPI documents and writes its status.
 		{"apiservice-registration-controller", a.followed},
 		{"apiservice-discovery-controller", a.followed},
+		{"apiservice-openapi-controller", a.followed},
 		{"apiservice-openapiv3-controller", a.followed},
 		{"apiservice-status-remote-available-controller", a.followed},
 		// The APIServices of this server's own APIs are made from the definitions. They are available from the beginning.

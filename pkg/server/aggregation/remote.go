@@ -21,8 +21,8 @@ const (
 	checkPeriod = 30 * time.Second
 	// checkTimeout limits the time of a check.
 	checkTimeout = 5 * time.Second
-	// settleTimeout limits the time for which a request for the list of groups waits for the answers of new
-	// servers.
+	// settleTimeout limits the time for which a request for the list of groups, or for /openapi/v2, waits for the
+	// answers of new servers.
 	settleTimeout = 2 * time.Second
 	// stopTimeout limits the time for which a stop of this server waits for the other server's answers to requests in
 	// progress.
@@ -55,18 +55,22 @@ type remoteAPI struct {
 	available atomic.Bool
 	again     chan struct{}
 
+	// swagger is the part of the other server's /openapi/v2 that describes the API.
+	swagger swagger
+
 	mu sync.Mutex
 	// described is true if /openapi/v3 has the document of the API.
 	described bool
 }
 
-func newRemote(life context.Context, config *Config, checks *checks, listing *listing, s *apiregistrationv1.APIService) *remoteAPI {
+func newRemote(a *Aggregator, s *apiregistrationv1.APIService) *remoteAPI {
 	r := &remoteAPI{
-		config: config, service: s, gv: groupVersionOf(s), life: life, checks: checks, listing: listing,
+		config: &a.config, service: s, gv: groupVersionOf(s), life: a.life, checks: a.checks, listing: a.listing,
 		again: make(chan struct{}, 1),
 	}
-	r.ctx, r.cancel = context.WithCancel(life)
-	r.server = &endpoint{config: config, service: s, life: r.ctx}
+	r.swagger.wanted = &a.swaggersWanted
+	r.ctx, r.cancel = context.WithCancel(a.life)
+	r.server = &endpoint{config: &a.config, service: s, life: r.ctx}
 	return r
 }
 
@@ -78,6 +82,7 @@ func (r *remoteAPI) serves(s *apiregistrationv1.APIService) bool {
 // end stops the checks of the server, and removes the API's document from /openapi/v3.
 func (r *remoteAPI) end() {
 	r.cancel()
+	r.swagger.settled.Set(true)
 	r.undescribe()
 }
 
@@ -90,7 +95,8 @@ func (r *remoteAPI) run() {
 	}
 }
 
-// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check.
+// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check. It
+// also requests the server's OpenAPI document in version 2, if a client wants such documents.
 func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	ctx, done := r.checks.begin(r.ctx)
 	defer done()
@@ -116,6 +122,7 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		}
 		pause = backoff.Step()
 	}
+	r.readSwagger(ctx)
 	return pause
 }
 

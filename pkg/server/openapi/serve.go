@@ -21,15 +21,15 @@ import (
 )
 
 // Serve serves /openapi/v2 and /openapi/v3 on a mux. Both documents are built when a client first requests them. The v2
-// document includes the custom resources of crds. The v3 document doesn't include these custom resources: Follow adds
-// them to the service that Serve returns.
-func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, all ...Part) (*handler3.OpenAPIService, error) {
+// document includes the custom resources of crds, and the documents of other servers that the function others returns.
+// The v3 document doesn't include the custom resources: Follow adds them to the service that Serve returns.
+func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crdlisters.CustomResourceDefinitionLister, others func() []cached.Result[*spec.Swagger], all ...Part) (*handler3.OpenAPIService, error) {
 	mux = notFoundMux{mux, notFound}
 	static := cached.Once(cached.Func(func() (*spec.Swagger, string, error) {
 		swagger, err := describeV2(all)
 		return swagger, "static", err
 	}))
-	v2 := handler.NewOpenAPIServiceLazy(cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
+	own := cached.MergeList(func(parts []cached.Result[*spec.Swagger]) (*spec.Swagger, string, error) {
 		if parts[0].Err != nil {
 			return nil, "", parts[0].Err
 		}
@@ -38,7 +38,8 @@ func Serve(mux common.PathHandlerByGroupVersion, notFound http.Handler, crds crd
 		}
 		merged, err := crdopenapi.MergeSpecs(parts[0].Value, parts[1].Value)
 		return merged, parts[0].Etag + parts[1].Etag, err
-	}, []cached.Value[*spec.Swagger]{static, customResources(crds)}))
+	}, []cached.Value[*spec.Swagger]{static, customResources(crds)})
+	v2 := handler.NewOpenAPIServiceLazy(withOthers(own, others))
 	v2.RegisterOpenAPIVersionedService("/openapi/v2", mux)
 
 	v3 := handler3.NewOpenAPIService()
