@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
@@ -116,8 +117,21 @@ func newAdmission(a admission.Attributes) *trace.Admission {
 		Operation: string(a.GetOperation()),
 		Kind:      trace.Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 		Namespace: a.GetNamespace(),
-		Name:      a.GetName(),
+		Name:      nameOf(a),
 	}
+}
+
+// nameOf returns the name of a request's object. The attributes of a deletecollection don't have the name, but the
+// object that is deleted has it.
+func nameOf(a admission.Attributes) string {
+	if name := a.GetName(); name != "" {
+		return name
+	}
+	object, err := meta.Accessor(a.GetOldObject())
+	if err != nil {
+		return "" // the name of a new object may not be known yet
+	}
+	return object.GetName()
 }
 
 // recordedPlugin calls a plugin, and records the call if the server records the request.

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,16 +164,21 @@ func (f Filter) selectsObject(r *Request) bool {
 	if f.Namespace == "" && f.Name == "" {
 		return true
 	}
-	is := func(namespace, name string) bool {
-		return (f.Namespace == "" || f.Namespace == namespace) && (f.Name == "" || f.Name == name)
+	return f.names(r.Namespace, r.Name) || slices.ContainsFunc(r.Admissions, func(a *Admission) bool { return f.names(a.Namespace, a.Name) })
+}
+
+// names reports whether the filter selects the object with the namespace and the name.
+func (f Filter) names(namespace, name string) bool {
+	return (f.Namespace == "" || f.Namespace == namespace) && (f.Name == "" || f.Name == name)
+}
+
+// Narrowed returns a deletecollection with only the passes for the objects that the filter selects. It returns any other
+// request unchanged, because all passes of the request are for the same object.
+func (f Filter) Narrowed(r *Request) *Request {
+	if r.Verb != "deletecollection" {
+		return r
 	}
-	if is(r.Namespace, r.Name) {
-		return true
-	}
-	for _, admission := range r.Admissions {
-		if is(admission.Namespace, admission.Name) {
-			return true
-		}
-	}
-	return false
+	narrowed := *r
+	narrowed.Admissions = slices.DeleteFunc(slices.Clone(r.Admissions), func(a *Admission) bool { return !f.names(a.Namespace, a.Name) })
+	return &narrowed
 }

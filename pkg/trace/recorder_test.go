@@ -149,6 +149,30 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// For a question about one object, a deletecollection has only the passes for that object.
+func TestNarrowed(t *testing.T) {
+	t.Parallel()
+	passes := []*Admission{{Namespace: "default", Name: "a"}, {Namespace: "default", Name: "b"}, {Namespace: "default", Name: "a"}}
+	for _, test := range []struct {
+		name, reason, verb string
+		filter             Filter
+		want               string
+	}{
+		{"collection", "the other passes are for other objects", "deletecollection", Filter{Namespace: "default", Name: "a"}, "a a"},
+		{"whole collection", "the filter names no object", "deletecollection", Filter{Namespace: "default"}, "a b a"},
+		{"other verb", "the passes of a request that is tried again are for one object", "update", Filter{Name: "a"}, "a b a"},
+	} {
+		request := &Request{Verb: test.verb, Admissions: passes}
+		var got []string
+		for _, a := range test.filter.Narrowed(request).Admissions {
+			got = append(got, a.Name)
+		}
+		if strings.Join(got, " ") != test.want || len(request.Admissions) != len(passes) {
+			t.Errorf("%s: %s: want %s, got %s", test.name, test.reason, test.want, got)
+		}
+	}
+}
+
 // However many requests end, and however large they are, the recorder's memory stays near its limit. The test isn't
 // parallel, because it measures the heap.
 func TestMemoryIsBoundedUnderAFlood(t *testing.T) {

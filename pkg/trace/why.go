@@ -301,6 +301,9 @@ func (r *Request) Subject() string {
 	if len(r.Admissions) > 0 {
 		last := r.Admissions[len(r.Admissions)-1]
 		operation, namespace, name = last.Operation, cmp.Or(last.Namespace, namespace), cmp.Or(last.Name, name)
+		if r.Verb == "deletecollection" && len(r.Admissions) > 1 {
+			name = "" // each pass is for another object
+		}
 	}
 	object := name
 	switch {

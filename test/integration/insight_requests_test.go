@@ -177,3 +177,32 @@ func TestCallsWithoutAServiceHaveTheirReview(t *testing.T) {
 		t.Error("want the webhook in the trace")
 	}
 }
+
+// The trace of a deletecollection has a pass for each object. The passes have the names of the objects, so questions
+// about one of the objects are answered.
+func TestTraceOfADeletedCollection(t *testing.T) {
+	t.Parallel()
+	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
+	maps := srv.Client().CoreV1().ConfigMaps("default")
+	for _, name := range []string{"a", "b", "c"} {
+		label := map[string]string{"of": name, "collected": "yes"}
+		must(maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: label}}, metav1.CreateOptions{}))(t)
+	}
+	install(t, srv, validating("asked", allow(), on("DELETE", "v1", "configmaps"), objectSelector(map[string]string{"of": "b"})))
+	ok(t, maps.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "collected=yes"}))
+
+	timeline, err := srv.Admission().Timeline("configmaps/default/c")
+	ok(t, err)
+	for _, want := range []string{"DELETE of configmaps in namespace default by system:admin", "pass 1: DELETE default/a", "pass 2: DELETE default/b"} {
+		if !strings.Contains(timeline, want) {
+			t.Errorf("want %q in the timeline of c, got\n%s", want, timeline)
+		}
+	}
+	for name, called := range map[string]bool{"a": false, "b": true, "c": false} {
+		answers, err := srv.Admission().Why(trace.ValidatingConfiguration+"/asked", "configmaps/default/"+name)
+		ok(t, err)
+		if len(answers) != 1 || answers[0].Called != called || !strings.Contains(answers[0].Sentence, "DELETE of configmaps default/"+name) {
+			t.Errorf("want called: %t for %s, got %+v", called, name, answers)
+		}
+	}
+}

@@ -175,7 +175,7 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 	filter.Writes, filter.Last = true, 1
 	requests := d.Recorder.Requests(filter)
 	if len(requests) > 0 {
-		return answer(w, Why{trace.Why(target, configured, requests[len(requests)-1], false)})
+		return answer(w, Why{trace.Why(target, configured, filter.Narrowed(requests[len(requests)-1]), false)})
 	}
 	if filter.Name == "" {
 		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, "no name is given")}})
