@@ -55,7 +55,7 @@ type plugin struct {
 	// on is true for a plugin that runs by default.
 	on bool
 	// new makes the plugin from its configuration, which is nil if there is none. If new is nil, miniapi doesn't
-	// have the plugin: the plugin's name is accepted with a warning.
+	// have the plugin: flags may name the plugin, and the server warns if a flag enables it.
 	new func(*chain, io.Reader) (admission.Interface, error)
 	changes
 }

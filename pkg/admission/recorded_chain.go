@@ -78,8 +78,8 @@ func (c *recordedChain) Validate(ctx context.Context, a admission.Attributes, o 
 	admitted := scope.Keep(pass.Kind, encode(a.GetObject(), o))
 	scope = &trace.Scope{Recording: scope.Recording}
 	scope.Update(func(r *trace.Request) {
-		// Validates finds the pass that Admit has added to the record. If only validating plugins handle the operation,
-		// Admit has added no pass, and Validates adds one.
+		// Validates finds the pass that Admit has added to the record. If Admit has added no pass for the object,
+		// Validates adds one.
 		scope.Admission = r.Validates(pass, started)
 		scope.Admission.SetAdmitted(admitted)
 	})

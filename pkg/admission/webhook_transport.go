@@ -24,8 +24,9 @@ import (
 // addresses, the server also trusts certificates of ca. If the webhook's configuration has a caBundle, the server
 // trusts only the caBundle.
 //
-// dial makes all connections, so that servers of a process don't share them. If dial is nil, k8s.io/apiserver makes
-// and shares them. tracer traces the calls. If it is nil, a call only carries on the trace of the client's request.
+// dial makes all other connections, so that servers of a process don't share them. If dial is nil, k8s.io/apiserver
+// makes and shares them. tracer traces the calls. If it is nil, a call only carries on the trace of the client's
+// request.
 func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {

@@ -86,7 +86,7 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// child returns the path of a key. A key with a dot, a slash or a bracket is quoted.
+// child returns the path of a key. A key with a dot, a slash or an opening bracket is quoted.
 func child(path, key string) string {
 	if strings.ContainsAny(key, "./[") {
 		return fmt.Sprintf("%s[%q]", path, key)

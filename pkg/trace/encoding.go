@@ -21,7 +21,7 @@ func (e Encoding) json() json.RawMessage {
 }
 
 // Keep returns an object for the record: secret values are replaced, unless Limits.Secrets is set. It returns the
-// zero value if the limits don't leave room for the object.
+// zero value if the limits don't leave room for the object, or if the recording has ended.
 func (r *Recording) Keep(kind Kind, object Encoding) Encoding {
 	switch {
 	case r == nil || len(object.Bytes) == 0:

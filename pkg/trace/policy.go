@@ -33,7 +33,7 @@ type Binding struct {
 	// Actions are the validationActions of a ValidatingAdmissionPolicyBinding: Deny, Warn, Audit.
 	Actions []string `json:"actions,omitempty"`
 	// Evaluations are the evaluations of the policy's expressions: one for each parameter object that the binding
-	// selects, or a single evaluation if the policy has no parameters.
+	// selects, or a single evaluation if the policy has no paramKind or the binding no paramRef.
 	Evaluations []*Evaluation `json:"evaluations,omitempty"`
 }
 
@@ -43,12 +43,13 @@ const Reported = "reported"
 
 // Evaluation is one evaluation of a policy's expressions.
 type Evaluation struct {
-	// Param is the parameter object of the evaluation; nil for a policy without parameters.
+	// Param is the parameter object of the evaluation; nil for an evaluation without parameters.
 	Param *Param `json:"param,omitempty"`
-	// Verdict says why the match conditions let the policy be evaluated, or why they ruled the policy out.
+	// Verdict has the reason Matched if the policy's validations or mutations were evaluated. Otherwise it says why the
+	// match conditions, or the reinvocationPolicy in the second round, ruled the policy out.
 	Verdict Verdict `json:"verdict"`
-	// Outcome is Allowed, Denied, Failed, FailedOpen or Reported. It is empty if the match conditions ruled the
-	// policy out.
+	// Outcome is Allowed, Denied, Failed, FailedOpen or Reported. It is empty if a match condition is false, or if the
+	// second round didn't evaluate the policy again.
 	Outcome string `json:"outcome,omitempty"`
 	// Error is the error of a mutation that failed, or of a validating policy that failed before its validations.
 	Error       string        `json:"error,omitempty"`

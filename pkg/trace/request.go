@@ -26,8 +26,8 @@ type Request struct {
 	// injected into it.
 	Path      string `json:"path,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Name is the name of the object. It is empty for deletecollection. It is also empty for a create with
-	// generateName that failed before the server generated the name.
+	// Name is the name of the object. It is empty for deletecollection, for a create with generateName that failed
+	// before the server generated the name, and for a create that authorization refused.
 	Name   string `json:"name,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
 	// Faults are the faults that the server injected into the request itself. Faults that were injected into calls
@@ -40,8 +40,9 @@ type Request struct {
 
 	// Code is the HTTP status of the response. It is 0 if the connection was cut.
 	Code int `json:"code"`
-	// Forbidden is true if authorization refused the request, so that it didn't reach admission. The path of a create
-	// request doesn't name the object, and authorization comes before the body, so Name is empty for a create.
+	// Forbidden is true if authorization refused the request, so that it didn't reach admission. Authorization comes
+	// before the body, and only the path of a create request for a subresource names the object. So Name is empty for
+	// other create requests.
 	Forbidden bool `json:"forbidden,omitempty"`
 	// Error is the error in the response; nil if the request succeeded.
 	Error *Error `json:"error,omitempty"`

@@ -11,8 +11,11 @@ type Verdict struct {
 	// Field is the path of the field that decided, in the webhook configuration or policy, such as
 	// webhooks[0].rules[1].operations.
 	Field string `json:"field,omitempty"`
-	// Want is the value that Field has in the webhook configuration or policy. Got is the value of the request
-	// that was compared with Want.
+	// Want is the value that Field has in the webhook configuration or policy. If something failed, Want is the
+	// failurePolicy or the validationActions that decide about the failure. For MatchPolicyExact, it is the resource that
+	// a rule names. Got is the value of the request that was compared with Want. For ValidationFalse and
+	// ValidationReported, it has the values of variables and the name of the parameter object. For NotConfigured, it
+	// has the names that exist.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 	// By names the cause of the verdict if the cause is outside of the webhook or policy: a plugin, another webhook or
@@ -20,7 +23,8 @@ type Verdict struct {
 	By string `json:"by,omitempty"`
 	// Detail is a text with more about the reason, such as the message of an error.
 	Detail string `json:"detail,omitempty"`
-	// Also lists the other fields that would have ruled the webhook out. Each of them would have been enough.
+	// Also lists the other fields that would have ruled the webhook, policy or binding out. Each of them would have been
+	// enough.
 	Also []string `json:"also,omitempty"`
 	// As is the resource by which a rule matched, if it isn't the request's own resource: with matchPolicy
 	// Equivalent, a rule also matches other versions and groups of the same objects.
@@ -64,15 +68,16 @@ const (
 	MatchConditionRefused Reason = "MatchConditionRefused"
 	// MatchConditionCost: the expressions exceed the server's limit on the cost of CEL.
 	MatchConditionCost Reason = "MatchConditionCost"
-	// MatchFailed: a selector couldn't be evaluated, so the request is refused.
+	// MatchFailed: a selector couldn't be evaluated, or the object couldn't be converted for the webhook. The request is
+	// refused, whatever the failurePolicy.
 	MatchFailed Reason = "MatchFailed"
 	// ParamsMissing: a binding selects no parameter object, and its parameterNotFoundAction is Allow.
 	ParamsMissing Reason = "ParamsMissing"
 	NoBinding     Reason = "NoBinding"
 	// ParamsRequired: a binding selects no parameter object, and its parameterNotFoundAction is Deny.
 	ParamsRequired Reason = "ParamsRequired"
-	// PolicyFailed: a policy or a binding couldn't be compiled or compared with the request. The failurePolicy
-	// decides about the request.
+	// PolicyFailed: a policy or a binding couldn't be compared with the request, or its parameters couldn't be read. The
+	// failurePolicy decides about the request.
 	PolicyFailed Reason = "PolicyFailed"
 )
 
@@ -108,7 +113,8 @@ const (
 	// ReinvocationFirstMatch: the webhook didn't match in the first round of mutating plugins, and matches in the
 	// second.
 	ReinvocationFirstMatch Reason = "ReinvocationFirstMatch"
-	// RefusedEarlier: an earlier step had refused the request.
+	// RefusedEarlier: a plugin, another webhook or another policy had refused the request before the turn of the webhook
+	// or policy, or the server had refused it before admission.
 	RefusedEarlier Reason = "RefusedEarlier"
 	Invalid        Reason = "Invalid"
 	TimedOut       Reason = "TimedOut"
@@ -189,8 +195,8 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 }
 
 // Refuses reports whether the server refuses the request because of the verdict, without a call of the webhook. There
-// are three causes: a selector can't be evaluated, a match condition can't be evaluated and failurePolicy is Fail, or the
-// request is a dry run and the webhook has side effects.
+// are four causes: a selector can't be evaluated, the object can't be converted for the webhook, a match condition can't
+// be evaluated and failurePolicy is Fail, or the request is a dry run and the webhook has side effects.
 func (v Verdict) Refuses() bool {
 	switch v.Reason {
 	case MatchFailed, MatchConditionRefused:

@@ -25,8 +25,8 @@ const (
 type Answer struct {
 	// Webhook names the webhook, or the policy and its binding.
 	Webhook Reference `json:"webhook"`
-	// Called is true if the webhook was called, or the policy's expressions were evaluated for the binding. For a dry
-	// run, it is true if the webhook would have been called.
+	// Called is true if the webhook was called, or the policy's validations or mutations were evaluated for the binding.
+	// For a dry run of Recorder.Evaluate, it is also true if the webhook would have been called.
 	Called  bool    `json:"called"`
 	Verdict Verdict `json:"verdict"`
 	// Again says why the second round of mutating plugins didn't call the webhook, or didn't evaluate the policy. It
@@ -269,7 +269,7 @@ func sentence(a Answer, effect string, request *Request) string {
 	return text + "."
 }
 
-// words describes the outcome of a call, and the fault that caused it. It returns "" for no call.
+// words describes the outcome of a call, and the fault that the server injected into the call. It returns "" for no call.
 func (c *Call) words() string {
 	if c == nil {
 		return ""

@@ -159,8 +159,8 @@ func (b *Binding) decidedBy(e *Evaluation) Verdict {
 
 // culprit returns the expression that caused the outcome: the first expression that failed, or else the first
 // validation that is false. If the outcome is Denied, an expression that failed isn't the culprit. If no expression
-// failed and no validation is false, a patch couldn't be applied: the culprit is the last mutation, with the
-// evaluation's error.
+// failed and no validation is false, the culprit has the evaluation's error, and the field of the last mutation, whose
+// patch couldn't be applied. For a validating policy, which failed before its validations, the field is spec.
 func (e *Evaluation) culprit() Expression {
 	for _, x := range e.Expressions {
 		if e.Outcome != Denied && x.Error != "" {

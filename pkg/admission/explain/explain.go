@@ -41,8 +41,8 @@ type Matching struct {
 	Path       string
 	Attributes admission.Attributes
 	Interfaces admission.ObjectInterfaces
-	// Earlier returns the states that the request's object has had so far. Earlier is nil if the request isn't
-	// recorded.
+	// Earlier returns the states that the request's object has had so far. If Earlier is nil, no verdict has the reason
+	// ObjectSelectorChanged.
 	Earlier func() []trace.Object
 }
 
@@ -204,7 +204,7 @@ type part struct {
 	got   func(admission.Attributes) string
 }
 
-// ruleParts are the parts of a rule, in the order in which verdicts name them.
+// ruleParts are the parts of a rule. The verdict about a rule names the first part that doesn't match.
 var ruleParts = []part{
 	{
 		trace.RuleGroup, "apiGroups",

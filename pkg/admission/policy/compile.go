@@ -38,10 +38,10 @@ func compileMatcher(compiler cel.ConditionCompiler, declarations cel.OptionalVar
 	expressions := accessors(conditions, func(c *admissionregistrationv1.MatchCondition) cel.ExpressionAccessor {
 		return (*matchconditions.MatchCondition)(c)
 	})
-	// k8s.io/apiserver's metrics have the label "validate" here, even for mutating policies.
 	compiled := &observedConditions{compiler.CompileCondition(expressions, declarations, environment.StoredExpressions), func(i int) string {
 		return fmt.Sprintf("spec.matchConditions[%d] (%s)", i, conditions[i].Name)
 	}, matchConditions}
+	// k8s.io/apiserver's metrics have the label "validate" here, even for mutating policies.
 	return matchconditions.NewMatcher(compiled, failurePolicy, "policy", "validate", policy)
 }
 

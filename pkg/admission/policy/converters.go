@@ -97,11 +97,11 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 	}
 	document, err := builder.BuildOpenAPIV3(definition, kind.Version, builder.Options{})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the CustomResourceDefinition %s: %w", definition.Name, err)
 	}
 	made, err := managedfields.NewTypeConverter(document.Components.Schemas, false)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the schemas of the CustomResourceDefinition %s: %w", definition.Name, err)
 	}
 	if c.defined == nil {
 		c.defined = map[schema.GroupVersionKind]definedConverter{}
@@ -117,7 +117,7 @@ func (c *converters) define(kind schema.GroupVersionKind) (managedfields.TypeCon
 func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, error) {
 	paths, err := c.openAPI().Paths()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the server's list of OpenAPI documents, /openapi/v3: %w", err)
 	}
 	path := documentPath(gv)
 	document, ok := paths[path]
@@ -132,18 +132,18 @@ func (c *converters) find(gv schema.GroupVersion) (managedfields.TypeConverter, 
 	}
 	content, err := document.Schema(runtime.ContentTypeJSON)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the OpenAPI document /openapi/v3/%s: %w", path, err)
 	}
 	var parsed spec3.OpenAPI
 	if err := json.Unmarshal(content, &parsed); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the OpenAPI document /openapi/v3/%s must be JSON: %w", path, err)
 	}
 	if parsed.Components == nil {
 		return nil, fmt.Errorf("the OpenAPI document /openapi/v3/%s must have the schemas of its kinds, and has no components", path)
 	}
 	made, err := managedfields.NewTypeConverter(parsed.Components.Schemas, false)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the schemas of the OpenAPI document /openapi/v3/%s: %w", path, err)
 	}
 	if c.published == nil {
 		c.published = map[schema.GroupVersion]converter{}

@@ -24,8 +24,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// consideration records what a plugin does with its policies for one request. k8s.io/apiserver reports its progress
-// in this order: a policy, one of its bindings, an evaluation for the binding, the expressions of the evaluation.
+// consideration records what a plugin does with its policies for one request. For validating policies, k8s.io/apiserver
+// reports its progress in this order: a policy, one of its bindings, an evaluation for the binding, the expressions of
+// the evaluation. For mutating policies, all policies and bindings come before the first evaluation.
 type consideration struct {
 	scope      *trace.Scope
 	explainer  *explain.Explainer
@@ -35,8 +36,8 @@ type consideration struct {
 	candidates map[string]*candidate
 	kind       string
 
-	// policy is the policy on which k8s.io/apiserver works at the moment. binding and evaluation are its binding and
-	// its evaluation at the moment. Each of the three is nil while there is none.
+	// policy is the policy that is compared with the request or evaluated at the moment. binding and evaluation are its
+	// binding and its evaluation at the moment. Each of the three is nil while there is none.
 	policy     *candidate
 	binding    *bound
 	evaluation *evaluation

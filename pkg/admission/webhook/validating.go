@@ -105,7 +105,7 @@ func recovered(ctx context.Context, hook webhook.WebhookAccessor, call func() er
 	return call()
 }
 
-// errRequestTimeout returns the error of a request that ended before all its webhooks were called.
+// errRequestTimeout returns the error of a request that ended before all its webhooks had answered.
 func errRequestTimeout() error {
 	return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 }

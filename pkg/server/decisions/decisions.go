@@ -1,7 +1,7 @@
 // Package decisions records the decisions of admission about requests, and serves them below /debug/admission/. It
-// serves the recorded requests, the reasons why a webhook is called for an object or not, and a page with both. Package
-// trace has the types of the records, and pkg/admission fills them in. Don't use the package for an audit log: see
-// package audit.
+// serves the recorded requests, the reasons why a webhook is called or a policy evaluated for an object or not, the
+// matrix of webhooks and policies against resources, and a page with all of these. Package trace has the types of the
+// records, and pkg/admission fills them in. Don't use the package for an audit log: see package audit.
 package decisions
 
 import (
@@ -28,7 +28,7 @@ type Config struct {
 	// Serializer encodes errors for clients. Decoder decodes the errors in recorded responses.
 	Serializer runtime.NegotiatedSerializer
 	Decoder    runtime.Decoder
-	// RequestInfo and Mapper turn an Evaluation into a request.
+	// RequestInfo and Mapper turn an Evaluation into a request. Mapper also finds the resource that a query names.
 	RequestInfo request.RequestInfoResolver
 	Mapper      meta.RESTMapper
 	// Configurations reads webhook configurations and policies with the permissions of the server.

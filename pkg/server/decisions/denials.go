@@ -22,7 +22,7 @@ func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) er
 	return explained
 }
 
-// where names the part of admission that refused the request. For a webhook, it adds the deciding rule. For a mutating
+// where names the part of admission that refused the request. For a webhook, it adds the deciding field. For a mutating
 // plugin, it adds the round of calls.
 func where(request *trace.Request, refused *trace.Refusal) string {
 	parts := []string{"admission plugin " + refused.Plugin}
@@ -41,7 +41,8 @@ func where(request *trace.Request, refused *trace.Refusal) string {
 	return strings.Join(parts, ", ")
 }
 
-// rule returns the field of the webhook's configuration that made the server call the webhook, or "".
+// rule returns the field of the webhook's configuration that decided about the webhook, such as the rule by which the
+// webhook was called, or "".
 func rule(request *trace.Request, webhook trace.Reference) string {
 	last := request.Admissions[len(request.Admissions)-1]
 	for _, step := range last.Steps {
