@@ -185,26 +185,6 @@ type Refusal struct {
 	Error   Error      `json:"error"`
 }
 
-// Reference names a webhook and its configuration, or a policy and its binding.
-type Reference struct {
-	// Kind is MutatingWebhookConfiguration, ValidatingWebhookConfiguration, MutatingAdmissionPolicy or
-	// ValidatingAdmissionPolicy.
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	// Part is the name of the webhook or of the binding. It is empty in a reference to a whole configuration or
-	// policy.
-	Part string `json:"part,omitempty"`
-}
-
-// String returns KIND/NAME, or KIND/NAME/PART.
-func (r Reference) String() string {
-	name := r.Kind + "/" + r.Name
-	if r.Part != "" {
-		name += "/" + r.Part
-	}
-	return name
-}
-
 // Duration is a time.Duration that marshals to JSON as text, such as "1.5ms".
 type Duration time.Duration
 

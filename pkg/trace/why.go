@@ -7,20 +7,6 @@ import (
 	"strings"
 )
 
-// Kinds of webhook configurations, and the admission plugins that call their webhooks.
-const (
-	MutatingConfiguration   = "MutatingWebhookConfiguration"
-	ValidatingConfiguration = "ValidatingWebhookConfiguration"
-	MutatingPlugin          = "MutatingAdmissionWebhook"
-	ValidatingPlugin        = "ValidatingAdmissionWebhook"
-)
-
-// Kinds of admission policies. The plugin that evaluates a policy has the same name.
-const (
-	MutatingPolicy   = "MutatingAdmissionPolicy"
-	ValidatingPolicy = "ValidatingAdmissionPolicy"
-)
-
 // Answer says whether a webhook was called for a request, or a policy was evaluated, and why.
 type Answer struct {
 	// Webhook names the webhook, or the policy and its binding.
@@ -229,18 +215,6 @@ func (r *Refusal) by() string {
 	}
 	return "admission plugin " + r.Plugin
 }
-
-// PluginOf returns the name of the plugin that calls the webhooks of a kind of webhook configuration, or that
-// evaluates a kind of policy.
-func PluginOf(kind string) string {
-	return map[string]string{
-		MutatingConfiguration: MutatingPlugin, ValidatingConfiguration: ValidatingPlugin,
-		MutatingPolicy: MutatingPolicy, ValidatingPolicy: ValidatingPolicy,
-	}[kind]
-}
-
-// isPolicy reports whether the reference names a policy.
-func (r Reference) isPolicy() bool { return r.Kind == MutatingPolicy || r.Kind == ValidatingPolicy }
 
 func answer(webhook Reference, verdict Verdict, request *Request, evaluated bool) Answer {
 	a := Answer{Webhook: webhook, Verdict: verdict, Request: request.ID, Evaluated: evaluated}

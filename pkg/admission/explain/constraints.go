@@ -5,8 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook"
-
-	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // Constraints are the rules and selectors of a webhook, a policy or a binding. Make them with Webhook or Resources.
@@ -56,13 +54,3 @@ func (c Constraints) GetParsedNamespaceSelector() (labels.Selector, error) {
 
 // GetParsedObjectSelector implements k8s.io/apiserver's ObjectSelectorProvider.
 func (c Constraints) GetParsedObjectSelector() (labels.Selector, error) { return c.parsedObjects() }
-
-// RulesMatch tells whether a rule matches the request, and no excluding rule matches it. If the rule matches an equivalent
-// of the request's resource, RulesMatch also returns that resource. RulesMatch ignores the selectors.
-func (m Matching) RulesMatch() (as *trace.Resource, match bool) {
-	matched, ruledOut := m.Rules()
-	if len(ruledOut) > 0 || m.exclusion() != nil {
-		return nil, false
-	}
-	return matched.As, true
-}

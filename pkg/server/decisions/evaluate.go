@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,13 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -275,19 +272,6 @@ func (e *evaluator) unserved(of resource, subresource string, object *unstructur
 	return apierrors.NewBadRequest(fmt.Sprintf("subresource %q: must be a subresource of %s: %s", subresource, of.GroupResource(), strings.Join(subresources, ", ")))
 }
 
-// get gets an object by a request in process.
-func (e *evaluator) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
-	response, err := e.do(ctx, http.MethodGet, path, nil, nil, func(*http.Request, *request.RequestInfo) error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	if failure := failureOf(response.code, response.body.Bytes(), e.Decoder); failure != nil {
-		return nil, statusOf(failure)
-	}
-	object := &unstructured.Unstructured{}
-	return object, object.UnmarshalJSON(response.body.Bytes())
-}
-
 // parametersOf returns the query parameters that prevent a change of stored objects. The operation CONNECT needs no
 // parameters, because the server ends the request after admission.
 func parametersOf(operation string) url.Values {
@@ -296,80 +280,6 @@ func parametersOf(operation string) url.Values {
 	}
 	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
-
-// do serves a request in this process, without a connection and without authorization. The request has the user of the
-// context. do calls the function prepare first. If prepare returns an error, do returns that error and serves nothing.
-func (e *evaluator) do(ctx context.Context, method, path string, parameters url.Values, body []byte, prepare func(*http.Request, *request.RequestInfo) error) (*answered, error) {
-	// The request gets an audit event and a recorder of warnings of its own, so that the client's request doesn't show
-	// them.
-	ctx = warning.WithWarningRecorder(audit.WithAuditContext(ctx), noWarnings{})
-	target := url.URL{Path: path, RawQuery: parameters.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	req.RequestURI = req.URL.RequestURI()
-	info, err := e.RequestInfo.NewRequestInfo(req)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	if err := prepare(req, info); err != nil {
-		return nil, err
-	}
-	w := &answered{header: http.Header{}}
-	(*e.api.Load()).ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), info)))
-	return w, nil
-}
-
-// errorOf returns the record of an error of the API, or nil.
-func errorOf(err error) *trace.Error {
-	status, ok := err.(apierrors.APIStatus)
-	if !ok {
-		return nil
-	}
-	s := status.Status()
-	return &trace.Error{Code: int(s.Code), Reason: string(s.Reason), Message: s.Message}
-}
-
-// statusOf returns a recorded error as the error of an API response.
-func statusOf(failure *trace.Error) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(failure.Code), Reason: metav1.StatusReason(failure.Reason), Message: failure.Message,
-	}}
-}
-
-// answered is the http.ResponseWriter of a request in process. It keeps the response.
-type answered struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *answered) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answered) WriteHeader(code int) {
-	if a.code == 0 {
-		a.code = code
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (a *answered) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.body.Write(p)
-}
-
-// Flush implements http.Flusher.
-func (a *answered) Flush() { a.WriteHeader(http.StatusOK) }
-
-type noWarnings struct{}
-
-// AddWarning implements warning.Recorder.
-func (noWarnings) AddWarning(string, string) {}
 
 // authorize returns an error if authorization refuses the request of a context.
 func (e *evaluator) authorize(ctx context.Context) error {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
@@ -118,16 +116,4 @@ func (r *response) Write(p []byte) (int, error) {
 		r.body.Write(p[:min(len(p), maxError-r.body.Len())])
 	}
 	return r.ResponseWriter.Write(p)
-}
-
-// failureOf returns the error of a response, or nil.
-func failureOf(code int, body []byte, decoder runtime.Decoder) *trace.Error {
-	if code < http.StatusBadRequest {
-		return nil
-	}
-	decoded, _, err := decoder.Decode(body, nil, nil)
-	if status, ok := decoded.(*metav1.Status); ok && err == nil {
-		return &trace.Error{Code: code, Reason: string(status.Reason), Message: status.Message}
-	}
-	return &trace.Error{Code: code, Message: http.StatusText(code)}
 }
