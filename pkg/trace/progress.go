@@ -30,18 +30,23 @@ func (a *Admission) checked() bool { return a.Operation == "CREATE" || a.Operati
 // Refuse records that a step has refused the request, with the webhook or policy that made the step refuse.
 func (a *Admission) Refuse(step *Step) {
 	a.Refused = &Refusal{Plugin: step.Plugin, Phase: step.Phase, Round: step.Round, Error: *step.Error}
-	for _, w := range step.Webhooks {
+	a.Refused.Webhook, a.Refused.Policy = step.refusedBy()
+}
+
+// refusedBy returns the webhook or the policy that made the step refuse the request. It returns nil for both if the
+// plugin itself refused the request.
+func (s *Step) refusedBy() (webhook, policy *Reference) {
+	for _, w := range s.Webhooks {
 		if w.refused() {
-			a.Refused.Webhook = &w.Reference
-			return
+			return &w.Reference, nil
 		}
 	}
-	for _, p := range step.Policies {
+	for _, p := range s.Policies {
 		if p.refused != nil {
-			a.Refused.Policy = p.refused
-			return
+			return nil, p.refused
 		}
 	}
+	return nil, nil
 }
 
 // refused reports whether the step refused the request because of the webhook: the webhook denied the request, its call

@@ -121,7 +121,8 @@ func (t *timeline) step(depth int, s *Step) {
 		t.policy(depth+1, policy)
 	}
 	t.changes(depth+1, changes)
-	if s.Error != nil && len(s.Webhooks)+len(s.Policies) == 0 {
+	// The line of a webhook or a policy that refused the request has the error.
+	if webhook, policy := s.refusedBy(); s.Error != nil && webhook == nil && policy == nil {
 		t.line(depth+1, "refused: %s", s.Error.Message)
 	}
 }
