@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -148,6 +151,20 @@ func TestWrongEvaluations(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || w.Code != http.StatusBadRequest || !strings.Contains(status.Message, test.want) {
 			t.Errorf("%s: %s: want 400 with %q, got %d with %q, %v", test.name, test.reason, test.want, w.Code, status.Message, err)
 		}
+	}
+}
+
+// TestEvaluationWithoutAdmission checks that an evaluation is refused if another server has answered the request, so that
+// admission of this server didn't get the request.
+func TestEvaluationWithoutAdmission(t *testing.T) {
+	t.Parallel()
+	d := decisionsOf(t, trace.Limits{})
+	d.evaluator.RequestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	d.Evaluate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	got, err := d.evaluator.evaluate(t.Context(), Evaluation{Object: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)})
+	const want = "the request would not reach admission of this server"
+	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("want a bad request with %q, got %+v, %v", want, got, err)
 	}
 }
 

@@ -153,6 +153,9 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 		failure.Message = "the request would not reach admission: " + failure.Message
 		return nil, statusOf(failure)
 	}
+	if len(evaluated.Admissions) == 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the request would not reach admission of this server: another server, which an APIService names, serves %s", resource.GroupVersionResource.GroupVersion()))
+	}
 	return evaluated, nil
 }
 
