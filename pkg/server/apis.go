@@ -1,26 +1,12 @@
 package server
 
 import (
-	"context"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	serverstorage "k8s.io/apiserver/pkg/server/storage"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/transport"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
-	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
 	"k8s.io/kube-openapi/pkg/cached"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -30,7 +16,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
-	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
 	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
@@ -212,141 +197,4 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 		return aggregator.AddChecks(main, synced)
 	}
 	return nil
-}
-
-// remoteSource is the source of other servers' resources in aggregated discovery. Other servers take precedence over
-// custom resource definitions, and built-in groups take precedence over other servers. The order is the same for
-// requests.
-const remoteSource = aggregated.CRDSource - 1
-
-// buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
-func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *seed.Writer) error {
-	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
-		return excludeFromPeers(c, nil)
-	}
-	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
-	if err != nil {
-		return err
-	}
-	resource := aggregation.Resource.GroupResource()
-	informer := newInformer(c, &apiregistrationv1.APIService{}, resource)
-	if informer == nil {
-		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
-	}
-	observed := c.clients.informers.Barrier().Observe(resource, informer)
-	aggregator, err := aggregation.New(c.following, aggregation.Config{
-		APIServices: observed,
-		Client:      client.ApiregistrationV1(),
-		Writer:      apiServiceWriter{writer},
-		Services:    c.security.services,
-		ServiceInformers: []cache.SharedIndexInformer{
-			c.clients.informers.Core().V1().Services().Informer(),
-			c.clients.informers.Core().V1().Endpoints().Informer(),
-			c.clients.informers.Discovery().V1().EndpointSlices().Informer(),
-		},
-		Identity: frontproxy.Config{
-			CertFile:   c.options.ProxyClientCertFile,
-			KeyFile:    c.options.ProxyClientKeyFile,
-			Told:       c.security.authentication.RequestHeader != nil || !c.etcd.Embedded(),
-			ClientCA:   c.security.authentication.ClientCA,
-			ConfigMaps: c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem),
-			Writer:     writer,
-		}.Identity(),
-		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
-		Redirects:  !c.options.RejectForwardingRedirects,
-		Serializer: c.generic.Serializer,
-		Discovery:  c.apis.discovery.ResourceManager.WithSource(remoteSource),
-		OpenAPI:    documents,
-		Changed: func() {
-			groups.Sync()
-			c.clients.resourcesChanged()
-		},
-	})
-	if err != nil {
-		return err
-	}
-	groups.Aggregate(aggregator)
-	c.apis.aggregator.Store(aggregator)
-	return excludeFromPeers(c, observed)
-}
-
-// apiServiceWriter writes the APIServices of the server's own APIs without admission.
-type apiServiceWriter struct{ *seed.Writer }
-
-var _ aggregation.Writer = apiServiceWriter{}
-
-// CreateAPIService implements aggregation.Writer.
-func (w apiServiceWriter) CreateAPIService(ctx context.Context, s *apiregistrationv1.APIService) error {
-	_, err := w.Create(ctx, s)
-	return err
-}
-
-// UpdateAPIService implements aggregation.Writer.
-func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregistrationv1.APIService) error {
-	return w.Update(ctx, live, s)
-}
-
-// DeleteAPIService implements aggregation.Writer.
-func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) error {
-	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
-}
-
-// peerAddresses is the resource name under which a server stores its address for its peers. As in kube-apiserver, the
-// storage options of a resource of this name apply to the addresses.
-var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
-
-// identify sets the server's name among its peers, if flags turn peering on.
-func identify(c *Config) error {
-	if !c.options.Peers.Enabled() {
-		return nil
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading the host name of this server: %w", err)
-	}
-	c.generic.APIServerID = peers.ServerID(host, c.listener.Addr().String())
-	return nil
-}
-
-// buildPeers makes the server a peer of the servers that share its external etcd, if flags turn peering on.
-func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
-	o := c.options
-	if !o.Peers.Enabled() {
-		return nil
-	}
-	addresses, err := factory.NewConfig(peerAddresses, &corev1.Endpoints{})
-	if err != nil {
-		return err
-	}
-	address := net.JoinHostPort(o.Peers.AdvertiseIP, o.Peers.AdvertisePort)
-	if o.Peers.AdvertiseIP == "" {
-		port := c.listener.Addr().(*net.TCPAddr).Port
-		address = net.JoinHostPort(c.generic.PublicAddress.String(), strconv.Itoa(port))
-	}
-	c.apis.peers, err = peers.New(o.Peers, peers.Config{
-		ServerID:   c.generic.APIServerID,
-		Address:    address,
-		Client:     c.clients.typed,
-		Loopback:   c.generic.LoopbackClientConfig,
-		Addresses:  addresses,
-		CertFile:   o.ProxyClientCertFile,
-		KeyFile:    o.ProxyClientKeyFile,
-		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
-		Serializer: c.generic.Serializer,
-		Discovery:  c.apis.discovery.ResourceManager,
-	})
-	if err != nil {
-		return err
-	}
-	c.apis.discovery.OnGroupRemoved = c.apis.peers.DiscoveryChanged
-	return nil
-}
-
-// excludeFromPeers excludes custom resources and the APIs of other servers from the requests that this server passes
-// on to its peers. Every peer has the same definitions and APIServices, so this server handles these requests itself.
-func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
-	if c.apis.peers == nil {
-		return nil
-	}
-	return c.apis.peers.Exclude(c.apis.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/listener"
+	"github.com/miniapi-dev/miniapi/pkg/server/reload"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
@@ -78,6 +79,13 @@ type lifetime struct {
 	seeding errgroup.Group
 	// reloads are the goroutines that follow configuration files.
 	reloads sync.WaitGroup
+}
+
+// follow applies a configuration file again whenever it changes, until a stop begins. A nil file is allowed.
+func (l *lifetime) follow(file *reload.File) {
+	if file != nil {
+		l.reloads.Go(func() { file.Follow(l.following) })
+	}
 }
 
 // Config starts the dependencies of a server: etcd, unless it is external, and the listener. After an error, Config

@@ -139,19 +139,3 @@ func newRequest(o *Options, applied *Applied, token authenticator.Token, anonymo
 	}
 	return request
 }
-
-// loadClientCAs returns the authorities of --client-ca-file, and the authorities of the argument own.
-func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
-	var authorities []dynamiccertificates.CAContentProvider
-	if o.ClientCAFile != "" {
-		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("--client-ca-file %s: %w", o.ClientCAFile, err)
-		}
-		authorities = append(authorities, file)
-	}
-	if own != nil {
-		authorities = append(authorities, own)
-	}
-	return authorities, nil
-}

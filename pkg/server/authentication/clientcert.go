@@ -2,12 +2,14 @@ package authentication
 
 import (
 	cryptox509 "crypto/x509"
+	"fmt"
 	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 const (
@@ -58,4 +60,20 @@ func (a *clientCertAuthenticator) AuthenticateRequest(req *http.Request) (*authe
 		a.verified.Add(key, response, min(clientCertTTL, time.Until(key.certificate.NotAfter)))
 	}
 	return response, ok, err
+}
+
+// loadClientCAs returns the authorities of --client-ca-file, and the authorities of the argument own.
+func loadClientCAs(o *Options, own dynamiccertificates.CAContentProvider) ([]dynamiccertificates.CAContentProvider, error) {
+	var authorities []dynamiccertificates.CAContentProvider
+	if o.ClientCAFile != "" {
+		file, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca-bundle", o.ClientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--client-ca-file %s: %w", o.ClientCAFile, err)
+		}
+		authorities = append(authorities, file)
+	}
+	if own != nil {
+		authorities = append(authorities, own)
+	}
+	return authorities, nil
 }

@@ -1,7 +1,6 @@
 package authentication
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -131,13 +130,6 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.OIDC.addFlags(fs)
 }
 
-func (o *AnonymousOptions) defaultSentence() string {
-	if o.DefaultPaths == nil {
-		return ""
-	}
-	return fmt.Sprintf(" Without this flag they reach %v alone.", o.DefaultPaths)
-}
-
 func (o *ServiceAccountOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Issuers, "service-account-issuer", o.Issuers,
 		"Issuer of service account tokens. May be given several times: the first signs, all are accepted.")
@@ -178,9 +170,6 @@ func (o *OIDCOptions) addFlags(fs *pflag.FlagSet) {
 		"A key=value that must be among the JWT's claims. May be given several times.")
 }
 
-// anonymousGiven tells whether --anonymous-auth is on the command line.
-func (o *Options) anonymousGiven() bool { return o.flags != nil && o.flags.Changed("anonymous-auth") }
-
 // given tells whether the value of any --oidc-* flag differs from its default.
 func (o *OIDCOptions) given() bool {
 	defaults := NewOptions().OIDC
@@ -197,16 +186,4 @@ func (o *Options) audiences() []string {
 		return o.APIAudiences
 	}
 	return o.ServiceAccounts.Issuers
-}
-
-// ApplyAuthorization turns anonymous requests off if the authorization mode AlwaysAllow is on, as kube-apiserver does:
-// otherwise, anonymous users would be cluster admins. Anonymous requests that are limited to some paths stay allowed.
-// The result is a warning, or "".
-func (o *Options) ApplyAuthorization(modes []string) (warning string) {
-	restricted := o != nil && o.Anonymous.DefaultPaths != nil && !o.anonymousGiven()
-	if o == nil || !o.Anonymous.Allow || restricted || !sets.New(modes...).Has("AlwaysAllow") {
-		return ""
-	}
-	o.Anonymous.Allow = false
-	return "--anonymous-auth is not allowed with --authorization-mode=AlwaysAllow: it is reset to false"
 }

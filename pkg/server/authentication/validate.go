@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/apis/apiserver/validation"
+	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 )
 
@@ -99,6 +103,35 @@ func (o *OIDCOptions) validate() []error {
 	for _, alg := range o.SigningAlgs {
 		if valid := oidc.AllValidSigningAlgorithms(); !slices.Contains(valid, alg) {
 			errs = append(errs, fmt.Errorf("--oidc-signing-algs: %q must be one of %s", alg, strings.Join(valid, ", ")))
+		}
+	}
+	return errs
+}
+
+func validateConfiguration(o *Options, config *apiserver.AuthenticationConfiguration) field.ErrorList {
+	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
+}
+
+// oidcFlags maps fields of the AuthenticationConfiguration to the --oidc-* flags.
+var oidcFlags = []struct{ field, flag string }{
+	{"jwt[0].issuer.url", "--oidc-issuer-url"},
+	{"jwt[0].issuer.audiences", "--oidc-client-id"},
+	{"jwt[0].issuer.certificateAuthority", "--oidc-ca-file"},
+	{"jwt[0].claimMappings.username", "--oidc-username-claim"},
+	{"jwt[0].claimMappings.groups", "--oidc-groups-claim"},
+	{"jwt[0].claimValidationRules", "--oidc-required-claim"},
+	{"jwt", "--oidc-*"},
+}
+
+// inFlags replaces the names of fields in errors by the names of flags, because a user of the --oidc-* flags doesn't
+// write the fields.
+func inFlags(errs field.ErrorList) field.ErrorList {
+	for _, err := range errs {
+		for _, known := range oidcFlags {
+			if strings.HasPrefix(err.Field, known.field) {
+				err.Field = known.flag
+				break
+			}
 		}
 	}
 	return errs

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -232,4 +233,31 @@ func createOrUpdate[P interface {
 		}
 		return nil
 	})
+}
+
+// reconcile creates each wanted object that isn't in the list, and calls merge for each wanted object that is in the
+// list.
+func reconcile[T any, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, want []P, list []T, do func(context.Context, P, metav1.CreateOptions) (P, error), merge func(want, have P) error) error {
+	have := map[string]P{}
+	for i := range list {
+		have[P(&list[i]).GetName()] = &list[i]
+	}
+	var group errgroup.Group
+	group.SetLimit(workers)
+	errs := make([]error, len(want))
+	for i, object := range want {
+		group.Go(func() error {
+			existing := have[object.GetName()]
+			if existing == nil {
+				errs[i] = create(ctx, object, do)
+			} else if err := merge(object, existing); err != nil {
+				errs[i] = fmt.Errorf("reconcile %T %s: %w", object, object.GetName(), err)
+			}
+			return ctx.Err()
+		})
+	}
+	return utilerrors.NewAggregate(append(errs, group.Wait()))
 }

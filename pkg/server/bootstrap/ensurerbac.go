@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -83,33 +82,6 @@ func inNamespace[P metav1.Object](namespace string, objects []P) []P {
 		}
 	}
 	return out
-}
-
-// reconcile creates each wanted object that isn't in the list, and calls merge for each wanted object that is in the
-// list.
-func reconcile[T any, P interface {
-	*T
-	metav1.Object
-}](ctx context.Context, want []P, list []T, do func(context.Context, P, metav1.CreateOptions) (P, error), merge func(want, have P) error) error {
-	have := map[string]P{}
-	for i := range list {
-		have[P(&list[i]).GetName()] = &list[i]
-	}
-	var group errgroup.Group
-	group.SetLimit(workers)
-	errs := make([]error, len(want))
-	for i, object := range want {
-		group.Go(func() error {
-			existing := have[object.GetName()]
-			if existing == nil {
-				errs[i] = create(ctx, object, do)
-			} else if err := merge(object, existing); err != nil {
-				errs[i] = fmt.Errorf("reconcile %T %s: %w", object, object.GetName(), err)
-			}
-			return ctx.Err()
-		})
-	}
-	return utilerrors.NewAggregate(append(errs, group.Wait()))
 }
 
 func reconcileRules(want, have reconciliation.RuleOwner, modifier reconciliation.RuleOwnerModifier) error {

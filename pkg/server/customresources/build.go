@@ -2,16 +2,10 @@ package customresources
 
 import (
 	"net/http"
-	"path"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
-	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -106,37 +100,4 @@ func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig 
 // storesOf returns the getter of the storage options of custom resources.
 func (r *Resources) storesOf(c Config, g *genericapiserver.RecommendedConfig) generic.RESTOptionsGetter {
 	return r.stores.RESTOptionsGetter(c.Stored(crdoptions.NewCRDRESTOptionsGetter(c.Etcd, g.ResourceTransformers, g.StorageObjectCountTracker)))
-}
-
-// definitionGroup installs the API group of definitions, unless --runtime-config turns the group off.
-func definitionGroup(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig) (*genericapiserver.APIGroupInfo, error) {
-	group := genericapiserver.NewDefaultAPIGroupInfo(apiextensionsv1.GroupName, crdserver.Scheme, metav1.ParameterCodec, crdserver.Codecs)
-	if config.MergedResourceConfig.ResourceEnabled(Definitions) {
-		definitions, err := customresourcedefinition.NewREST(crdserver.Scheme, config.RESTOptionsGetter)
-		if err != nil {
-			return nil, err
-		}
-		group.VersionedResourcesStorageMap[apiextensionsv1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-			Definitions.Resource:             definitions,
-			Definitions.Resource + "/status": customresourcedefinition.NewStatusREST(crdserver.Scheme, definitions),
-		}
-	}
-	return &group, server.InstallAPIGroup(&group)
-}
-
-// Definitions is the resource of CustomResourceDefinitions, in the version that is served. --runtime-config can turn it
-// off. Then there are no custom resources.
-var Definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-
-// HideGroup removes the discovery document of the definitions' group from the library's server. The library would route
-// all paths below the document's path to the web service of the document, but definitions may add versions to the
-// group.
-func (r *Resources) HideGroup() error {
-	container, document := r.Server().Handler.GoRestfulContainer, path.Join(genericapiserver.APIGroupPrefix, apiextensionsv1.GroupName)
-	for _, service := range container.RegisteredWebServices() {
-		if service.RootPath() == document {
-			return container.Remove(service)
-		}
-	}
-	return nil
 }

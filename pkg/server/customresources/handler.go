@@ -1,6 +1,7 @@
 package customresources
 
 import (
+	"net/http"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/controller/nonstructuralschema"
 	"k8s.io/apiextensions-apiserver/pkg/controller/status"
 	"k8s.io/apimachinery/pkg/labels"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -157,4 +159,16 @@ func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, es
 			establishing.QueueCRD(crd.Name, 0)
 		}
 	}
+}
+
+// resourcesAlone passes requests for resources to handler, and other requests to next.
+type resourcesAlone struct{ handler, next http.Handler }
+
+// ServeHTTP implements http.Handler.
+func (h resourcesAlone) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if info, ok := genericapirequest.RequestInfoFrom(req.Context()); ok && !info.IsResourceRequest {
+		h.next.ServeHTTP(w, req)
+		return
+	}
+	h.handler.ServeHTTP(w, req)
 }

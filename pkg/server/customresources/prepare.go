@@ -40,8 +40,6 @@ func newPreparer(stored *definitionStorage, feed *storage.Feed) (*preparer, erro
 	return &preparer{definitions: stored.definitions, feed: feed, fields: fields, statusFields: statusFields}, err
 }
 
-var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
-
 // managers are the field managers of a definition that is applied.
 type managers struct{ applied, status string }
 

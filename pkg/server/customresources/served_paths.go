@@ -1,25 +1,10 @@
 package customresources
 
 import (
-	"net/http"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
-
-// resourcesAlone passes requests for resources to handler, and other requests to next.
-type resourcesAlone struct{ handler, next http.Handler }
-
-// ServeHTTP implements http.Handler.
-func (h resourcesAlone) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if info, ok := genericapirequest.RequestInfoFrom(req.Context()); ok && !info.IsResourceRequest {
-		h.next.ServeHTTP(w, req)
-		return
-	}
-	h.handler.ServeHTTP(w, req)
-}
 
 // Served yields the version and the path of each resource that clients can request: the resource of definitions, custom
 // resources, and their subresources. It yields none if --runtime-config turns the API of definitions off.

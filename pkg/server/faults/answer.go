@@ -2,7 +2,9 @@ package faults
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,4 +41,19 @@ func (i *Injector) fail(w http.ResponseWriter, req *http.Request, err error) {
 		gv = schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 	}
 	responsewriters.ErrorNegotiated(err, i.config.Serializer, gv, w, req)
+}
+
+// parseRetryAfter parses Fault.RetryAfter into seconds.
+func parseRetryAfter(text string) (seconds int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := positive(text)
+	if err == nil && d%time.Second != 0 {
+		err = fmt.Errorf("%s isn't in whole seconds", d)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("retryAfter %q: must be a duration in seconds, such as 2s: %w", text, err)
+	}
+	return int(d / time.Second), nil
 }

@@ -29,11 +29,6 @@ type List struct {
 	Faults []State `json:"faults"`
 }
 
-// File is the content of a file of faults, and of a POST to Path.
-type File struct {
-	Faults []Fault `json:"faults"`
-}
-
 func (f Fault) equal(other Fault) bool { return reflect.DeepEqual(f, other) }
 
 func isOwnPath(path string) bool { return path == Path || strings.HasPrefix(path, Path+"/") }

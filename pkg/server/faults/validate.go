@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -84,11 +83,6 @@ func (f *Fault) validateSelection() []error {
 	return errs
 }
 
-// effects returns the traits of the effects that are set in a fault.
-func (f *Fault) effects() []trait {
-	return slices.DeleteFunc(traits(), func(t trait) bool { return !t.set(f) })
-}
-
 func (f *Fault) validateEffect() []error {
 	effects := f.effects()
 	switch {
@@ -159,19 +153,4 @@ func (f *Fault) validateSettings() []error {
 		errs = append(errs, fmt.Errorf("reason %q, message %q: belong to responses to requests, so a fault with webhooks must have neither", f.Reason, f.Message))
 	}
 	return errs
-}
-
-// parseRetryAfter parses Fault.RetryAfter into seconds.
-func parseRetryAfter(text string) (seconds int, err error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := positive(text)
-	if err == nil && d%time.Second != 0 {
-		err = fmt.Errorf("%s isn't in whole seconds", d)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("retryAfter %q: must be a duration in seconds, such as 2s: %w", text, err)
-	}
-	return int(d / time.Second), nil
 }

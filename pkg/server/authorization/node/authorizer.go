@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/informers"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization/rbac"
 )
@@ -277,4 +278,19 @@ func (a *Authorizer) needed(node string, kind objectKind, request authorizer.Att
 		return fmt.Sprintf("no relationship found between node '%s' and this object", node)
 	}
 	return ""
+}
+
+// New makes an Authorizer. It reads pods, volumes, attachments, resource slices and certificate requests of pods from
+// shared informers, which the caller starts. The argument rules are the rules of the cluster role system:node, which
+// every node has.
+func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
+	a := &Authorizer{rules: rules, objects: &objects{
+		pods:        informers.Core().V1().Pods().Lister(),
+		volumes:     informers.Core().V1().PersistentVolumes().Lister(),
+		attachments: informers.Storage().V1().VolumeAttachments().Lister(),
+		slices:      informers.Resource().V1().ResourceSlices().Lister(),
+		requests:    informers.Certificates().V1().PodCertificateRequests().Lister(),
+	}}
+	a.AuthorizerFunc = a.authorize
+	return a
 }

@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	certificatesv1listers "k8s.io/client-go/listers/certificates/v1"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	resourcev1listers "k8s.io/client-go/listers/resource/v1"
@@ -36,21 +34,6 @@ type objects struct {
 	attachments storagev1listers.VolumeAttachmentLister
 	slices      resourcev1listers.ResourceSliceLister
 	requests    certificatesv1listers.PodCertificateRequestLister
-}
-
-// New makes an Authorizer. It reads pods, volumes, attachments, resource slices and certificate requests of pods from
-// shared informers, which the caller starts. The argument rules are the rules of the cluster role system:node, which
-// every node has.
-func New(informers informers.SharedInformerFactory, rules []rbacv1.PolicyRule) *Authorizer {
-	a := &Authorizer{rules: rules, objects: &objects{
-		pods:        informers.Core().V1().Pods().Lister(),
-		volumes:     informers.Core().V1().PersistentVolumes().Lister(),
-		attachments: informers.Storage().V1().VolumeAttachments().Lister(),
-		slices:      informers.Resource().V1().ResourceSlices().Lister(),
-		requests:    informers.Certificates().V1().PodCertificateRequests().Lister(),
-	}}
-	a.AuthorizerFunc = a.authorize
-	return a
 }
 
 // needs tells whether the node needs the object: the object names the node, or a pod that is bound to the node uses the

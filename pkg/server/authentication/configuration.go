@@ -6,15 +6,11 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/apis/apiserver/install"
-	"k8s.io/apiserver/pkg/apis/apiserver/validation"
-	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 )
 
 // configuration returns the AuthenticationConfiguration of the file of --authentication-config, and the file's content
@@ -58,35 +54,6 @@ func (o *Options) parse(data []byte) (*apiserver.AuthenticationConfiguration, er
 	return config, validateConfiguration(o, config).ToAggregate()
 }
 
-func validateConfiguration(o *Options, config *apiserver.AuthenticationConfiguration) field.ErrorList {
-	return validation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), config, o.ServiceAccounts.Issuers)
-}
-
-// oidcFlags maps fields of the AuthenticationConfiguration to the --oidc-* flags.
-var oidcFlags = []struct{ field, flag string }{
-	{"jwt[0].issuer.url", "--oidc-issuer-url"},
-	{"jwt[0].issuer.audiences", "--oidc-client-id"},
-	{"jwt[0].issuer.certificateAuthority", "--oidc-ca-file"},
-	{"jwt[0].claimMappings.username", "--oidc-username-claim"},
-	{"jwt[0].claimMappings.groups", "--oidc-groups-claim"},
-	{"jwt[0].claimValidationRules", "--oidc-required-claim"},
-	{"jwt", "--oidc-*"},
-}
-
-// inFlags replaces the names of fields in errors by the names of flags, because a user of the --oidc-* flags doesn't
-// write the fields.
-func inFlags(errs field.ErrorList) field.ErrorList {
-	for _, err := range errs {
-		for _, known := range oidcFlags {
-			if strings.HasPrefix(err.Field, known.field) {
-				err.Field = known.flag
-				break
-			}
-		}
-	}
-	return errs
-}
-
 func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 	if len(data) == 0 {
 		return nil, errors.New("the file is empty: must have an AuthenticationConfiguration")
@@ -103,17 +70,6 @@ func decode(data []byte) (*apiserver.AuthenticationConfiguration, error) {
 		return nil, fmt.Errorf("must be an AuthenticationConfiguration, got %T", object)
 	}
 	return config, nil
-}
-
-// anonymous returns the settings of the flags for requests without credentials.
-func (o *Options) anonymous() *apiserver.AnonymousAuthConfig {
-	config := &apiserver.AnonymousAuthConfig{Enabled: o.Anonymous.Allow}
-	if o.Anonymous.Allow && !o.anonymousGiven() {
-		for _, path := range o.Anonymous.DefaultPaths {
-			config.Conditions = append(config.Conditions, apiserver.AnonymousAuthCondition{Path: path})
-		}
-	}
-	return config
 }
 
 // jwtAuthenticator returns the --oidc-* flags as an issuer of an AuthenticationConfiguration.

@@ -102,3 +102,8 @@ func readable(err error) error {
 	}
 	return fmt.Errorf("%s: must be %s, got a %s", wrongType.Field, want, got)
 }
+
+// File is the content of a file of faults, and of a POST to Path.
+type File struct {
+	Faults []Fault `json:"faults"`
+}

@@ -1,5 +1,7 @@
 package faults
 
+import "slices"
+
 // effect is the change that a fault makes to a request, besides its latency. The value is the JSON name of the field of
 // Fault.
 type effect string
@@ -47,4 +49,9 @@ func traits() []trait {
 		{effect: wrongUID, set: func(f *Fault) bool { return f.WrongUID }, webhooks: true},
 		{effect: badPatch, set: func(f *Fault) bool { return f.BadPatch }, webhooks: true},
 	}
+}
+
+// effects returns the traits of the effects that are set in a fault.
+func (f *Fault) effects() []trait {
+	return slices.DeleteFunc(traits(), func(t trait) bool { return !t.set(f) })
 }

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
+)
+
+func (c *Config) buildAdmission(context.Context) error {
+	loopback, tracer := c.generic.LoopbackClientConfig, tracer(c)
+	chain, err := admission.New(c.options.Admission, admission.Dependencies{
+		Client:           c.clients.typed,
+		DynamicClient:    c.clients.dynamic,
+		Informers:        c.clients.informers,
+		Authorizer:       c.generic.Authorization.Authorizer,
+		RESTMapper:       c.clients.mapper,
+		FeatureGates:     c.generic.FeatureGate,
+		EffectiveVersion: c.generic.EffectiveVersion,
+		ServerID:         c.generic.APIServerID,
+		TypeConverter:    shared.schemas().TypeConverter(),
+		Definition:       c.apis.customResources.Definition,
+		Loopback:         loopback,
+		ServiceCA:        c.CA(),
+		Dial:             c.webhooks.Dial,
+		Drained:          c.life.Done(),
+		TracerProvider:   tracer,
+		Explain:          c.options.Decisions.Explain(),
+	})
+	if err != nil {
+		return fmt.Errorf("making the admission chain: %w", err)
+	}
+	c.generic.AdmissionControl = chain
+	// The server finds conversion webhooks, and authenticates itself to them, in the same way as for admission
+	// webhooks.
+	services := c.options.Admission.Services
+	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
+	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
+	return nil
+}
+
+func (c *Config) buildDecisions(context.Context) error {
+	c.decisions = decisions.New(decisions.Config{
+		Recorder:       c.options.Decisions.Recorder(),
+		Following:      c.following,
+		Serializer:     c.generic.Serializer,
+		Decoder:        builtin.Table().Codecs().UniversalDeserializer(),
+		RequestInfo:    genericapiserver.NewRequestInfoResolver(c.generic),
+		Mapper:         c.clients.mapper,
+		Configurations: c.clients.typed.AdmissionregistrationV1(),
+		Authorizer:     c.generic.Authorization.Authorizer,
+		Discovery:      c.clients.typed.Discovery(),
+		Equivalents:    func() runtime.EquivalentResourceMapper { return c.generic.EquivalentResourceRegistry },
+		Hides:          c.options.Admission.Hides,
+		Runs:           c.options.Admission.Runs,
+	})
+	authenticator := c.decisions.Authenticator(c.generic.Authentication.Authenticator)
+	if c.options.LogRequest != nil { // the log has the users of signed-in browsers, too
+		authenticator = requestlog.Authenticator{Request: authenticator}
+	}
+	c.generic.Authentication.Authenticator = authenticator
+	return nil
+}
+
+// tracer returns the provider of OpenTelemetry traces, or nil if requests aren't traced.
+func tracer(c *Config) trace.TracerProvider {
+	if c.options.Tracing.ConfigFile == "" {
+		return nil
+	}
+	return c.generic.TracerProvider
+}

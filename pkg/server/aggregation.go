@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
+	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
+)
+
+// remoteSource is the source of other servers' resources in aggregated discovery. Other servers take precedence over
+// custom resource definitions, and built-in groups take precedence over other servers. The order is the same for
+// requests.
+const remoteSource = aggregated.CRDSource - 1
+
+// buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
+func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *seed.Writer) error {
+	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
+		return excludeFromPeers(c, nil)
+	}
+	client, err := clientset.NewForConfig(c.generic.LoopbackClientConfig)
+	if err != nil {
+		return err
+	}
+	resource := aggregation.Resource.GroupResource()
+	informer := newInformer(c, &apiregistrationv1.APIService{}, resource)
+	if informer == nil {
+		informer = informers.NewAPIServiceInformer(client, 0, cache.Indexers{})
+	}
+	observed := c.clients.informers.Barrier().Observe(resource, informer)
+	aggregator, err := aggregation.New(c.following, aggregation.Config{
+		APIServices: observed,
+		Client:      client.ApiregistrationV1(),
+		Writer:      apiServiceWriter{writer},
+		Services:    c.security.services,
+		ServiceInformers: []cache.SharedIndexInformer{
+			c.clients.informers.Core().V1().Services().Informer(),
+			c.clients.informers.Core().V1().Endpoints().Informer(),
+			c.clients.informers.Discovery().V1().EndpointSlices().Informer(),
+		},
+		Identity: frontproxy.Config{
+			CertFile:   c.options.ProxyClientCertFile,
+			KeyFile:    c.options.ProxyClientKeyFile,
+			Told:       c.security.authentication.RequestHeader != nil || !c.etcd.Embedded(),
+			ClientCA:   c.security.authentication.ClientCA,
+			ConfigMaps: c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem),
+			Writer:     writer,
+		}.Identity(),
+		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Redirects:  !c.options.RejectForwardingRedirects,
+		Serializer: c.generic.Serializer,
+		Discovery:  c.apis.discovery.ResourceManager.WithSource(remoteSource),
+		OpenAPI:    documents,
+		Changed: func() {
+			groups.Sync()
+			c.clients.resourcesChanged()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	groups.Aggregate(aggregator)
+	c.apis.aggregator.Store(aggregator)
+	return excludeFromPeers(c, observed)
+}
+
+// apiServiceWriter writes the APIServices of the server's own APIs without admission.
+type apiServiceWriter struct{ *seed.Writer }
+
+var _ aggregation.Writer = apiServiceWriter{}
+
+// CreateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) CreateAPIService(ctx context.Context, s *apiregistrationv1.APIService) error {
+	_, err := w.Create(ctx, s)
+	return err
+}
+
+// UpdateAPIService implements aggregation.Writer.
+func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregistrationv1.APIService) error {
+	return w.Update(ctx, live, s)
+}
+
+// DeleteAPIService implements aggregation.Writer.
+func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) error {
+	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
+}
