@@ -30,7 +30,7 @@ import (
 )
 
 // loopbackUserAgent is the User-Agent of the server's own requests, and names the server in managed fields. During a
-// stop, k8s.io/apiserver refuses new requests, except for those with this User-Agent: requests in progress may need
+// stop, k8s.io/apiserver refuses new requests, but serves those with this User-Agent: requests in progress may need
 // requests of the server itself.
 const loopbackUserAgent = seed.FieldManager + "/miniapi"
 
@@ -90,7 +90,7 @@ func (c *Config) buildClients(context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The dynamic client supports JSON only.
+	// The dynamic client doesn't support protobuf.
 	dynamicClient, err := dynamic.NewForConfig(&rest.Config{
 		Host: c.generic.LoopbackClientConfig.Host, Transport: traced, BearerToken: c.generic.LoopbackClientConfig.BearerToken, UserAgent: loopbackUserAgent, QPS: -1,
 		WarningHandler: rest.NoWarnings{},

@@ -189,7 +189,7 @@ func validatePeers(o *Options) []error {
 	return errs
 }
 
-// validateServing finds errors of the serving options that the library would report only after the port is open.
+// validateServing checks the serving options. Some of its errors the library would report only after the port is open.
 func validateServing(o *genericoptions.SecureServingOptions) []error {
 	errs := reworded(o.Validate())
 	if _, err := flag.TLSVersion(o.MinTLSVersion); err != nil {

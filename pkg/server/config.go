@@ -51,7 +51,7 @@ type Config struct {
 	faults   *faults.Injector
 	listener *listener.Listener
 	etcd     *etcd.Etcd
-	// webhooks has the connections to webhooks and to the servers of APIServices.
+	// webhooks has the connections to webhooks, to the servers of APIServices and to peers.
 	webhooks *webhooks.Connections
 	// bootstrapped is the health check that tells whether etcd has the objects that every cluster has, such as the
 	// system namespaces.
@@ -140,7 +140,7 @@ func (c *Config) Close(ctx context.Context) error {
 	if c.runtimeHooks != nil {
 		c.runtimeHooks.Wait()
 	}
-	_ = c.seeding.Wait() // Run has returned this error already, because it ends the server
+	_ = c.seeding.Wait() // Run returns this error; after an error of New, this error doesn't matter
 	if c.apis.customResources != nil {
 		errs = append(errs, c.apis.customResources.Wait())
 	}

@@ -67,14 +67,15 @@ type Options struct {
 	EventTTL time.Duration
 	// AllowPrivileged allows privileged containers.
 	AllowPrivileged bool
-	// EndpointReconcilerType selects the way in which the endpoints of the service "kubernetes" are kept up to date, or
-	// "none".
+	// EndpointReconcilerType is "lease" or "master-count" if the server writes its address into the endpoints of the
+	// service "kubernetes" at its start, or "none". The first two have the same effect.
 	EndpointReconcilerType string
 	// AdvertiseHost puts the host's own address into the endpoints of the service "kubernetes" if the server listens on
 	// the loopback address. Otherwise such a server has no endpoints.
 	AdvertiseHost bool
 	// ProxyClientCertFile and ProxyClientKeyFile are a client certificate and its key. The certificate proves to the
-	// servers of aggregated APIs that a request comes from this server, so they trust the user name in the request.
+	// servers of aggregated APIs and to peers that a request comes from this server, so they trust the user name in the
+	// request.
 	ProxyClientCertFile, ProxyClientKeyFile string
 	// Controllers selects the controllers that run in the server: none by default.
 	Controllers controllers.Selection

@@ -43,8 +43,7 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 	}
 }
 
-// syncInformers starts the informers of admission, authorization and custom resources, and returns when each of them
-// has listed the stored objects.
+// syncInformers starts the server's informers, and returns when each of them has listed the stored objects.
 func (s *Server) syncInformers(starting context.Context) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()

@@ -8,8 +8,10 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 )
 
-// emulate disables the resources that the emulated version of Kubernetes didn't serve yet. If --runtime-config
-// enables one of them by name, the result is an error.
+// emulate disables the resources that the emulated version of Kubernetes didn't serve yet. If --runtime-config enables
+// one of them by name, or a version that has only such resources, the result is an error. With
+// RuntimeConfigForwardCompatible, these resources stay enabled instead. With ForwardCompatible, a resource also stays
+// enabled in a version if it is enabled in an older beta or stable version.
 func (o Config) emulate(apis *serverstorage.ResourceConfig) error {
 	emulated := o.Versions.EmulationVersion()
 	if binary := o.Versions.BinaryVersion(); emulated.AtLeast(version.MajorMinor(binary.Major(), binary.Minor())) {

@@ -35,8 +35,9 @@ type Config struct {
 	ForwardCompatible, RuntimeConfigForwardCompatible bool
 }
 
-// Enabled returns the enabled resources: the defaults with the changes of --runtime-config. The key "api/legacy" of
-// --runtime-config stands for all resources of versions that kube-apiserver has removed.
+// Enabled returns the enabled resources: the defaults with the changes of --runtime-config, without the resources that
+// the emulated version of Kubernetes didn't have yet. The key "api/legacy" of --runtime-config stands for all resources
+// that kube-apiserver no longer serves in a version that k8s.io/api still has.
 func (o Config) Enabled() (*serverstorage.ResourceConfig, error) {
 	config := flag.ConfigurationMap{}
 	legacy := o.Table.LegacyAPIs(o.Versions.EmulationVersion())
@@ -106,7 +107,7 @@ func coreKey(key string) string {
 const definitions = "customresourcedefinitions"
 
 // checkResources returns an error that names each resource of the configuration that doesn't exist in its group
-// version. It checks only group versions of the table, so it doesn't check the group of custom resource definitions.
+// version.
 func (o Config) checkResources(config flag.ConfigurationMap) error {
 	var unknown []string
 	for key := range config {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 )
 
-// Validate returns all errors in the flags. It doesn't read files: [Options.ApplyTo] does.
+// Validate returns all errors in the flags. It doesn't read files: [Options.ValidateFiles] and [Options.ApplyTo] do.
 func (o *Options) Validate() []error {
 	if o == nil {
 		return nil

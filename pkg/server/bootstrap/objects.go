@@ -70,7 +70,8 @@ func (c Config) served(resources ...schema.GroupVersionResource) bool {
 	return true
 }
 
-// --runtime-config can turn these resources off, because an API server is useful without them.
+// --runtime-config can turn these resources off. Then the server creates none of their objects. All other objects of this
+// package are in the core group.
 var (
 	rbacResources        = resourcesOf(rbacv1.SchemeGroupVersion, "clusterroles", "clusterrolebindings", "roles", "rolebindings")
 	priorityClasses      = resourcesOf(schedulingv1.SchemeGroupVersion, "priorityclasses")

@@ -46,7 +46,7 @@ type knownDefinitions struct {
 	// definition at the resource version.
 	stuck map[string]string
 	// ending maps names of definitions to resource versions. With that version, the deletion of the definition has
-	// begun. settle removes the entry when the informer has delivered the version.
+	// begun. settle removes the entry after its wait for the version.
 	ending map[string]string
 }
 
@@ -167,8 +167,8 @@ func (b *barrier) ends(name, resourceVersion string) {
 	b.cleanup.begin(name, resourceVersion)
 }
 
-// settle waits until the informer has delivered each definition whose deletion has begun (the field ending). From then
-// on, no custom resource of these definitions can be created.
+// settle waits until the informer has delivered each definition whose deletion has begun (the field ending), but no
+// longer than barrierTimeout for each. From then on, no custom resource of these definitions can be created.
 func (b *barrier) settle() {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {

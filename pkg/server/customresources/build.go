@@ -87,7 +87,7 @@ func (r *Resources) genericConfig(c Config) *genericapiserver.RecommendedConfig 
 	g.OpenAPIV3Config = c.OpenAPI
 	g.SkipOpenAPIInstallation = true
 	g.EnableDiscovery = false
-	// The main server has these features, and passes on only requests for resources that it lacks.
+	// The main server has these features, so it doesn't pass on the requests for them.
 	g.EnableProfiling, g.EnableMetrics = false, false
 	g.HealthzChecks, g.LivezChecks, g.ReadyzChecks = nil, nil, nil
 	g.BuildHandlerChainFunc = func(h http.Handler, _ *genericapiserver.Config) http.Handler { return h }

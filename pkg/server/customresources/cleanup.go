@@ -31,7 +31,8 @@ func (c *cleanup) keep(name, resourceVersion string) {
 }
 
 // begin allows the controllers to delete the definition's custom resources, unless a restore has brought the definition
-// back after the resource version. The controllers write to the definition's status before they delete.
+// back after the resource version. A delete request calls begin, and so does each later write of the definition, such as
+// the status that the controllers write before they delete.
 func (c *cleanup) begin(name, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

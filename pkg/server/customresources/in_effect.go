@@ -45,8 +45,9 @@ func (k knownDefinitions) isRefusedNames(crd *apiextensionsv1.CustomResourceDefi
 		equality.Semantic.DeepEqual(k.acceptable(crd), crd.Status.AcceptedNames)
 }
 
-// acceptable returns the names that a definition will get: each requested name that no other definition has. A
-// definition gets all its short names or none. Definitions can share categories.
+// acceptable returns the names that a definition will get: each requested name that no other definition has. If another
+// definition has one of the new short names, the definition gets none of the new ones, and keeps its accepted short
+// names. Definitions can share categories.
 func (k knownDefinitions) acceptable(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionNames {
 	resources, kinds := sets.New[string](), sets.New[string]()
 	for _, other := range k.seen {

@@ -31,7 +31,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Seed of the draws by which requests meet faults with a share, and of latencies. The same seed draws the same.")
 }
 
-// Validate returns the errors of the flags and of the file. Each error names the flag.
+// Validate returns the errors of the flags and of the file, unless the file is a pipe. Each error names the flag.
 func (o *Options) Validate() []error {
 	var errs []error
 	for _, text := range o.Faults {

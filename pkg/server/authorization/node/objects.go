@@ -36,8 +36,8 @@ type objects struct {
 	requests    certificatesv1listers.PodCertificateRequestLister
 }
 
-// needs tells whether the node needs the object: the object names the node, or a pod that is bound to the node uses the
-// object.
+// needs tells whether the node needs the object: the object names the node, a pod that is bound to the node uses the
+// object, or the object is a secret of a volume that such a pod uses.
 func (o *objects) needs(node string, kind objectKind, namespace, name string) bool {
 	switch kind {
 	case attachment:
