@@ -125,7 +125,7 @@ type Definitions struct {
 // Request is a request that was answered.
 type Request = requestlog.Request
 
-// KubeletOptions configure the connection to kubelets for logs, exec, attach and port-forward.
+// KubeletOptions configure the connection to kubelets for logs, exec, attach, port-forward and the proxy of nodes.
 type KubeletOptions struct {
 	CAFile, CertFile, KeyFile string
 	PreferredAddressTypes     []string

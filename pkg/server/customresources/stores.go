@@ -63,7 +63,7 @@ func (s *stores) wait() error {
 	case <-destroyed:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the end of requests for deleted CustomResourceDefinitions: %w", ctx.Err())
+		return fmt.Errorf("waiting %s until the stores of custom resources are closed: requests may still use them: %w", teardownTimeout, ctx.Err())
 	}
 }
 

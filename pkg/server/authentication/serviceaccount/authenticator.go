@@ -22,6 +22,8 @@ const (
 	// staleTokenAnnotation marks, in the audit log, a request with a token that is older than the lifetime that its
 	// TokenRequest asked for.
 	staleTokenAnnotation = "authentication.k8s.io/stale-token"
+	// legacyAnnotation has, in the audit log, the user of a token without audiences.
+	legacyAnnotation = "authentication.k8s.io/legacy-token"
 	// legacyIssuer is the iss claim of tokens that are kept in Secrets.
 	legacyIssuer = "kubernetes/serviceaccount"
 )
@@ -76,7 +78,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context, token string) (*a
 	if err != nil || verified == nil {
 		return nil, false, err
 	}
-	audiences, err := a.audiences(ctx, verified.Audience, legacy)
+	audiences, err := a.audiences(ctx, verified)
 	if err != nil {
 		return nil, false, err
 	}
@@ -109,12 +111,13 @@ func (a *Authenticator) verify(token, kid string) (*claims, error) {
 	return nil, errors.Join(errs...)
 }
 
-// audiences returns the audiences that are both in the token and in ctx. If ctx has no audiences, the audiences of the
-// API server take their place.
-func (a *Authenticator) audiences(ctx context.Context, token jwt.ClaimStrings, legacy bool) (authenticator.Audiences, error) {
-	offered := authenticator.Audiences(token)
-	if len(offered) == 0 && legacy {
-		offered = a.Audiences // legacy tokens have no audiences
+// audiences returns the audiences that are both in the token and in ctx. If one of them has no audiences, the audiences
+// of the API server take their place.
+func (a *Authenticator) audiences(ctx context.Context, token *claims) (authenticator.Audiences, error) {
+	offered := authenticator.Audiences(token.Audience)
+	if len(offered) == 0 { // legacy tokens have no audiences
+		audit.AddAuditAnnotation(ctx, legacyAnnotation, token.Subject)
+		offered = a.Audiences
 	}
 	wanted, ok := authenticator.AudiencesFrom(ctx)
 	if !ok {
