@@ -57,6 +57,7 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 		}.Identity(),
 		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
 		Redirects:  !c.options.RejectForwardingRedirects,
+		Tracer:     tracer(c),
 		Serializer: c.generic.Serializer,
 		Discovery:  c.apis.discovery.ResourceManager.WithSource(remoteSource),
 		OpenAPI:    documents,

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -26,7 +27,7 @@ var Resource = apiregistrationv1.SchemeGroupVersion.WithResource("apiservices")
 
 const apiServicesPath = genericapiserver.APIGroupPrefix + "/" + apiregistrationv1.GroupName + "/v1/apiservices"
 
-// Config has the parts of the server that an Aggregator needs. All fields but Redirects are required.
+// Config has the parts of the server that an Aggregator needs. All fields but Redirects and Tracer are required.
 type Config struct {
 	// APIServices is the informer of the stored APIServices. A client that writes an APIService must get its answer
 	// only after the informer's handlers have been called with the write.
@@ -48,6 +49,9 @@ type Config struct {
 	// Redirects makes the proxy pass redirects of other servers on to clients. Otherwise the proxy answers a redirect
 	// with an error.
 	Redirects bool
+	// Tracer traces the requests of clients that the proxy passes on. If it is nil, the other server gets the trace header
+	// of the client's request.
+	Tracer trace.TracerProvider
 
 	// Serializer encodes the errors that the proxy returns to clients.
 	Serializer runtime.NegotiatedSerializer

@@ -21,6 +21,7 @@ import (
 	utilflowcontrol "k8s.io/apiserver/pkg/util/flowcontrol"
 	apiserverproxy "k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/client-go/transport"
+	"k8s.io/component-base/tracing"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -71,6 +72,9 @@ func (r *remoteAPI) pass(w http.ResponseWriter, req *http.Request) {
 		transport.SetAuthProxyHeaders(proxied, asking.GetName(), uid, asking.GetGroups(), asking.GetExtra())
 	}
 	t = transport.NewAuthProxyRoundTripper(asking.GetName(), uid, asking.GetGroups(), asking.GetExtra(), t)
+	if r.config.Tracer != nil && !upgrade {
+		t = tracing.WrapperFor(r.config.Tracer)(t)
+	}
 	if isWatch(req) && !upgrade {
 		t = watching{t, r.life}
 	}

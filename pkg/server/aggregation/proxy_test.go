@@ -1,11 +1,17 @@
 package aggregation
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -41,6 +47,67 @@ func TestTerminations(t *testing.T) {
 		}
 	}
 }
+
+// spans is a TracerProvider that counts the spans that begin.
+type spans struct {
+	noop.TracerProvider
+	begun int
+}
+
+func (s *spans) Tracer(string, ...trace.TracerOption) trace.Tracer { return spanTracer{spans: s} }
+
+type spanTracer struct {
+	noop.Tracer
+	spans *spans
+}
+
+func (s spanTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	s.spans.begun++
+	return ctx, trace.SpanFromContext(ctx)
+}
+
+// TestSpans checks that a request to another server has a span, if the server traces requests. As in kube-apiserver, an
+// upgrade has no span: the proxy takes only the dialer and the TLS settings from the transport, and a transport with
+// spans hides these.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	var answered atomic.Int32
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { answered.Add(1) }))
+	defer other.Close()
+	for _, test := range []struct {
+		name, reason, connection string
+		traces                   bool
+		want                     int
+	}{
+		{"traced", "the span shows the time of the other server", "", true, 1},
+		{"not traced", "the server doesn't trace requests", "", false, 0},
+		{"upgrade", "the connection outlives the request", "Upgrade", true, 0},
+	} {
+		_, r := with(t, nil)
+		r.config.Services, r.config.Serializer = at(other.URL), scheme.Codecs
+		connection := other.Client().Transport
+		r.server.made.Store(&connection)
+		tracer := &spans{}
+		if test.traces {
+			r.config.Tracer = tracer
+		}
+		ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "ann"})
+		req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis/example.com/v1/things", http.NoBody)
+		if test.connection != "" {
+			req.Header.Set("Connection", test.connection)
+			req.Header.Set("Upgrade", "websocket")
+		}
+		r.pass(httptest.NewRecorder(), req)
+		if got := answered.Swap(0); tracer.begun != test.want || got != 1 {
+			t.Errorf("%s: %d spans and %d answers, want %d and 1: %s", test.name, tracer.begun, got, test.want, test.reason)
+		}
+	}
+}
+
+// at is a resolver that finds every Service at a URL.
+type at string
+
+func (a at) ResolveEndpoint(string, string, int32) (*url.URL, error) { return url.Parse(string(a)) }
 
 // terminations returns the number of terminated requests for a group.
 func terminations(t *testing.T, group string) float64 {
