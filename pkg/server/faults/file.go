@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse parses a File in YAML or JSON, and returns its faults. Invalid faults, unknown keys, a key that appears twice, and
-// a second document are errors.
+// Parse parses a File in YAML or JSON, and returns its faults. Invalid faults, two faults of one name, unknown keys, a key
+// that appears twice, and a second document are errors.
 func Parse(data []byte) ([]Fault, error) {
 	if err := oneDocument(data); err != nil {
 		return nil, err
@@ -29,7 +29,19 @@ func Parse(data []byte) ([]Fault, error) {
 			return nil, fmt.Errorf("fault %s: %w", named(file.Faults[n].Name, n), err)
 		}
 	}
-	return file.Faults, nil
+	return file.Faults, distinct(file.Faults)
+}
+
+// distinct returns an error if two faults have the same name.
+func distinct(faults []Fault) error {
+	names := map[string]bool{}
+	for _, f := range faults {
+		if f.Name != "" && names[f.Name] {
+			return fmt.Errorf("fault %s: an earlier fault has the same name: give each fault a name of its own", f.Name)
+		}
+		names[f.Name] = true
+	}
+	return nil
 }
 
 // named returns the name of a fault, or its number in the file, counted from 1, if it has no name. n counts from 0.

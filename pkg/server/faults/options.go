@@ -34,10 +34,16 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // Validate returns the errors of the flags and of the file, unless the file is a pipe. Each error names the flag.
 func (o *Options) Validate() []error {
 	var errs []error
+	var faults []Fault
 	for _, text := range o.Faults {
-		if _, err := ParseText(text); err != nil {
+		f, err := ParseText(text)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("--fault %q: %w", text, err))
 		}
+		faults = append(faults, f)
+	}
+	if err := distinct(faults); err != nil {
+		errs = append(errs, fmt.Errorf("--fault: %w", err))
 	}
 	if info, err := os.Stat(o.File); o.File != "" && (err != nil || info.Mode().IsRegular()) {
 		// Validate reads only a regular file. A pipe can be read only once, and Begin must read it.
