@@ -211,7 +211,7 @@ func TestObservedHandler(t *testing.T) {
 // synctest bubble.
 func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 	t.Helper()
-	looks := 0
+	looks, woken := 0, false
 	synctest.Test(t, func(t *testing.T) {
 		// Make a new Variable, because a Variable works only in the bubble in which it is made.
 		informer.handlers = condition.Variable[observedHandlers]{}
@@ -225,9 +225,10 @@ func notifies(t *testing.T, informer *observedInformer, call func()) bool {
 		synctest.Wait()
 		call()
 		synctest.Wait()
+		woken = looks > 1 // the end of the context wakes the goroutine, too
 		cancel()
 	})
-	return looks > 1
+	return woken
 }
 
 // storeAt is an informer whose store has reached a resourceVersion.
