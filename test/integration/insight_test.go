@@ -161,7 +161,7 @@ func questions() []question {
 
 		{name: "a configuration of webhooks", reason: "a webhook can't stand in the way of its own repair", hook: validating("asked", allow(), everything), request: createConfiguration, resource: "validatingwebhookconfigurations", want: trace.ExemptConfiguration},
 		{name: "side effects in a dry run", reason: "a dry run must have no side effects", hook: validating("asked", allow()), before: sideEffectsSome("Ignore"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
-		{name: "side effects refuse a dry run", reason: "failurePolicy Fail refuses the dry run", hook: validating("asked", allow()), before: sideEffectsSome("Fail"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
+		{name: "side effects refuse a dry run", reason: "the dry run is refused, whatever the failurePolicy", hook: validating("asked", allow()), before: sideEffectsSome("Fail"), request: dryRunAsked, want: trace.DryRunSideEffects, field: "webhooks[0].sideEffects"},
 		{
 			name: "reinvocationPolicy Never", reason: "a later webhook changed the object, and the policy forbids a second call",
 			hook: mutating("asked", allow(), neverIsReinvoked), others: []hook{mutating("b-later", patch(miniapitest.Add("/metadata/labels/b", "1")))},

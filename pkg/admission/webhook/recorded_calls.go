@@ -31,7 +31,7 @@ func (r *callRecord) dryRun(hook webhook.WebhookAccessor, err error) {
 		return
 	}
 	verdict := dryRunVerdict(hook, pathOf(r.webhook))
-	if policy := hook.GetFailurePolicy(); policy == nil || *policy != admissionregistrationv1.Ignore {
+	if !outcomeOf(hook, err).ignored {
 		verdict.Detail = err.Error()
 	}
 	r.scope.Update(func(*trace.Request) { r.webhook.Verdict = verdict })
