@@ -73,25 +73,25 @@ func (a *Aggregator) readSwaggers(ctx context.Context) {
 	}
 }
 
-// readSwagger requests the document of the other server, if a client wants such documents and the server is available.
-// After an error, the known part stays.
-func (r *remoteAPI) readSwagger(ctx context.Context) {
-	if !r.swagger.wanted.Load() {
+// refresh requests the document of the server of r, if a client wants such documents and the server is available. After
+// an error, the known part stays.
+func (s *swagger) refresh(ctx context.Context, r *remoteAPI) {
+	if !s.wanted.Load() {
 		return
 	}
 	if r.available.Load() {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		defer cancel()
-		if err := r.swagger.read(ctx, r); err != nil {
+		if err := s.read(ctx, r); err != nil {
 			klog.FromContext(ctx).V(2).Info("the OpenAPI document of another server isn't up to date", "APIService", r.service.Name, "err", err)
 		}
 	}
 	if ctx.Err() == nil { // a hold may have interrupted the request; its release starts the next check
-		r.swagger.settled.Set(true)
+		s.settled.Set(true)
 	}
 }
 
-// read requests the document of the other server, and keeps the part that describes the API. The library's downloader
+// read requests the document of the server of r, and keeps the part that describes the API. The library's downloader
 // sends the ETag of the last answer.
 func (s *swagger) read(ctx context.Context, r *remoteAPI) error {
 	var downloader aggregator.Downloader

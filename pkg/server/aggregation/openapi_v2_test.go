@@ -35,7 +35,7 @@ func TestOpenAPIV2Waits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				a, r := with(t, nil)
-				time.AfterFunc(test.checked, func() { r.readSwagger(t.Context()) })
+				time.AfterFunc(test.checked, func() { r.swagger.refresh(t.Context(), r) })
 				begin := time.Now() // the clock is the fake one of package synctest
 				var took time.Duration
 				ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: test.user})

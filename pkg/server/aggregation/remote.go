@@ -122,7 +122,7 @@ func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 		}
 		pause = backoff.Step()
 	}
-	r.readSwagger(ctx)
+	r.swagger.refresh(ctx, r)
 	return pause
 }
 
