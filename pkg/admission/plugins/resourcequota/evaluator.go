@@ -20,7 +20,8 @@ type rules struct {
 	// counts reports whether objects of the kind can use a resource of a quota, such as requests.cpu.
 	counts func(corev1.ResourceName) bool
 	// handles reports whether the plugin evaluates a request. It is true for a creation, and for an update that may
-	// change the usage of the object. As in kube-apiserver, it is also true for each update of a resource claim.
+	// change the usage of the object or the scopes that cover it. As in kube-apiserver, it is also true for each update
+	// of a resource claim.
 	handles func(admission.Attributes) bool
 	// constraints returns an error if an object lacks a field that its quotas need. If constraints is nil, no field
 	// is needed.

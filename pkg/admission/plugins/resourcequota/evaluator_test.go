@@ -60,7 +60,7 @@ func TestMatchingResources(t *testing.T) {
 	counted := map[string][]corev1.ResourceName{
 		"pods": {"pods", "count/pods", "cpu", "requests.cpu", "limits.cpu", "memory", "requests.memory", "limits.memory",
 			"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
-			"hugepages-2Mi", "requests.hugepages-2Mi", "requests.example.com/gpu"},
+			"hugepages-2Mi", "requests.hugepages-2Mi", "requests.example.com/gpu", "requests.deviceclass.resource.kubernetes.io/gpu"},
 		"services": {"services", "count/services", "services.nodeports", "services.loadbalancers"},
 		"persistentvolumeclaims": {"persistentvolumeclaims", "count/persistentvolumeclaims", "requests.storage",
 			"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "gold.storageclass.storage.k8s.io/requests.storage"},
@@ -93,6 +93,8 @@ func TestHandles(t *testing.T) {
 	}{
 		{name: "pod", reason: "a new pod counts", resource: "pods", request: plugintest.Create(pod(nil, nil)), want: true},
 		{name: "pod changed", reason: "an update of the main endpoint can't change the requests of a pod", resource: "pods", request: plugintest.Update(pod(nil, nil), pod(nil, nil))},
+		{name: "pod gets a deadline", reason: "other quotas count a pod that ends by itself", resource: "pods", request: plugintest.Update(pod(nil, nil), withDeadline(pod(nil, nil))), want: true},
+		{name: "pod with a deadline changed", reason: "the same quotas count the pod as before", resource: "pods", request: plugintest.Update(withDeadline(pod(nil, nil)), withDeadline(pod(nil, nil)))},
 		{name: "pod resized", reason: "a resize can change the requests of a pod", resource: "pods", request: plugintest.Update(pod(nil, nil), pod(nil, nil)).Of("resize"), want: true},
 		{name: "pod bound", reason: "a binding doesn't change the requests of a pod", resource: "pods", request: plugintest.Create(pod(nil, nil)).Of("binding")},
 		{name: "service", reason: "a new service counts", resource: "services", request: plugintest.Create(&corev1.Service{}), want: true},

@@ -53,7 +53,7 @@ var ignored = []schema.GroupResource{
 	{Group: "events.k8s.io", Resource: "events"},
 }
 
-// aliases are the resources that quotas also count under an older name, which doesn't have the form
+// aliases are the resources without rules that quotas also count under an older name, which doesn't have the form
 // "count/RESOURCE".
 var aliases = map[string]corev1.ResourceName{
 	"configmaps":             corev1.ResourceConfigMaps,

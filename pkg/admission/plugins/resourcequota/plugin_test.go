@@ -30,6 +30,11 @@ func asWhole(pod *corev1.Pod, requests, limits corev1.ResourceList) *corev1.Pod 
 	return pod
 }
 
+func withDeadline(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.ActiveDeadlineSeconds = new(int64(60))
+	return pod
+}
+
 func withInit(pod *corev1.Pod, names ...string) *corev1.Pod {
 	for _, name := range names {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: name})
@@ -121,10 +126,21 @@ func TestPlugin(t *testing.T) {
 		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), list("memory", "1Gi"))),
 	}, {
 		name:    "half said by the pod",
-		reason:  "the pod as a whole must set the resources that its containers don't set",
+		reason:  "a pod with resources of its own needs no others",
 		quota:   quotaOf(list("requests.cpu", "1", "limits.memory", "1Gi"), list("requests.cpu", "0", "limits.memory", "0")),
 		request: plugintest.Create(asWhole(pod(nil, nil), list("cpu", "1"), nil)),
-		refusal: "failed quota: q: must specify limits.memory for: c",
+	}, {
+		name:    "nothing said by the pod",
+		reason:  "an empty spec.resources sets no resource",
+		quota:   quotaOf(list("requests.cpu", "1"), list("requests.cpu", "0")),
+		request: plugintest.Create(asWhole(pod(nil, nil), nil, nil)),
+		refusal: "failed quota: q: must specify requests.cpu for: c",
+	}, {
+		name:    "into the scope",
+		reason:  "with the deadline, the quota counts the pod for the first time",
+		quota:   quotaOf(list("pods", "0"), list("pods", "0"), corev1.ResourceQuotaScopeTerminating),
+		request: plugintest.Update(stored, withDeadline(pod(list("cpu", "1"), nil))),
+		refusal: "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
 	}, {
 		name:    "not said by init containers",
 		reason:  "init containers need requests too; the error lists each name once, in order",

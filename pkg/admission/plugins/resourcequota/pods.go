@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -26,8 +27,9 @@ const (
 )
 
 // computed are the resources that quotas count by requests and by limits. A name without a prefix counts requests, like
-// the name with the prefix "requests.". If a quota counts a resource whose field required is true, each container or
-// the whole pod must set that resource. This rule is kept for compatibility, so no further resource gets it.
+// the name with the prefix "requests.". If a quota counts a resource whose field required is true, each container must
+// set that resource, unless the pod has resources of its own. This rule is kept for compatibility, so no further
+// resource gets it.
 var computed = []struct {
 	name     corev1.ResourceName
 	required bool
@@ -47,8 +49,13 @@ func pods(clock clock.PassiveClock) rules {
 	return rules{
 		counts: countedByPods,
 		handles: func(a admission.Attributes) bool {
-			return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
-				a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
+			switch a.GetSubresource() {
+			case "":
+				return a.GetOperation() == admission.Create || a.GetOperation() == admission.Update && changesTermination(a)
+			case "resize":
+				return a.GetOperation() == admission.Update
+			}
+			return false
 		},
 		constraints: podConstraints,
 		scope:       podInScope,
@@ -60,6 +67,14 @@ func pods(clock clock.PassiveClock) rules {
 			return podUsage(pod, clock.Now()), nil
 		},
 	}
+}
+
+// changesTermination reports whether an update of a pod moves the pod from the scope NotTerminating to the scope
+// Terminating, or back.
+func changesTermination(a admission.Attributes) bool {
+	pod, isPod := a.GetObject().(*corev1.Pod)
+	old, wasPod := a.GetOldObject().(*corev1.Pod)
+	return isPod && wasPod && isTerminating(pod) != isTerminating(old)
 }
 
 func countedByPods(name corev1.ResourceName) bool {
@@ -74,16 +89,20 @@ func countedByPods(name corev1.ResourceName) bool {
 		}
 	}
 	// Extended resources and huge pages can't be overcommitted, so quotas count only their requests.
-	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || isRequest && !podspec.IsNativeResource(name)
+	return strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) ||
+		isRequest && (!podspec.IsNativeResource(name) || strings.HasPrefix(plain, resourcev1.ResourceDeviceClassPrefix))
 }
 
 // podConstraints returns an error if a quota counts the requests or the limits of CPU or memory, and a container
-// doesn't set this request or limit. There is no error if the pod sets it for all containers, in spec.resources. The
-// argument "required" has the names of the resources that the pod's quotas count.
+// doesn't set this request or limit. There is no error if the pod sets any resource for all containers, in
+// spec.resources. The argument "required" has the names of the resources that the pod's quotas count.
 func podConstraints(required []corev1.ResourceName, object runtime.Object) error {
 	pod, err := as[*corev1.Pod](object)
 	if err != nil {
 		return err
+	}
+	if resourcehelpers.IsPodLevelResourcesSet(pod) {
+		return nil
 	}
 	missing := map[corev1.ResourceName][]string{}
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
@@ -96,7 +115,7 @@ func podConstraints(required []corev1.ResourceName, object runtime.Object) error
 			}
 		}
 	}
-	if len(missing) == 0 || podLevelCovers(pod, missing) {
+	if len(missing) == 0 {
 		return nil
 	}
 	var messages []string
@@ -114,18 +133,6 @@ func mustBeGiven(name corev1.ResourceName) bool {
 		}
 	}
 	return false
-}
-
-// podLevelCovers removes from missing the resources that the pod sets in spec.resources, the resources of the whole
-// pod. It reports whether missing is empty afterwards.
-func podLevelCovers(pod *corev1.Pod, missing map[corev1.ResourceName][]string) bool {
-	if pod.Spec.Resources == nil {
-		return false
-	}
-	for name := range computeUsage(pod.Spec.Resources.Requests, pod.Spec.Resources.Limits) {
-		delete(missing, name)
-	}
-	return len(missing) == 0
 }
 
 // podUsage returns the usage of a pod. A pod that has ended counts only in podObjects.
@@ -165,7 +172,7 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 		switch {
 		case strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 			usage[name], usage[requestPrefix+name] = request, request
-		case podspec.IsExtendedResource(name):
+		case podspec.IsExtendedResource(name), strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix):
 			usage[requestPrefix+name] = request
 		}
 	}
