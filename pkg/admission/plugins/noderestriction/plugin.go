@@ -32,14 +32,14 @@ const Name = "NodeRestriction"
 // userPrefix is the prefix of a kubelet's user name.
 const userPrefix = "system:node:"
 
-// New returns the plugin. By default, a kubelet gets tokens only for audiences that a pod on its node needs, or
-// that an authorizer allows. With anyAudience, it gets tokens for all audiences.
+// New returns the plugin. By default, a kubelet gets tokens of a pod only for audiences that a volume of the pod needs,
+// or that an authorizer allows. With anyAudience, it gets tokens for all audiences.
 func New(anyAudience bool) *Plugin {
 	return &Plugin{Handler: reader.NewHandler(admission.Create, admission.Update, admission.Delete), anyAudience: anyAudience}
 }
 
-// Plugin checks the requests of kubelets. It reads pods and nodes from the server, because informers for all of
-// them would be expensive and kubelets are few.
+// Plugin checks the requests of kubelets. It reads pods, nodes and the other objects that it needs from the server,
+// because informers for all of them would be expensive and kubelets are few.
 type Plugin struct {
 	*reader.Handler
 	authorizer  authorizer.UnconditionalAuthorizer
@@ -62,7 +62,7 @@ func (p *Plugin) ValidateInitialization() error {
 }
 
 // rules are the checks of kubelets' requests, by resource. Resources without a rule aren't restricted. Each error
-// becomes a status "forbidden", except for a missingError.
+// becomes a status "forbidden", except for a missingError and an outdatedError.
 var rules = map[schema.GroupResource]rule{
 	corev1.Resource("pods"):                               (*Plugin).pod,
 	corev1.Resource("nodes"):                              byRequest(node),
@@ -100,14 +100,41 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	if missing := (missingError{}); errors.As(err, &missing) {
 		return missing.error
 	}
-	if err != nil {
-		return admission.NewForbidden(a, err)
+	if outdated := (outdatedError{}); err == nil || errors.As(err, &outdated) {
+		return err
 	}
-	return nil
+	return admission.NewForbidden(a, err)
 }
 
 // missingError is the error for an object that doesn't exist, with the API's status and words.
 type missingError struct{ error }
+
+// outdatedError is the error for a request that doesn't fit the present objects, but may fit soon. Like kube-apiserver,
+// the plugin returns it as an internal error, because kubelets repeat such requests.
+type outdatedError struct{ error }
+
+// Unwrap returns the reason.
+func (e outdatedError) Unwrap() error { return e.error }
+
+// authorized asks the authorizer for a permission of the request's kubelet, in the namespace of the request. The
+// authorizer may return an error together with its decision to allow, for rules that it couldn't evaluate: then the
+// decision counts.
+func (p *Plugin) authorized(ctx context.Context, a admission.Attributes, verb, resource, name string) (bool, error) {
+	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User:            a.GetUserInfo(),
+		Verb:            verb,
+		APIGroup:        a.GetResource().Group,
+		APIVersion:      a.GetResource().Version,
+		Resource:        resource,
+		Namespace:       a.GetNamespace(),
+		Name:            name,
+		ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}
 
 // identity returns the name of the kubelet's node. The name is empty if the user is in the kubelets' group but has no
 // kubelet's name. isNode is false for other users.

@@ -72,6 +72,12 @@ func startAs(t *testing.T, p *Plugin, allowedAudience string) *Plugin {
 			APIVersion: "v1", Resource: allowedAudience, Name: "account", ResourceRequest: true}) {
 			return authorizer.DecisionAllow, "", nil
 		}
+		if a.GetVerb() == "request-serviceaccounts-podcertificate-signer" && a.GetAPIGroup() == "certificates.k8s.io" && a.GetResource() == "example.com:allowed" && a.GetName() == "account" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		if a.GetResource() == "example.com:unknown" {
+			return authorizer.DecisionNoOpinion, "", errors.New("unknown")
+		}
 		if a.GetResource() == "half-known" {
 			return authorizer.DecisionAllow, "", errors.New("a rule can't be evaluated")
 		}
@@ -103,7 +109,8 @@ func startAs(t *testing.T, p *Plugin, allowedAudience string) *Plugin {
 			pod.Spec.Volumes = []corev1.Volume{
 				claimed("local"),
 				{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-					{ConfigMap: &corev1.ConfigMapProjection{}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "projected"}}}}}},
+					{ConfigMap: &corev1.ConfigMapProjection{}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "projected"}},
+					{PodCertificate: &corev1.PodCertificateProjection{SignerName: "example.com/projected"}}}}}},
 				claimed("claim"), inline("inline"),
 				{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}},
 			}
@@ -172,7 +179,7 @@ func TestPlugin(t *testing.T) {
 			p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
 		})), refusal: `node "n" can not create pods that reference secrets`},
 		{name: "pod with an account", reason: "the node could get tokens of the account", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ServiceAccountName = "a" })),
-			refusal: `node "n" can not create pods that reference a service account`},
+			refusal: `node "n" can not create pods that reference serviceaccounts`},
 		{name: "pod with a config map", reason: "the node could read the config map", request: with(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
 			refusal: `node "n" can not create pods that reference configmaps`},
 		{name: "pod with a trust bundle", reason: "the node could read the trust bundle", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
@@ -180,6 +187,18 @@ func TestPlugin(t *testing.T) {
 			refusal: `node "n" can not create pods that reference clustertrustbundles`},
 		{name: "pod with a volume claim", reason: "the node could get the volume", request: with(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
 			refusal: `node "n" can not create pods that reference persistentvolumeclaims`},
+		{name: "pod with an ephemeral volume", reason: "the node could get the volume", request: with(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}),
+			refusal: `node "n" can not create pods that reference persistentvolumeclaims (via ephemeral volumes)`},
+		{name: "pod with a driver", reason: "the driver could give the node a volume of its choice", request: with(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}),
+			refusal: `node "n" can not create pods that reference csidrivers (via CSI volumes)`},
+		{name: "pod with endpoints", reason: "the node could read the endpoints", request: with(corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{}}),
+			refusal: `node "n" can not create pods that reference endpoints (via glusterFS volumes)`},
+		{name: "pod with a token", reason: "the node could get tokens of the account", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}),
+			refusal: `node "n" can not create pods that reference serviceaccounts (via projected volumes)`},
+		{name: "pod with a certificate", reason: "the node could get certificates of the account", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{PodCertificate: &corev1.PodCertificateProjection{}}}}}),
+			refusal: `node "n" can not create pods that reference podcertificates`},
 		{name: "pod with a device claim", reason: "the node could get the device", request: plugintest.Create(podOn("n", mirror, func(p *corev1.Pod) { p.Spec.ResourceClaims = []corev1.PodResourceClaim{{}} })),
 			refusal: `node "n" can not create pods that reference resourceclaims`},
 		{name: "pod with projected fields", reason: "the sources contain only data of the pod itself", request: with(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
@@ -213,6 +232,9 @@ func TestPlugin(t *testing.T) {
 		{name: "claim by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
 			p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "secret"}
 		})).Of("status"), refusal: `node "n" cannot update extended resource claim status`},
+		{name: "allocation by status", reason: "a node may read the claims that its pods name", request: plugintest.Update(podOn("n"), podOn("n", func(p *corev1.Pod) {
+			p.Status.NodeAllocatableResourceClaimStatuses = []corev1.NodeAllocatableResourceClaimStatus{{ResourceClaimName: "secret"}}
+		})).Of("status"), refusal: `node "n" cannot update node allocatable resource claim statuses`},
 		{name: "binding", reason: "nodes don't choose their pods", request: plugintest.Create(podOn("n")).Of("binding"), refusal: `unexpected pod subresource "binding", only 'status' and 'eviction' are allowed`},
 
 		{name: "own node", reason: "kubelets set these labels of their own node", request: plugintest.Create(nodeWith("n", map[string]string{"kubernetes.io/hostname": "n", "example.com/x": "y"}))},
@@ -309,37 +331,47 @@ func TestPodCertificates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, reason, refusal string
+		outdated              bool // the objects may soon fit the request, so the error isn't "forbidden"
 		change                func(*certificatesv1beta1.PodCertificateRequestSpec)
 	}{
 		{name: "own pod", reason: "a volume of the pod needs the certificate", change: func(*certificatesv1beta1.PodCertificateRequestSpec) {}},
 		{name: "other node", reason: "a node must not request a certificate in the name of another node", refusal: `PodCertificateRequest.Spec.NodeName="other", which is not the requesting node "n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeName = "other" }},
-		{name: "replaced node", reason: "the request is from an earlier node of the same name", refusal: `contains nodeUID ("old") that differs from the node's ("uid-of-n")`,
+		{name: "other signer of the node", reason: "an authorizer allows the signer to the node", change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.SignerName = "example.com/allowed" }},
+		{name: "other signer", reason: "no volume of the pod has a certificate of the signer", refusal: `pod "ns/p-n" does not mount a podCertificate projected volume for signer "example.com/other"`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.SignerName = "example.com/other" }},
+		{name: "signer unknown to the authorizer", reason: "the error has the answer of the authorizer", refusal: `error authorizing system:node:n to request podcertificaterequests for signer "example.com/unknown": unknown`,
+			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.SignerName = "example.com/unknown" }},
+		{name: "replaced node", reason: "the request is from an earlier node of the same name", outdated: true, refusal: `PodCertificateRequest for pod "ns/p-n" names node UID "old", inconsistent with the running node ("uid-of-n")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.NodeUID = "old" }},
-		{name: "pod elsewhere", reason: "certificates are only for pods on the node", refusal: `pod "p-other" is not running on node "n"`,
+		{name: "pod elsewhere", reason: "certificates are only for pods on the node", refusal: `pod "ns/p-other" is not running on node "n" named in the PodCertificateRequest`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 				s.PodName, s.PodUID = "p-other", "uid-other"
 			}},
-		{name: "mirror pod", reason: "a mirror pod has no service account", refusal: `pod "p-mirror" is a mirror pod`,
+		{name: "mirror pod", reason: "a mirror pod has no service account", refusal: `pod "ns/p-mirror" is a mirror pod`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) {
 				s.PodName, s.PodUID = "p-mirror", "uid-mirror"
 			}},
-		{name: "no pod", reason: "the error is the API's error for a missing pod", refusal: `pods "gone" not found`,
+		{name: "no pod", reason: "the error names the missing pod", outdated: true, refusal: `while retrieving pod "ns/gone" named in the PodCertificateRequest: pods "gone" not found`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodName = "gone" }},
-		{name: "replaced pod", reason: "another pod has had the name", refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
+		{name: "replaced pod", reason: "another pod has had the name", outdated: true, refusal: `contains pod UID ("old") which differs from running pod "uid-n"`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.PodUID = "old" }},
 		{name: "other account", reason: "a certificate has the pod's own account", refusal: `contains serviceAccountName ("admin") that differs from running pod ("account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountName = "admin" }},
-		{name: "replaced account", reason: "another account has had the name", refusal: `contains serviceAccountUID ("old") that differs from the service account's ("uid-of-account")`,
+		{name: "replaced account", reason: "another account has had the name", outdated: true, refusal: `PodCertificateRequest for pod "ns/p-n" names service account UID "old", which differs from the running service account ("uid-of-account")`,
 			change: func(s *certificatesv1beta1.PodCertificateRequestSpec) { s.ServiceAccountUID = "old" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			request := &certificatesv1beta1.PodCertificateRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: certificatesv1beta1.PodCertificateRequestSpec{
-				PodName: "p-n", PodUID: "uid-n", NodeName: "n", NodeUID: "uid-of-n", ServiceAccountName: "account", ServiceAccountUID: "uid-of-account",
+				SignerName: "example.com/projected", PodName: "p-n", PodUID: "uid-n", NodeName: "n", NodeUID: "uid-of-n", ServiceAccountName: "account", ServiceAccountUID: "uid-of-account",
 			}}
 			test.change(&request.Spec)
-			plugintest.Run(t, start(t, ""), plugintest.Create(request).By(kubelet), test.refusal)
+			err := start(t, "").Admit(t.Context(), plugintest.Create(request).By(kubelet).Attributes(t), nil)
+			plugintest.Want(t, err, test.refusal)
+			if forbidden := apierrors.IsForbidden(err); err != nil && forbidden == test.outdated {
+				t.Errorf("%s: error %v, forbidden: %t", test.reason, err, forbidden)
+			}
 		})
 	}
 }
@@ -369,12 +401,12 @@ func TestSubresources(t *testing.T) {
 		{name: "driver's token", reason: "the driver of a claimed volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "driver")},
 		{name: "inline driver's token", reason: "the driver of an inline volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "inline")},
 		{name: "ephemeral driver's token", reason: "the driver of an ephemeral volume needs the token", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "scratch")},
-		{name: "server's audience", reason: "no volume has a token for the server", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n"), refusal: `audience "" not found in pod spec volume, system:node:n is not authorized`},
+		{name: "server's audience", reason: "no volume has a token for the server", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n"), refusal: `system:node:n is not authorized to request tokens for audience ""`},
 		{name: "audience unknown to the authorizer", reason: "the error has the answer of the authorizer", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "unknown"),
-			refusal: `audience "unknown" not found in pod spec volume, error authorizing system:node:n to request tokens for this audience: unknown`},
+			refusal: `error authorizing system:node:n to request tokens for audience "unknown": unknown`},
 		{name: "account itself", reason: "the plugin checks only requests for tokens", resource: "serviceaccounts", subresource: "", object: &corev1.ServiceAccount{}},
 		{name: "allowed audience", reason: "pulling images needs tokens that no volume names", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "registry")},
-		{name: "other audience", reason: "no volume of the pod has the audience", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `audience "x" not found in pod spec volume, system:node:n is not authorized to request tokens for this audience`},
+		{name: "other audience", reason: "no volume of the pod has the audience", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "x"), refusal: `system:node:n is not authorized to request tokens for audience "x"`},
 		{name: "authorized in spite of an error", reason: "another rule of the authorizer allows the audience", resource: "serviceaccounts", subresource: "token", object: token("p-n", "uid-n", "half-known")},
 		{name: "driver in the place of a plugin", reason: "a CSI driver has replaced the in-tree plugin of the volume", resource: "serviceaccounts", subresource: "token", object: token("old-claimed", "uid-old-claimed", "file.csi.azure.com")},
 		{name: "inline driver in the place of a plugin", reason: "a driver also replaces the plugin of an inline volume", resource: "serviceaccounts", subresource: "token", object: token("old-inline", "uid-old-inline", "file.csi.azure.com")},

@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
-
-	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
 // pod lets a kubelet create its mirror pods, delete and evict the pods on its node, and write their status.
@@ -51,42 +49,10 @@ func (p *Plugin) createPod(ctx context.Context, node string, a admission.Attribu
 	if err := p.podOwner(ctx, node, pod); err != nil {
 		return err
 	}
-	volumes := func(refers func(*corev1.VolumeSource) bool) bool {
-		for i := range pod.Spec.Volumes {
-			if refers(&pod.Spec.Volumes[i].VolumeSource) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, reference := range []struct {
-		found bool
-		what  string
-	}{
-		{pod.Spec.ServiceAccountName != "", "a service account"},
-		{podspec.Any(podspec.Secrets(&pod.Spec)), "secrets"},
-		{podspec.Any(podspec.ConfigMaps(&pod.Spec)), "configmaps"},
-		{volumes(projectsTrustBundle), "clustertrustbundles"},
-		{volumes(func(v *corev1.VolumeSource) bool { return v.PersistentVolumeClaim != nil }), "persistentvolumeclaims"},
-		{len(pod.Spec.ResourceClaims) > 0, "resourceclaims"},
-	} {
-		if reference.found {
-			return fmt.Errorf("node %q can not create pods that reference %s", node, reference.what)
-		}
+	if referenced := references(&pod.Spec); referenced != "" {
+		return fmt.Errorf("node %q can not create pods that reference %s", node, referenced)
 	}
 	return nil
-}
-
-func projectsTrustBundle(volume *corev1.VolumeSource) bool {
-	if volume.Projected == nil {
-		return false
-	}
-	for _, source := range volume.Projected.Sources {
-		if source.ClusterTrustBundle != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // podOwner checks that a mirror pod has its node as the only owner, so that the pod is deleted with the node.
@@ -180,6 +146,9 @@ func podStatus(node string, a admission.Attributes) error {
 		return fmt.Errorf("node %q cannot update resource claim statues", node)
 	}
 	// A kubelet may read the resource claims that its pods name in their status. So it must not add names here.
+	if !equality.Semantic.DeepEqual(old.Status.NodeAllocatableResourceClaimStatuses, pod.Status.NodeAllocatableResourceClaimStatuses) {
+		return fmt.Errorf("node %q cannot update node allocatable resource claim statuses", node)
+	}
 	if !equality.Semantic.DeepEqual(old.Status.ExtendedResourceClaimStatus, pod.Status.ExtendedResourceClaimStatus) {
 		return fmt.Errorf("node %q cannot update extended resource claim status", node)
 	}

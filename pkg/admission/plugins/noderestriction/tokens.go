@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 // serviceAccount lets a kubelet request tokens for pods on its node.
@@ -62,23 +61,14 @@ func (p *Plugin) audience(ctx context.Context, pod *corev1.Pod, audiences []stri
 	if found {
 		return nil
 	}
-	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User:            a.GetUserInfo(),
-		Verb:            "request-serviceaccounts-token-audience",
-		Namespace:       a.GetNamespace(),
-		APIVersion:      "v1",
-		Resource:        audience,
-		Name:            a.GetName(),
-		ResourceRequest: true,
-	})
-	// An authorizer may return an error together with its decision to allow, for rules that it couldn't evaluate.
-	if decision == authorizer.DecisionAllow {
-		return nil
+	allowed, err := p.authorized(ctx, a, "request-serviceaccounts-token-audience", audience, a.GetName())
+	switch {
+	case err != nil:
+		return fmt.Errorf("error authorizing %s to request tokens for audience %q: %w", a.GetUserInfo().GetName(), audience, err)
+	case !allowed:
+		return fmt.Errorf("%s is not authorized to request tokens for audience %q", a.GetUserInfo().GetName(), audience)
 	}
-	if err != nil {
-		return fmt.Errorf("audience %q not found in pod spec volume, error authorizing %s to request tokens for this audience: %w", audience, a.GetUserInfo().GetName(), err)
-	}
-	return fmt.Errorf("audience %q not found in pod spec volume, %s is not authorized to request tokens for this audience", audience, a.GetUserInfo().GetName())
+	return nil
 }
 
 // orMissing returns the error of a read. For a missing object, the error names the object's kind, as kube-apiserver's
