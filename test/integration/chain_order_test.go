@@ -99,7 +99,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 
 	request := &podRequest{clientOf(t, srv, "system:node:a", "system:nodes"), "missing", &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "p", Labels: map[string]string{}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "u"}},
+			Name: "p", Labels: map[string]string{}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "u", BlockOwnerDeletion: new(true)}},
 		},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: "missing", NodeSelector: map[string]string{"zone": "b"}, PriorityClassName: "missing", RuntimeClassName: new("missing"),
@@ -133,7 +133,7 @@ func TestPluginsRefuseInOrder(t *testing.T) {
 		{"LimitRanger", "the namespace has a maximum", `maximum memory usage per Container is 128Mi, but limit is 1Gi`, func() { spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("64Mi") }},
 		{"ImagePolicyWebhook", "the backend refuses the image", `image policy webhook backend denied one or more images`, func() { spec.Containers[0].Image = "signed:1" }},
 		{"PodSecurity", "the namespace enforces the baseline", `violates PodSecurity "baseline:latest": host namespaces`, func() { spec.HostNetwork = false }},
-		{"OwnerReferencesPermissionEnforcement", "the user may not delete pods", `cannot set an ownerRef on a resource you can't delete`, func() { request.user = admin }},
+		{"OwnerReferencesPermissionEnforcement", "the user may not set the finalizers of nodes", `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`, func() { request.user = admin }},
 		{"RuntimeClass", "the class has no overhead", `pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`, func() { spec.Overhead = nil }},
 		{"ValidatingAdmissionPolicy", "policies come after plugins", `ValidatingAdmissionPolicy 'policy-v' with binding 'policy-v' denied request`, label("policy-v")},
 		{"ValidatingAdmissionWebhook", "webhooks come after policies", `admission webhook "webhook-v.example.com" denied the request`, label("webhook-v")},

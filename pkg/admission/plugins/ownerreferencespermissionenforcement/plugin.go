@@ -1,6 +1,6 @@
 // Package ownerreferencespermissionenforcement has the plugin OwnerReferencesPermissionEnforcement. A user who
-// changes the ownerReferences of an object must have the permission to delete the object. A user who sets
-// blockOwnerDeletion must have the permission to update the finalizers of the owner.
+// changes the ownerReferences of an existing object must have the permission to delete the object. A user who sets
+// blockOwnerDeletion, in a new or an existing object, must have the permission to update the finalizers of the owner.
 //
 // The plugin is off by default. With the plugin, a controller that sets blockOwnerDeletion needs the permission for
 // the owner's finalizers.
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
@@ -30,7 +31,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Plugin refuses changes of ownerReferences by users without the permissions for the object and its owner.
+// Plugin refuses ownerReferences of users without the permissions for the object and its owner.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.UnconditionalAuthorizer
@@ -65,6 +66,33 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 
+	if err := p.mayDelete(ctx, a); err != nil {
+		return err
+	}
+	blocking := newlyBlocking(references, old)
+	if len(blocking) == 0 || p.finalizesAnything(ctx, a.GetUserInfo()) {
+		return nil
+	}
+	for _, reference := range blocking {
+		owners, err := p.owners(reference, a)
+		if err != nil {
+			return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion %s Kind %s: %w", reference.APIVersion, reference.Kind, err))
+		}
+		for _, owner := range owners {
+			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
+				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint // err may be nil
+			}
+		}
+	}
+	return nil
+}
+
+// mayDelete returns an error if the user of an update lacks the permission to delete the object. A user who creates an
+// object needs no such permission.
+func (p *Plugin) mayDelete(ctx context.Context, a admission.Attributes) error {
+	if a.GetOperation() == admission.Create {
+		return nil
+	}
 	decision, reason, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User:            a.GetUserInfo(),
 		Verb:            "delete",
@@ -79,19 +107,16 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if decision != authorizer.DecisionAllow {
 		return admission.NewForbidden(a, fmt.Errorf("cannot set an ownerRef on a resource you can't delete: %v, %v", reason, err)) //nolint:errorlint // err may be nil
 	}
-
-	for _, reference := range newlyBlocking(references, old) {
-		owners, err := p.owners(reference, a)
-		if err != nil {
-			return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion %s Kind %s: %w", reference.APIVersion, reference.Kind, err))
-		}
-		for _, owner := range owners {
-			if decision, reason, err := p.authorizer.Authorize(ctx, owner); decision != authorizer.DecisionAllow {
-				return admission.NewForbidden(a, fmt.Errorf("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: %v, %v", reason, err)) //nolint:errorlint // err may be nil
-			}
-		}
-	}
 	return nil
+}
+
+// finalizesAnything reports whether the user may update the finalizers of every object. For such a user, the owners'
+// kinds need not be known.
+func (p *Plugin) finalizesAnything(ctx context.Context, by user.Info) bool {
+	decision, _, _ := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: by, Verb: "update", APIGroup: "*", APIVersion: "*", Resource: "*", Subresource: "finalizers", Name: "*", ResourceRequest: true,
+	})
+	return decision == authorizer.DecisionAllow
 }
 
 // ownerReferences returns the owner references of the new and the old object. ok is false if one of them has no

@@ -29,14 +29,17 @@ func TestPlugin(t *testing.T) {
 		request               plugintest.Request
 	}{
 		{name: "no owner", reason: "the object has no owner", request: plugintest.Create(owned())},
-		{name: "owner", reason: "the garbage collector deletes the object after its owner", request: plugintest.Create(owned(owner("Pod", nil))), refusal: notDeletable},
-		{name: "owner allowed", reason: "the user may delete the object", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Pod", nil)))},
+		{name: "owner of a new object", reason: "a user who creates an object could also leave it out", request: plugintest.Create(owned(owner("Pod", nil)))},
+		{name: "owner", reason: "the garbage collector deletes the object after its owner", request: plugintest.Update(owned(), owned(owner("Pod", nil))), refusal: notDeletable},
+		{name: "owner allowed", reason: "the user may delete the object", allowed: []string{mayDelete}, request: plugintest.Update(owned(), owned(owner("Pod", nil)))},
 		{name: "removed", reason: "without its owner, the object isn't collected any more", request: plugintest.Update(owned(owner("Pod", nil)), owned()), refusal: notDeletable},
 		{name: "unchanged", reason: "the rest of an object may change", request: plugintest.Update(owned(owner("Pod", nil)), owned(owner("Pod", nil)))},
-		{name: "blocking", reason: "blockOwnerDeletion delays the deletion of the owner, as a finalizer does", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Pod", new(true)))), refusal: notFinalizable},
-		{name: "blocking allowed", reason: "the user may set the owner's finalizers", allowed: []string{mayDelete, mayFinalize}, request: plugintest.Create(owned(owner("Pod", new(true))))},
+		{name: "blocking", reason: "blockOwnerDeletion delays the deletion of the owner, as a finalizer does", request: plugintest.Create(owned(owner("Pod", new(true)))), refusal: notFinalizable},
+		{name: "blocking allowed", reason: "the user may set the owner's finalizers", allowed: []string{mayFinalize}, request: plugintest.Create(owned(owner("Pod", new(true))))},
+		{name: "blocking later", reason: "an update needs both permissions", allowed: []string{mayDelete}, request: plugintest.Update(owned(), owned(owner("Pod", new(true)))), refusal: notFinalizable},
 		{name: "blocking before", reason: "only new blocks count", allowed: []string{mayDelete}, request: plugintest.Update(owned(owner("Pod", new(true))), owned(owner("Pod", new(true)), owner("Node", nil)))},
-		{name: "unknown owner", reason: "the resource of the owner is unknown", allowed: []string{mayDelete}, request: plugintest.Create(owned(owner("Gone", new(true)))), refusal: "cannot find RESTMapping for APIVersion v1 Kind Gone"},
+		{name: "unknown owner", reason: "the resource of the owner is unknown", request: plugintest.Create(owned(owner("Gone", new(true)))), refusal: "cannot find RESTMapping for APIVersion v1 Kind Gone"},
+		{name: "unknown owner of an admin", reason: "the user may set the finalizers of every object", allowed: []string{"update */finalizers"}, request: plugintest.Create(owned(owner("Gone", new(true))))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
