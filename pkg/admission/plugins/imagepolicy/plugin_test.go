@@ -150,7 +150,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 		want                        int
 	}{
 		{"allowed", "the backend's answer is cached for five minutes", "", "a", 1},
-		{"denied", "the backend's answer is cached for five minutes", "", "refused", 1},
+		{"denied", "the backend's answer is cached for half a minute", "", "refused", 1},
 		{"allowed, never remembered", "-1 turns the cache of allowed images off", "  allowTTL: -1\n", "a", 2},
 		{"denied, never remembered", "-1 turns the cache of refused images off", "  denyTTL: -1\n", "refused", 2},
 		{"denied, with an allowTTL of -1", "allowTTL is only for allowed images", "  allowTTL: -1\n", "refused", 1},
@@ -173,10 +173,10 @@ func TestConfiguration(t *testing.T) {
 	for _, test := range []struct{ name, reason, config, want string }{
 		{"none", "the backend has no address", "", "imagePolicy.kubeConfigFile: must name the kubeconfig"},
 		{"no such file", "the file doesn't exist", "imagePolicy: {kubeConfigFile: /nowhere}", "imagePolicy.kubeConfigFile: /nowhere: stat /nowhere"},
-		{"numbers", "the error lists all wrong numbers", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -1}",
-			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s\n" +
-				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s\n" +
-				"imagePolicy.retryBackoff: -1: must be between 1 and 300000, in units of 1ms"},
+		{"numbers", "the error lists all wrong numbers", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 1801, denyTTL: -2, retryBackoff: -3}",
+			"imagePolicy.allowTTL: 1801: must be between 1 and 1800, in units of 1s, or -1 for none\n" +
+				"imagePolicy.denyTTL: -2: must be between 1 and 1800, in units of 1s, or -1 for none\n" +
+				"imagePolicy.retryBackoff: -3: must be between 1 and 300000, in units of 1ms, or -1 for none"},
 		{"overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: 9223372036854775807}", "imagePolicy.allowTTL: 9223372036854775807"},
 		{"negative overflow", "the number must not overflow into the allowed range", "imagePolicy: {kubeConfigFile: /nowhere, allowTTL: -10000000000}", "imagePolicy.allowTTL: -10000000000"},
 	} {
@@ -187,10 +187,20 @@ func TestConfiguration(t *testing.T) {
 	if _, err := New(nil); err == nil || !strings.Contains(err.Error(), "a configuration is required") {
 		t.Errorf("without configuration: %v", err)
 	}
-	s, err := readSettings(strings.NewReader("imagePolicy: {kubeConfigFile: f, allowTTL: 50, retryBackoff: 20}"))
-	want := settings{kubeconfig: "f", allowTTL: 50 * time.Second, denyTTL: 5 * time.Minute, retryBackoff: 20 * time.Millisecond}
-	if err != nil || s != want {
-		t.Errorf("settings are %+v, %v, want %+v", s, err, want)
+	for _, test := range []struct {
+		name, reason, config string
+		want                 settings
+	}{
+		{"given", "denyTTL has a default of its own", "imagePolicy: {kubeConfigFile: f, allowTTL: 50, retryBackoff: 20}",
+			settings{kubeconfig: "f", allowTTL: 50 * time.Second, denyTTL: 30 * time.Second, retryBackoff: 20 * time.Millisecond}},
+		{"defaults", "the defaults are kube-apiserver's", "imagePolicy: {kubeConfigFile: f}",
+			settings{kubeconfig: "f", allowTTL: 5 * time.Minute, denyTTL: 30 * time.Second, retryBackoff: 500 * time.Millisecond}},
+		{"none", "-1 stands for no time", "imagePolicy: {kubeConfigFile: f, allowTTL: -1, denyTTL: -1, retryBackoff: -1, defaultAllow: true}",
+			settings{kubeconfig: "f", defaultAllow: true}},
+	} {
+		if s, err := readSettings(strings.NewReader(test.config)); err != nil || s != test.want {
+			t.Errorf("%s: settings are %+v, %v, want %+v: %s", test.name, s, err, test.want, test.reason)
+		}
 	}
 }
 
