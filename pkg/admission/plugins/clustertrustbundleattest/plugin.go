@@ -2,15 +2,16 @@
 // signer must have the permission to attest for the signer.
 //
 // The plugin doesn't check the certificates, and ignores bundles without a signer. A deletion needs only the
-// usual permission to delete.
+// usual permission to delete. An update that changes only owner references, finalizers or managed fields needs only the
+// usual permission to update.
 package clustertrustbundleattest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
@@ -36,19 +37,24 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok {
 		return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetObject()))
 	}
-	if a.GetOperation() == admission.Update {
-		old, ok := a.GetOldObject().(*certificatesv1.ClusterTrustBundle)
-		if !ok {
-			return admission.NewForbidden(a, fmt.Errorf("expected type ClusterTrustBundle, got: %T", a.GetOldObject()))
-		}
-		// Validation would also refuse a change of the signer. But its error names the stored signer, and the user may
-		// have no permission to read that name.
-		if old.Spec.SignerName != bundle.Spec.SignerName {
-			return admission.NewForbidden(a, errors.New("changing signerName is forbidden"))
-		}
+	signer := bundle.Spec.SignerName // an update can't change it: validation precedes this plugin
+	if signer == "" || keepsContent(a, bundle) {
+		return nil
 	}
-	if signer := bundle.Spec.SignerName; signer != "" && !p.Authorized(ctx, a.GetUserInfo(), "attest", signer) {
+	if !p.Authorized(ctx, a.GetUserInfo(), "attest", signer) {
 		return admission.NewForbidden(a, fmt.Errorf("user not permitted to attest for signerName %q", signer))
 	}
 	return nil
+}
+
+// keepsContent reports whether the request is an update that changes at most the owner references, the finalizers and
+// the managed fields. The garbage collector and storage migrations make such updates.
+func keepsContent(a admission.Attributes, bundle *certificatesv1.ClusterTrustBundle) bool {
+	old, ok := a.GetOldObject().(*certificatesv1.ClusterTrustBundle)
+	if !ok || a.GetOperation() != admission.Update {
+		return false
+	}
+	now := bundle.DeepCopy()
+	now.OwnerReferences, now.Finalizers, now.ManagedFields = old.OwnerReferences, old.Finalizers, old.ManagedFields
+	return equality.Semantic.DeepEqual(now, old)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/plugintest"
@@ -23,6 +24,10 @@ func TestPlugin(t *testing.T) {
 			return authorizer.DecisionNoOpinion, "", nil
 		})
 	}
+	replaced, owned := bundle("a.example/x"), bundle("a.example/x")
+	replaced.Spec.TrustBundle = "other"
+	owned.OwnerReferences, owned.Finalizers = []metav1.OwnerReference{{UID: "u"}}, []string{"example.com/f"}
+	owned.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	const refused = `user not permitted to attest for signerName "a.example/x"`
 	for _, test := range []struct {
 		name, reason, allowed, refusal string
@@ -32,8 +37,9 @@ func TestPlugin(t *testing.T) {
 		{name: "own signer", reason: "allowed by name", allowed: "a.example/x", request: plugintest.Create(bundle("a.example/x"))},
 		{name: "own domain", reason: "all signers of a domain may be meant", allowed: "a.example/*", request: plugintest.Create(bundle("a.example/x"))},
 		{name: "another's signer", reason: "pods would trust the certificates as the signer's", allowed: "b.example/*", request: plugintest.Create(bundle("a.example/x")), refusal: refused},
-		{name: "update", reason: "a bundle can be replaced, too", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("a.example/x")), refusal: refused},
-		{name: "taken over", reason: "the plugin doesn't check the permission for the old signer", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("b.example/x")), refusal: "changing signerName is forbidden"},
+		{name: "update", reason: "an update can replace the certificates of a bundle", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), replaced), refusal: refused},
+		{name: "unchanged", reason: "a storage migration writes each bundle again", allowed: "b.example/*", request: plugintest.Update(bundle("a.example/x"), bundle("a.example/x"))},
+		{name: "owner", reason: "the garbage collector removes owners and finalizers", allowed: "b.example/*", request: plugintest.Update(owned, bundle("a.example/x"))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
