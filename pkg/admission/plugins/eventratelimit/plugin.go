@@ -1,8 +1,9 @@
 // Package eventratelimit has the plugin EventRateLimit: it limits the rate at which Events are written. A limit
 // applies to the whole server, or to each namespace, each user, or each pair of source and object.
 //
-// The plugin is off by default, and needs a configuration. It counts only Events. The flags --max-requests-inflight
-// and --max-mutating-requests-inflight limit all requests.
+// The plugin is off by default, and needs a configuration. It counts only Events of the core group. Like
+// kube-apiserver, it doesn't count requests for Events of the group events.k8s.io. The flags --max-requests-inflight and
+// --max-mutating-requests-inflight limit all requests.
 package eventratelimit
 
 import (
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/util/flowcontrol"
@@ -61,7 +63,7 @@ var keys = map[string]func(admission.Attributes) string{
 	"SourceAndObject": sourceAndObject,
 }
 
-// types are the types of limits, in the order in which kube-apiserver's messages list them.
+// types are the types of limits, sorted for error messages.
 var types = []string{"Namespace", serverType, "SourceAndObject", "User"}
 
 // New returns the plugin. The configuration is required.
@@ -126,13 +128,16 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil // a dry run stores no Event
 	}
 	// An Event counts for every limit, even if one of them refuses it.
-	var refusal error
+	var errs []error
 	for _, b := range p.buckets {
 		if key, ok := b.accept(a); !ok {
-			refusal = apierrors.NewTooManyRequestsError(fmt.Sprintf("limit reached on type %v for key %v", b.limit.Type, key))
+			errs = append(errs, fmt.Errorf("limit reached on type %v for key %v", b.limit.Type, key))
 		}
 	}
-	return refusal
+	if err := utilerrors.NewAggregate(errs); err != nil {
+		return apierrors.NewTooManyRequestsError(err.Error())
+	}
+	return nil
 }
 
 // buckets has the token buckets of one limit: one bucket for each key, such as the name of a user.

@@ -36,6 +36,7 @@ func TestPlugin(t *testing.T) {
 		{name: "second", reason: "the bucket of the namespace is empty", object: event("a"), refusal: "limit reached on type Namespace for key a"},
 		{name: "other namespace", reason: "each namespace has its own bucket", object: event("b")},
 		{name: "third namespace", reason: "a refused Event also takes a token of the server's bucket", object: event("c"), refusal: "limit reached on type Server for key "},
+		{name: "both empty", reason: "the error names every limit that refuses the Event", object: event("a"), refusal: "[limit reached on type Server for key , limit reached on type Namespace for key a]"},
 		{name: "other kind", reason: "only events are limited", object: &corev1.ConfigMap{}},
 		{name: "later", reason: "buckets fill up", object: event("a"), after: time.Second},
 	}
