@@ -8,7 +8,6 @@ package podtolerationrestriction
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -74,10 +73,14 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	}
 	var added []corev1.Toleration
 	if a.GetOperation() == admission.Create {
-		var err error
-		if added, err = p.tolerations(ctx, a, defaultsAnnotation, p.configuration.Default); err != nil {
+		byDefault, given, err := p.ofNamespace(ctx, a, defaultsAnnotation)
+		if err != nil {
 			return err
 		}
+		if !given {
+			byDefault = p.configuration.Default
+		}
+		added = byDefault
 	}
 	// A node that runs out of memory gets a taint. All pods tolerate the taint, except for pods of the class
 	// BestEffort, which request no memory.
@@ -98,12 +101,16 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if pod == nil || len(pod.Spec.Tolerations) == 0 {
 		return nil
 	}
-	allowed, err := p.tolerations(ctx, a, allowedAnnotation, p.configuration.Whitelist)
+	allowed, given, err := p.ofNamespace(ctx, a, allowedAnnotation)
 	if err != nil {
 		return err
 	}
+	scope := "namespace"
+	if !given {
+		allowed, scope = p.configuration.Whitelist, "cluster"
+	}
 	if !tolerations.Allowed(pod.Spec.Tolerations, allowed) {
-		return errors.New("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist")
+		return fmt.Errorf("pod tolerations (possibly merged with namespace default tolerations) conflict with its %s whitelist", scope)
 	}
 	return nil
 }
@@ -117,23 +124,19 @@ func podOf(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// tolerations returns the tolerations in an annotation of a namespace, or the fallback if the namespace doesn't
-// have the annotation. An annotation with an empty list replaces the fallback.
-func (p *Plugin) tolerations(ctx context.Context, a admission.Attributes, annotation string, fallback []corev1.Toleration) ([]corev1.Toleration, error) {
+// ofNamespace returns the tolerations in an annotation of the request's namespace. given is false if the namespace
+// doesn't have the annotation. An empty annotation is an empty list of tolerations.
+func (p *Plugin) ofNamespace(ctx context.Context, a admission.Attributes, annotation string) (list []corev1.Toleration, given bool, err error) {
 	namespace, err := p.Of(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	text, ok := namespace.Annotations[annotation]
-	if !ok {
-		return fallback, nil
-	}
+	text, given := namespace.Annotations[annotation]
 	if text == "" {
-		return nil, nil
+		return nil, given, nil
 	}
-	var list []corev1.Toleration
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("annotation %s of namespace %s: %w", annotation, namespace.Name, err)
+		return nil, given, fmt.Errorf("annotation %s of namespace %s: %w", annotation, namespace.Name, err)
 	}
-	return list, nil
+	return list, given, nil
 }

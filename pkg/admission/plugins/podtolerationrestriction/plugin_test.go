@@ -21,7 +21,7 @@ func TestPlugin(t *testing.T) {
 	}
 	pressure := corev1.Toleration{Key: "node.kubernetes.io/memory-pressure", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	asks := []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}
-	const refused = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
+	const refused = "pod tolerations (possibly merged with namespace default tolerations) conflict with its cluster whitelist"
 	tests := []struct {
 		name, reason, namespace, refusal string
 		containers                       []corev1.Container
@@ -32,6 +32,7 @@ func TestPlugin(t *testing.T) {
 		{name: "empty annotation", reason: "an empty annotation allows no tolerations", namespace: "empty", given: []corev1.Toleration{exists("x")}, want: []corev1.Toleration{exists("x")}},
 		{name: "not allowed", reason: "the configuration doesn't list the toleration", namespace: "plain", given: []corev1.Toleration{exists("x")}, refusal: refused},
 		{name: "everything", reason: "the toleration covers more than the list", namespace: "plain", given: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, refusal: refused},
+		{name: "not allowed by the namespace", reason: "the annotation doesn't list the toleration", namespace: "own", given: []corev1.Toleration{exists("x")}, refusal: "conflict with its namespace whitelist"},
 		{name: "guaranteed", reason: "a pod with requests stays on a node without memory", namespace: "plain", containers: asks, want: []corev1.Toleration{exists("a"), pressure}},
 	}
 	for _, test := range tests {

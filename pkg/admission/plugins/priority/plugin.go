@@ -87,6 +87,8 @@ type choice struct {
 	priority  **int32
 	policy    *corev1.PreemptionPolicy
 	setPolicy func(*corev1.PreemptionPolicy)
+	// otherPriority is the format of the error for an object whose priority isn't that of its class.
+	otherPriority string
 }
 
 func podChoice(o runtime.Object) *choice {
@@ -96,7 +98,8 @@ func podChoice(o runtime.Object) *choice {
 	}
 	spec := &pod.Spec
 	return &choice{"pod", &spec.PriorityClassName, &spec.Priority, spec.PreemptionPolicy,
-		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy }}
+		func(policy *corev1.PreemptionPolicy) { spec.PreemptionPolicy = policy },
+		"the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name"}
 }
 
 // groupChoice returns pointers to the priority fields of a pod group. It returns nil for any other object.
@@ -109,7 +112,8 @@ func groupChoice(o runtime.Object) *choice {
 	return &choice{"pod group", &spec.PriorityClassName, &spec.Priority, (*corev1.PreemptionPolicy)(spec.PreemptionPolicy),
 		func(policy *corev1.PreemptionPolicy) {
 			spec.PreemptionPolicy = (*schedulingv1beta1.PreemptionPolicy)(policy)
-		}}
+		},
+		"priority set in the pod group (%d) must match the priority computed (%d) based on the priority class set in the spec"}
 }
 
 // resolve sets the priority and the preemption policy from the object's PriorityClass, or from the default class.
@@ -140,7 +144,7 @@ func (p *Plugin) resolve(c *choice, a admission.Attributes) error {
 	}
 
 	if given := *c.priority; given != nil && *given != class.Value {
-		return admission.NewForbidden(a, fmt.Errorf("the integer value of priority (%d) must not be provided in %s spec; priority admission controller computed %d from the given PriorityClass name", *given, c.kind, class.Value))
+		return admission.NewForbidden(a, fmt.Errorf(c.otherPriority, *given, class.Value))
 	}
 	*c.priority = new(class.Value)
 

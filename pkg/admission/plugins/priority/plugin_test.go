@@ -76,7 +76,7 @@ func TestPodGroups(t *testing.T) {
 		{name: "default", reason: "the default class counts for groups without a class", classes: []runtime.Object{high, normal}, want: spec("normal", 10, preempt)},
 		{name: "named", reason: "a scheduler looks at the number alone", classes: []runtime.Object{high, normal}, group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 		{name: "missing", reason: "a class must exist", group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "gone"}, refusal: "no PriorityClass with name gone was found"},
-		{name: "other value given", reason: "the priority must be that of the class", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "the integer value of priority (7) must not be provided in pod group spec; priority admission controller computed 0"},
+		{name: "other value given", reason: "the priority must be that of the class", group: schedulingv1beta1.PodGroupSpec{Priority: new(int32(7))}, refusal: "priority set in the pod group (7) must match the priority computed (0) based on the priority class set in the spec"},
 		{name: "update", reason: "the fields never change, so an update may omit them", old: new(spec("high", 1000, never)), group: schedulingv1beta1.PodGroupSpec{PriorityClassName: "high"}, want: spec("high", 1000, never)},
 	}
 	for _, test := range tests {
