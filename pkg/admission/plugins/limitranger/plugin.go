@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission"
@@ -89,14 +90,18 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 // limited reports whether a request can change resources for which a LimitRange sets bounds. Of the updates of a pod,
 // only updates of the subresource resize can change the pod's resources.
 func limited(a admission.Attributes) bool {
+	// Don't check an object that is being deleted, so that an update can always remove its finalizers.
+	if old := a.GetOldObject(); old != nil {
+		if accessor, err := meta.Accessor(old); err == nil && accessor.GetDeletionTimestamp() != nil {
+			return false
+		}
+	}
 	switch a.GetKind().GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
 		return a.GetSubresource() == "" && a.GetOperation() == admission.Create ||
 			a.GetSubresource() == "resize" && a.GetOperation() == admission.Update
 	case corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind():
-		// Don't check a claim that is being deleted, so that an update can always remove its finalizers.
-		old, _ := a.GetOldObject().(*corev1.PersistentVolumeClaim)
-		return a.GetSubresource() == "" && (old == nil || old.DeletionTimestamp == nil)
+		return a.GetSubresource() == ""
 	}
 	return false
 }

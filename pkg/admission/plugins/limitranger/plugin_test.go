@@ -120,6 +120,8 @@ func TestConstraints(t *testing.T) {
 	}
 	leaving := claimOf("9Gi")
 	leaving.DeletionTimestamp = &metav1.Time{}
+	leavingPod := podOf(small)
+	leavingPod.DeletionTimestamp = &metav1.Time{}
 	tests := []struct {
 		name, reason, refusal string
 		limit                 corev1.LimitRangeItem
@@ -154,6 +156,7 @@ func TestConstraints(t *testing.T) {
 		{name: "claim's status", reason: "an update of the status requests nothing", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Update(claimOf("6Gi"), claimOf("6Gi")).Of("status")},
 		{name: "limits of containers", reason: "a claim isn't a container", limit: corev1.LimitRangeItem{Type: container, Max: list("storage", "5Gi")}, request: plugintest.Create(claimOf("6Gi"))},
 		{name: "other kind", reason: "a ConfigMap has no requests and limits", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})},
+		{name: "leaving pod", reason: "a pod that is being deleted uses no resources for long", limit: corev1.LimitRangeItem{Type: container, Max: list("cpu", "1m")}, request: plugintest.Update(leavingPod, leavingPod).Of("resize")},
 		{name: "leaving claim", reason: "the finalizers of a deleted claim must be removable", limit: corev1.LimitRangeItem{Type: claim, Max: list("storage", "5Gi")}, request: plugintest.Update(leaving, leaving)},
 	}
 	for _, test := range tests {

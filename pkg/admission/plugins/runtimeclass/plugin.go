@@ -55,7 +55,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return err
 	}
 	if class.Overhead != nil {
-		if pod.Spec.Overhead != nil && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
+		if len(pod.Spec.Overhead) > 0 && !equality.Semantic.DeepEqual(class.Overhead.PodFixed, pod.Spec.Overhead) {
 			return admission.NewForbidden(a, errOtherOverhead)
 		}
 		pod.Spec.Overhead = class.Overhead.PodFixed.DeepCopy()

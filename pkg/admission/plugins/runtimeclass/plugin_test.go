@@ -45,6 +45,10 @@ func TestPlugin(t *testing.T) {
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
 	}, {
+		name: "empty overhead", reason: "an empty overhead counts as none",
+		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: corev1.ResourceList{}},
+		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},
+	}, {
 		name: "same selector", reason: "the pod and the class have the same selector",
 		pod:  corev1.PodSpec{RuntimeClassName: new("vm"), NodeSelector: map[string]string{"vm": "yes"}},
 		want: corev1.PodSpec{RuntimeClassName: new("vm"), Overhead: overhead, NodeSelector: map[string]string{"vm": "yes"}, Tolerations: []corev1.Toleration{gpu}},

@@ -69,7 +69,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, o admission.
 	}
 	if !isMirror(pod) { // a kubelet would take a changed mirror pod for another pod
 		if pod.Spec.ServiceAccountName == "" {
-			pod.Spec.ServiceAccountName = defaultName
+			pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = defaultName, defaultName
 		}
 		account, err := p.account(ctx, a, pod)
 		if err != nil {

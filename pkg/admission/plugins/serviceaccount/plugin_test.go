@@ -94,6 +94,7 @@ func TestToken(t *testing.T) {
 			},
 		}}}}
 		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}}
+		spec.DeprecatedServiceAccount = "default" // the older name of serviceAccountName
 	})
 	if diff := cmp.Diff(want, pod); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
