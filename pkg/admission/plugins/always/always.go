@@ -1,7 +1,8 @@
 // Package always has the plugins AlwaysAdmit and AlwaysDeny. They are for tests of an admission chain, and for
 // scripts that name them in a flag.
 //
-// Both are off by default, and no server needs them: AlwaysAdmit has no effect, and AlwaysDeny refuses all writes.
+// Both are off by default, and no server needs them: AlwaysAdmit has no effect, and AlwaysDeny refuses all writes and
+// connections.
 package always
 
 import (

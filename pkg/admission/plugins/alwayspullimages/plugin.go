@@ -2,7 +2,8 @@
 // credentials. So a pod can't use the private image of another user that is on the node already.
 //
 // The plugin is off by default. It is for nodes that are shared by users who don't trust each other. On other
-// nodes, it only makes each container wait for a registry.
+// nodes, it only makes each container wait for a registry. Like kube-apiserver, the plugin ignores the subresource
+// ephemeralcontainers.
 package alwayspullimages
 
 import (

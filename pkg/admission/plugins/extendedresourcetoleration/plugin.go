@@ -1,8 +1,8 @@
 // Package extendedresourcetoleration has the plugin ExtendedResourceToleration: a pod that requests an extended
-// resource, such as a GPU, gets a toleration of the taint with the resource's name.
+// resource, such as a GPU, gets a toleration of the taint with the resource's name and the effect NoSchedule.
 //
-// The plugin is off by default. If the nodes with extended resources have taints with other keys, the tolerations have
-// no effect. Use the plugin PodTolerationRestriction then, which adds the tolerations of a namespace.
+// The plugin is off by default. If the nodes with extended resources have taints with other keys or effects, the
+// tolerations have no effect. Use the plugin PodTolerationRestriction then, which adds the tolerations of a namespace.
 package extendedresourcetoleration
 
 import (
