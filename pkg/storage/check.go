@@ -67,8 +67,11 @@ func compare(log logContent, database databaseContent) error {
 }
 
 // advised adds advice about damaged files to an error. It returns an error of the operating system, such as a full
-// disk, unchanged, because the files aren't damaged. The error of a missing file also gets the advice.
+// disk, and errLocked unchanged, because the files aren't damaged. The error of a missing file also gets the advice.
 func advised(err error) error {
+	if errors.Is(err, errLocked) {
+		return err
+	}
 	if errno := syscall.Errno(0); errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -10,13 +10,18 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 	"go.etcd.io/etcd/api/v3/version"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// databaseTimeout bounds the time that checkDatabase waits for another process to unlock the database file.
+// databaseTimeout bounds the time that checkDatabase waits until the database file is unlocked.
 const databaseTimeout = time.Second
+
+// errLocked is the error of checkDatabase for a database file that is locked: another process has opened the file, or
+// an etcd of this process that has failed and couldn't be stopped.
+var errLocked = errors.New("locked: end the process that has opened the file")
 
 // databaseContent is the result of checkDatabase.
 type databaseContent struct {
@@ -46,6 +51,9 @@ func checkDatabase(path string) (content databaseContent, err error) {
 		return content, errors.New("must be a regular file")
 	}
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: databaseTimeout})
+	if errors.Is(err, bbolterrors.ErrTimeout) {
+		return content, errLocked
+	}
 	if err != nil {
 		return content, err
 	}

@@ -217,6 +217,22 @@ func TestDamagedData(t *testing.T) {
 	}
 }
 
+// If another process has opened the database, the error of a start says so, and gives no advice about damaged files.
+func TestLockedDatabase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stopMember(t, startMember(t, Options{DataDir: dir}))
+	db, err := bbolt.Open(filepath.Join(dir, databaseFile), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	startFails(t, dir, "db: locked: end the process that has opened the file", "the database is locked")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stopMember(t, startMember(t, Options{DataDir: dir}))
+}
+
 // endOfRecord returns the end of the record that contains an offset.
 func endOfRecord(segment []byte, offset int) int {
 	end := 0
@@ -322,6 +338,7 @@ func TestAdviceIsForDamage(t *testing.T) {
 		{"missing", "only a copy restores the file", &os.PathError{Op: "open", Path: "db", Err: os.ErrNotExist}, true},
 		{"broken", "only a copy repairs the file", wal.ErrCRCMismatch, true},
 		{"permission", "the owner of the file can grant it", &os.PathError{Op: "open", Path: "db", Err: syscall.EACCES}, false},
+		{"locked", "the file is in use", fmt.Errorf("database db: %w", errLocked), false},
 	} {
 		if got := advised(c.err); strings.Contains(got.Error(), "from a copy") != c.advised {
 			t.Errorf("%s: got %q, want advice %t: %s", c.name, got, c.advised, c.reason)
