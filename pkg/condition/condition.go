@@ -1,7 +1,8 @@
 // Package condition is the one way in which goroutines of a server wait for state that other goroutines change.
 //
 // A [Variable] holds the state. Update changes the state and wakes the waiting goroutines, and Wait returns when a
-// predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, and then only after updates.
+// predicate holds for the state. Wait doesn't poll: it evaluates its predicate once, after updates, and when its context
+// ends.
 //
 // Don't use a Variable for an event that happens once and has no state, such as the end of a server: a channel or a
 // context is enough for such an event. Don't use a Variable as a queue either: a goroutine that waits gets the latest

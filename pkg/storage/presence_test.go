@@ -26,10 +26,10 @@ func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 func TestPresence(t *testing.T) {
 	t.Parallel()
 	etcd := serveEtcd(t, "tcp", "127.0.0.1:0")
-	check := func(who string, p *Presence, want bool, reason string) {
+	check := func(server string, p *Presence, want bool, reason string) {
 		t.Helper()
 		if got := p.Alone(t.Context()); got != want {
-			t.Errorf("%s: alone: want %t, got %t: %s", who, want, got, reason)
+			t.Errorf("%s: alone: want %t, got %t: %s", server, want, got, reason)
 		}
 	}
 	first, _ := announce(t, etcd, "/registry")
@@ -43,7 +43,7 @@ func TestPresence(t *testing.T) {
 	check("second", second, false, "the first is there")
 	leave()
 	check("first", first, true, "the second has left")
-	check("second", second, false, "it has left, and can't tell")
+	check("second", second, false, "a server that has left can't determine that")
 
 	if _, err := first.client.Put(t.Context(), "/registry/masterleases/192.0.2.1", "its endpoints"); err != nil {
 		t.Fatal(err)
@@ -72,13 +72,13 @@ func TestPresenceComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Alone(t.Context()) {
-		t.Error("want a server without a mark not to know")
+		t.Error("a server without its key counts as alone")
 	}
 	session.Orphan() // the lease expires as after an outage
 	err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		return p.Alone(ctx), nil
 	})
 	if err != nil {
-		t.Errorf("want the mark back: %v", err)
+		t.Errorf("the key isn't written again: %v", err)
 	}
 }

@@ -164,7 +164,7 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 		now := store.watch(t, list.ResourceVersion)
 		store.create(t, name)
 		if e := next(t, now); e.Type != watch.Added {
-			t.Errorf("%s: want the event of what was created since, got %s %v", name, e.Type, e.Object)
+			t.Errorf("%s: want the event of the new object, got %s %v", name, e.Type, e.Object)
 		}
 	}
 }

@@ -241,7 +241,7 @@ func TestWatch(t *testing.T) {
 			for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
 				e := next(t, w)
 				if o, err := meta.Accessor(e.Object); err != nil || e.Type != want || o.GetName() != "new" {
-					t.Errorf("%s %v, want %s of what came after the resource version: %s", e.Type, e.Object, want, c.reason)
+					t.Errorf("%s %v, want %s of the object that came after the resource version: %s", e.Type, e.Object, want, c.reason)
 				}
 			}
 		})

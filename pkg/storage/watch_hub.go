@@ -35,7 +35,7 @@ type hub struct {
 	hidden    int64 // events up to this revision can't be watched
 	log       eventLog
 	watches   hubWatches
-	needs     map[string]int64 // for keys with which watches begin: the revision that these watches must be told
+	needs     map[string]int64 // by the first key of a range: the revision that the hub must tell watches of the range
 	innerUsed bool             // whether etcd's own watcher has been used
 	lost      bool             // whether the hub has missed events: new watches then go to etcd's own watcher
 

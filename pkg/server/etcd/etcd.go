@@ -1,6 +1,6 @@
 // Package etcd is the etcd of one server: embedded in the process, or external. It applies kube-apiserver's flags of
 // etcd and of stores, such as --storage-media-type, --watch-cache, --encryption-provider-config and
-// --delete-collection-workers. It also checks what these flags name: the etcd servers, the resources of
+// --delete-collection-workers. It also checks the etcd servers that flags name, the resources of
 // --etcd-servers-overrides, and the file of --encryption-provider-config.
 //
 // [New] is the constructor, and [Etcd.ApplyTo] applies the flags. Don't use the package for stores and watch caches:
@@ -29,7 +29,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
-// timeout limits the time for which a start waits for an external etcd.
+// timeout limits the time for which a start waits for the answers of external etcd servers.
 const timeout = 5 * time.Second
 
 // Config has the settings of an etcd.

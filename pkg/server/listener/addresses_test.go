@@ -52,7 +52,7 @@ func TestAdvertised(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.want != nil && !slices.ContainsFunc(names.IPs, test.want.Equal) {
-				t.Errorf("the certificate is for %s, want %s among them: who is told of it must trust it", names.IPs, test.want)
+				t.Errorf("the certificate is for %s, want %s among them: a client that gets this address must trust the certificate", names.IPs, test.want)
 			}
 		})
 	}

@@ -18,10 +18,10 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 )
 
-// Documents are the documents of /openapi/v3. It keeps the documents of custom resources up to date: they are built at
-// the first request for them, from the present definitions. The document of an aggregated server can replace the
-// document of a version. When the document of the aggregated server is removed, /openapi/v3 has the document of the
-// custom resources again.
+// Documents are the documents of /openapi/v3. The documents of custom resources follow the definitions: each is built at
+// the first request for it, from the present definitions. The document of an aggregated server can replace the document
+// of a version. When the document of the aggregated server is removed, /openapi/v3 has the document of the custom
+// resources again.
 type Documents struct {
 	*handler3.OpenAPIService
 	definitions crdlisters.CustomResourceDefinitionLister

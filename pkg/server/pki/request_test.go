@@ -36,7 +36,7 @@ func TestServingFor(t *testing.T) {
 		}
 	}
 	if err := verify(issued, authority.CA(), time.Now(), "", x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("it is a client's certificate, too: the server would believe who shows it")
+		t.Error("the certificate is valid for clients, too: the server would accept its names as users")
 	}
 }
 

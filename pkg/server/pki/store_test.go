@@ -294,7 +294,7 @@ func TestDamagedStore(t *testing.T) {
 				t.Fatalf("%v: %s", err, c.reason)
 			}
 			if err := verify(leaf(t, after.serving), before.authority.CA(), time.Now(), "localhost", x509.ExtKeyUsageServerAuth); err != nil {
-				t.Errorf("those who know the authority: %v", err)
+				t.Errorf("a client that trusts the former authority: %v", err)
 			}
 		})
 	}

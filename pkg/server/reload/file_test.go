@@ -145,7 +145,7 @@ func TestFollow(t *testing.T) {
 			await(t, f.counted, "third")
 			f.stop()
 			if slices.Contains(drain(f.applied), "first") {
-				t.Errorf("want what was in force not to be applied again: %s", test.reason)
+				t.Errorf("the content that was in force has been applied again: %s", test.reason)
 			}
 		})
 	}

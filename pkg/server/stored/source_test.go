@@ -116,10 +116,10 @@ func TestSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, handler.take()); diff != "" {
-			t.Errorf("%s: what the handler was told differs (-want +got):\n%s", reason, diff)
+			t.Errorf("%s: the calls of the handler differ (-want +got):\n%s", reason, diff)
 		}
 	}
-	expect("what is stored, but for events and what is no object",
+	expect("all stored objects, but no events and no other values",
 		"stored ConfigMap ns/a [] deleting=false", "stored Widget ns/widget [] deleting=true", "listed [uid-a uid-widget]")
 
 	put("/registry/configmaps/ns/c", configMap(t, "c", "a"))
