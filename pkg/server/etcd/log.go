@@ -21,6 +21,6 @@ type logWriter struct{ logger logr.Logger }
 
 // Write implements io.Writer.
 func (w logWriter) Write(line []byte) (int, error) {
-	w.logger.Info(string(bytes.TrimSpace(line)))
+	w.logger.Error(nil, string(bytes.TrimSpace(line)))
 	return len(line), nil
 }
