@@ -30,23 +30,18 @@ func (a *Admission) checked() bool { return a.Operation == "CREATE" || a.Operati
 // Refuse records that a step has refused the request, with the webhook or policy that made the step refuse.
 func (a *Admission) Refuse(step *Step) {
 	a.Refused = &Refusal{Plugin: step.Plugin, Phase: step.Phase, Round: step.Round, Error: *step.Error}
-	a.Refused.Webhook, a.Refused.Policy = step.refusedBy()
-}
-
-// refusedBy returns the webhook or the policy that made the step refuse the request. It returns nil for both if the
-// plugin itself refused the request.
-func (s *Step) refusedBy() (webhook, policy *Reference) {
-	for _, w := range s.Webhooks {
+	for _, w := range step.Webhooks {
 		if w.refused() {
-			return &w.Reference, nil
+			a.Refused.Webhook = &w.Reference
+			return
 		}
 	}
-	for _, p := range s.Policies {
+	for _, p := range step.Policies {
 		if p.refused != nil {
-			return nil, p.refused
+			a.Refused.Policy = p.refused
+			return
 		}
 	}
-	return nil, nil
 }
 
 // refused reports whether the step refused the request because of the webhook: the webhook denied the request, its call

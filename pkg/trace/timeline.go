@@ -81,6 +81,9 @@ func (t *timeline) admission(depth int, a *Admission) {
 			t.validation(depth, a.Validation)
 		}
 		t.step(depth, step)
+		if step.Error != nil && a.Refused.byItself() {
+			t.line(depth+1, "refused: %s", step.Error.Message)
+		}
 	}
 	if !validated {
 		t.validation(depth, a.Validation)
@@ -90,6 +93,10 @@ func (t *timeline) admission(depth int, a *Admission) {
 		t.changes(depth+1, changes)
 	}
 }
+
+// byItself reports whether the plugin itself refused the request. Otherwise the line of the webhook or policy that refused
+// has the error.
+func (r *Refusal) byItself() bool { return r == nil || r.Webhook == nil && r.Policy == nil }
 
 func (t *timeline) validation(depth int, v *Validation) {
 	switch {
@@ -121,10 +128,6 @@ func (t *timeline) step(depth int, s *Step) {
 		t.policy(depth+1, policy)
 	}
 	t.changes(depth+1, changes)
-	// The line of a webhook or a policy that refused the request has the error.
-	if webhook, policy := s.refusedBy(); s.Error != nil && webhook == nil && policy == nil {
-		t.line(depth+1, "refused: %s", s.Error.Message)
-	}
 }
 
 func (t *timeline) webhook(depth int, w *Webhook) {
