@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
-// User is the user name for requests of controllers that don't use a service account of their own.
+// User is the user name of requests that controllers don't make with a service account of their own.
 const User = "system:kube-controller-manager"
 
 // Username returns the user name of a controller's service account.
@@ -135,29 +135,28 @@ func (s *Set) Start() error {
 		s.sources = append(s.sources, s.env.Objects)
 	}
 	s.sources = append(s.sources, informers)
-	var synced sync.WaitGroup
+	var synced []<-chan struct{}
 	handler := objects.Serialized(s.handlers)
 	for _, source := range s.sources {
-		synced.Add(1)
-		source.Follow(s.runner.Life(), handler, sync.OnceFunc(synced.Done))
+		done := make(chan struct{})
+		synced = append(synced, done)
+		source.Follow(s.runner.Life(), handler, sync.OnceFunc(func() { close(done) }))
 	}
-	s.runner.Go(func() { s.await(&synced) })
+	s.runner.Go(func() { s.await(synced) })
 	return s.lead()
 }
 
-// await waits until the sources have delivered all objects, and then begins the work. It returns early if the
-// controllers are closed.
-func (s *Set) await(synced *sync.WaitGroup) {
-	done := make(chan struct{})
-	go func() {
-		synced.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		s.begin()
-	case <-s.runner.Life().Done():
+// await waits until the sources have delivered all objects, and then begins the work. synced has a channel of each
+// source. If the controllers are closed before, await returns without beginning the work.
+func (s *Set) await(synced []<-chan struct{}) {
+	for _, done := range synced {
+		select {
+		case <-done:
+		case <-s.runner.Life().Done():
+			return
+		}
 	}
+	s.begin()
 }
 
 func allResources() func(served.Resource) bool {
