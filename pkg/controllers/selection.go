@@ -19,8 +19,9 @@ func Names() []string {
 }
 
 // Selection is the value of the flag --controllers. kube-controller-manager has the same flag. "*" selects all
-// controllers, "name" selects one, and "-name" excludes one. A controller can also be named by its aliases: its
-// service account, and its name in older versions.
+// controllers, "name" selects one, and "-name" excludes one. If a controller is both named and excluded, the first of
+// these entries counts. A controller can also be named by its aliases: its service account, and its name in older
+// versions.
 type Selection []string
 
 // Validate returns an error for each name that doesn't belong to a controller.
@@ -45,11 +46,10 @@ func (s Selection) Has(name string) bool {
 func (s Selection) Any() bool { return slices.ContainsFunc(table, s.selects) }
 
 func (s Selection) selects(c controller) bool {
-	named := func(prefix string) bool {
-		return slices.ContainsFunc(s, func(name string) bool {
-			bare, ok := strings.CutPrefix(name, prefix)
-			return ok && c.is(bare)
-		})
+	for _, name := range s {
+		if bare, excluded := strings.CutPrefix(name, "-"); c.is(bare) {
+			return !excluded
+		}
 	}
-	return named("") || slices.Contains(s, All) && !named("-")
+	return slices.Contains(s, All)
 }

@@ -23,7 +23,8 @@ func TestSelection(t *testing.T) {
 		{"all but one, in another order", "the order doesn't matter", controllers.Selection{"-" + garbage, "*"}, []string{namespace}, 0},
 		{"a former name", "kube-controller-manager accepts former names too", controllers.Selection{"*", "-garbagecollector"}, []string{namespace}, 0},
 		{"an account", "logs and audit events show the service account", controllers.Selection{"generic-garbage-collector"}, []string{garbage}, 0},
-		{"named and excluded", "a name takes precedence over its exclusion, as in kube-controller-manager", controllers.Selection{garbage, "-" + garbage}, []string{garbage}, 0},
+		{"named and excluded", "the first entry about a controller counts, as in kube-controller-manager", controllers.Selection{garbage, "-" + garbage}, []string{garbage}, 0},
+		{"excluded and named", "the first entry about a controller counts, as in kube-controller-manager", controllers.Selection{"-" + garbage, garbage, namespace}, []string{namespace}, 0},
 		{"unknown", "a misspelled name must be an error", controllers.Selection{"garbage", "-namespaces"}, nil, 2},
 		{"empty", "no controller has an empty name", controllers.Selection{""}, nil, 1},
 	} {
