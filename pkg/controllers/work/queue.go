@@ -122,12 +122,27 @@ func (q *Queue[K]) work() {
 			return
 		}
 		var again time.Duration
+		interrupted := false
 		err := q.runner.Do(func(ctx context.Context) (err error) {
 			again, err = q.Do(ctx, key)
+			interrupted = err != nil && ctx.Err() != nil
 			return err
 		})
-		q.done(key, again, err)
+		if interrupted {
+			q.repeat(key)
+		} else {
+			q.done(key, again, err)
+		}
 	}
+}
+
+// repeat adds a key again whose work a hold has interrupted. The interruption doesn't count as an error of the key, so
+// there is no delay.
+func (q *Queue[K]) repeat(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.doing, key)
+	q.add(key)
 }
 
 func (q *Queue[K]) take() (key K, ok bool) {

@@ -145,13 +145,33 @@ func TestHold(t *testing.T) {
 		}
 		slow = false
 		queue.Add("other")
-		advance(time.Minute)
-		expect(t, &d, "nothing is done meanwhile")
+		synctest.Wait()
 		release()
 		if err := runner.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, &d, "both are done then", "other", "key")
+		if diff := cmp.Diff([]string{"key", "other"}, d.take()); diff != "" {
+			t.Errorf("after the release, what was done differs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A hold keeps new work from beginning, however long it takes.
+func TestHoldKeepsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := work.NewRunner(t.Context())
+		defer runner.Close()
+		var d done
+		queue := work.NewQueue(runner, work.Options[string]{Do: func(_ context.Context, key string) (time.Duration, error) {
+			d.add(key)
+			return 0, nil
+		}})
+		release := runner.Hold()
+		queue.Add("key")
+		advance(time.Minute)
+		expect(t, &d, "nothing is done during the hold")
+		release()
+		expect(t, &d, "the key is done after the release", "key")
 	})
 }
 
