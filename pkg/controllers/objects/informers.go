@@ -3,6 +3,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +67,8 @@ func (i *Informers) Follow(_ context.Context, handler Handler, synced func()) {
 // Settle implements Source. It returns at once, because an informer can't tell which events are still on their way.
 func (i *Informers) Settle(context.Context) error { return nil }
 
-// update starts informers for new resources, and stops the informers of removed resources.
+// update starts informers for new resources, and stops the informers of resources that are removed or that Select no
+// longer selects.
 func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration, err error) {
 	selects := i.Select()
 	if selects == nil {
@@ -81,12 +83,7 @@ func (i *Informers) update(ctx context.Context, _ struct{}) (again time.Duration
 	}
 	if err == nil {
 		i.keep(func(gvr schema.GroupVersionResource) bool {
-			for _, r := range resources {
-				if r.GroupVersionResource == gvr {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(resources, func(r served.Resource) bool { return r.GroupVersionResource == gvr && selects(r) })
 		})
 	}
 	var synced []cache.DoneChecker
