@@ -55,20 +55,22 @@ const byNode = "podgc-node"
 func New(config Config) error {
 	c := &collector{Config: config, missing: map[string]time.Time{}}
 	c.queue = work.NewQueue(config.Runner, work.Options[string]{Name: "pod-garbage-collector-controller", Workers: 5, Do: c.check})
-	err := config.Pods.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
-		pod, ok := obj.(*corev1.Pod)
-		if !ok || pod.Spec.NodeName == "" {
-			return nil, nil
-		}
-		return []string{pod.Spec.NodeName}, nil
-	}})
-	if err != nil {
+	if err := config.Pods.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
 		return err
 	}
 	return work.Enqueue(
-		work.Events{Informer: config.Pods, Changed: c.changed},
+		work.Events{Informer: config.Pods, Changed: c.changed, Deleted: c.podDeleted},
 		work.Events{Informer: config.Nodes, Changed: work.Named(c.nodeChanged), Deleted: work.Named(c.nodeDeleted)},
 	)
+}
+
+// nodeOf returns the name of a pod's node, for the index of pods by node.
+func nodeOf(obj any) ([]string, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return nil, nil
+	}
+	return []string{pod.Spec.NodeName}, nil
 }
 
 type collector struct {
@@ -76,7 +78,7 @@ type collector struct {
 	queue *work.Queue[string]
 
 	mu      sync.Mutex
-	missing map[string]time.Time // the time at which a node was found missing, by its name
+	missing map[string]time.Time // the time at which a node with pods was found missing, by the node's name
 }
 
 // changed queues a pod that the controller may have to delete: the pod is being deleted, has ended, or has a node.
@@ -86,6 +88,22 @@ func (c *collector) changed(o metav1.Object) {
 	}
 }
 
+// podDeleted forgets since when a node is missing, if it was the node's last pod. Otherwise a later pod on the node
+// would be deleted without the quarantine.
+func (c *collector) podDeleted(o metav1.Object) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	keys, err := c.Pods.GetIndexer().IndexKeys(byNode, pod.Spec.NodeName)
+	if err != nil || len(keys) > 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.missing, pod.Spec.NodeName)
+}
+
 func (c *collector) nodeChanged(node string) {
 	c.mu.Lock()
 	delete(c.missing, node)
@@ -93,7 +111,7 @@ func (c *collector) nodeChanged(node string) {
 	c.nodeDeleted(node)
 }
 
-// missingFor returns the time since the controller first found that a node doesn't exist.
+// missingFor returns the time since the controller found that a node with pods doesn't exist.
 func (c *collector) missingFor(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,8 +178,8 @@ func (c *collector) check(ctx context.Context, key string) (time.Duration, error
 	return c.checkTerminating(ctx, pod)
 }
 
-// checkOrphan checks a pod whose node doesn't exist. A terminating pod is deleted when its grace period is over.
-// Any pod is deleted when its node has been missing for the time quarantine.
+// checkOrphan checks a pod whose node doesn't exist. A terminating pod is deleted when its grace period is over, if no
+// kubelet renews the Lease of the node. Any pod is deleted when its node has been missing for the time quarantine.
 func (c *collector) checkOrphan(ctx context.Context, pod *corev1.Pod) (time.Duration, error) {
 	if pod.DeletionTimestamp != nil {
 		if again, err := c.checkTerminating(ctx, pod); again == 0 || err != nil {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/miniapi-dev/miniapi/pkg/controllers/controllertest"
 )
@@ -91,6 +92,31 @@ func TestCheck(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// When the last pod of a missing node is deleted, the controller forgets the node. So the quarantine begins anew for a
+// later pod on the node.
+func TestQuarantineBeginsAnew(t *testing.T) {
+	t.Parallel()
+	first, second := podOf("none", corev1.PodRunning, 0), podOf("none", corev1.PodRunning, 0)
+	second.Name = "second"
+	pods, err := controllertest.Informer(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pods.AddIndexers(cache.Indexers{byNode: nodeOf}); err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{Config: Config{Pods: pods}, missing: map[string]time.Time{"none": time.Now().Add(-quarantine)}}
+	for i, pod := range []*corev1.Pod{first, second} {
+		if err := pods.GetStore().Delete(pod); err != nil {
+			t.Fatal(err)
+		}
+		c.podDeleted(pod)
+		if _, missing := c.missing["none"]; missing != (i == 0) {
+			t.Errorf("after the deletion of pod %s: the node is remembered as missing: %t", pod.Name, missing)
+		}
 	}
 }
 
