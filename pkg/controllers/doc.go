@@ -1,8 +1,9 @@
 // Package controllers has the controllers without which the API itself would be incomplete. They delete the content
-// of namespaces, the dependents of deleted owners, and pods that no kubelet deletes. They also make the objects
-// that every namespace has.
+// of namespaces, the dependents of deleted owners, and pods that no kubelet deletes. They make the objects that every
+// namespace has, fill Secrets with tokens, and answer certificate requests. They compute the status of quotas and of
+// disruption budgets, and the rules of aggregated ClusterRoles.
 //
-// [New] makes the controllers of a server. The controllers make their requests through client-go. Each controller
-// is a package below this one, with the behaviour and the name of its counterpart in kube-controller-manager. The
+// [New] makes the controllers of a server. The controllers make their requests through client-go. Each controller has
+// the behaviour and the name of its counterpart in kube-controller-manager, and is in a package below this one. The
 // package has no controllers of workloads, such as Deployments.
 package controllers

@@ -35,8 +35,8 @@ const (
 	backdate = 5 * time.Minute
 	short    = 8 * time.Hour
 
-	// over is the longest time for which an issued, denied or failed request is kept. waiting is the time for which
-	// any other request is kept.
+	// over is the longest time for which an issued, denied or failed request is kept. waiting is the time for which a
+	// request is kept that has no condition yet, or that is approved and has no certificate yet.
 	over    = time.Hour
 	waiting = 24 * time.Hour
 )

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Name is the name of the controller, and of its service account.
+	// Name is the name of the controller's service account. In the log, it is the name of the controller.
 	Name = "generic-garbage-collector"
 	// Component is the source of the controller's events.
 	Component = "garbage-collector-controller"

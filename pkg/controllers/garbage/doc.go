@@ -1,4 +1,4 @@
-// Package garbage is the controller generic-garbage-collector: it deletes objects whose owners are gone, and
+// Package garbage is the controller garbage-collector-controller: it deletes objects whose owners are gone, and
 // carries out the propagation policies of deletions.
 //
 // The rules are described at https://kubernetes.io/docs/concepts/architecture/garbage-collection/. For cases
