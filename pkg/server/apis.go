@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/cached"
@@ -168,7 +169,13 @@ func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []r
 func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *seed.Writer) error {
 	resources := c.apis.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
-	kinds := shared.schemas().Kinds(installed.Services(main))
+	services := installed.Services(main)
+	if issuer, err := c.security.authentication.Discovery(c.generic.ExternalAddress); err == nil {
+		for _, service := range issuer.WebServices() {
+			services[service.RootPath()] = func() (*restful.WebService, error) { return service, nil }
+		}
+	}
+	kinds := shared.schemas().Kinds(services)
 	defined := shared.schemas().Definitions(resources.Server().Handler.GoRestfulContainer.RegisteredWebServices())
 	if err := resources.HideGroup(); err != nil {
 		return err

@@ -54,10 +54,10 @@ func notFound(config *genericapiserver.Config) http.Handler {
 	return notfoundhandler.New(config.Serializer, func(context.Context) bool { return true })
 }
 
-// installOwnPaths serves paths that are neither resources nor in the OpenAPI documents: the decisions of admission,
-// certificates for webhooks, faults, and the OpenID documents that verify service account tokens. The list of paths at
-// / has only the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't an https
-// URL, there are no OpenID documents, as in kube-apiserver.
+// installOwnPaths serves paths that aren't resources: the decisions of admission, certificates for webhooks, faults, and
+// the OpenID documents that verify service account tokens. The list of paths at / and the OpenAPI documents have only
+// the OpenID documents, because kube-apiserver doesn't have the other paths. If the issuer isn't an https URL, there are
+// no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 )
 
 // The server serves the OpenID configuration and the keys of service account tokens at their paths with and without
-// a slash at the end. kube-apiserver's OpenAPI document has the slash, and so have generated clients.
+// a slash at the end. The OpenAPI documents have the slash, and so have generated clients.
 func TestIssuerDiscovery(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
@@ -19,6 +20,12 @@ func TestIssuerDiscovery(t *testing.T) {
 		got := must(client.Get().RequestURI(path + "/").DoRaw(t.Context()))(t)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("%s/ (-without a slash +with one):\n%s", path, diff)
+		}
+		for _, document := range []string{"/openapi/v2", "/openapi/v3" + path} {
+			described := must(client.Get().AbsPath(document).SetHeader("Accept", "application/json").DoRaw(t.Context()))(t)
+			if !strings.Contains(string(described), `"`+path+`/":{"get":`) {
+				t.Errorf("%s doesn't describe %s/: %.300s", document, path, described)
+			}
 		}
 	}
 }

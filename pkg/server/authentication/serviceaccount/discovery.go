@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/emicklei/go-restful/v3"
 )
 
 const (
@@ -17,6 +19,9 @@ const (
 	ConfigurationPath = "/.well-known/openid-configuration"
 	// JWKSPath is the path of the public keys.
 	JWKSPath = "/openid/v1/jwks"
+
+	configurationType = "application/json"
+	jwksType          = "application/jwk-set+json"
 )
 
 // Discovery serves the documents with which an OpenID relying party verifies service account tokens (KEP-1393).
@@ -87,11 +92,36 @@ func NewDiscovery(issuer, jwksURI, externalAddress string, keys KeySet) (*Discov
 
 // Configuration serves [ConfigurationPath].
 func (d *Discovery) Configuration() http.Handler {
-	return document("application/json", d.configuration)
+	return document(configurationType, d.configuration)
+}
+
+// WebServices returns services for the documents, from which OpenAPI documents are built. The descriptions are
+// kube-apiserver's.
+func (d *Discovery) WebServices() []*restful.WebService {
+	var services []*restful.WebService
+	for _, served := range []struct {
+		path, mediaType, description, operation string
+		document                                http.Handler
+	}{
+		{
+			ConfigurationPath, configurationType, "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+			"getServiceAccountIssuerOpenIDConfiguration", d.Configuration(),
+		},
+		{
+			JWKSPath, jwksType, "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+			"getServiceAccountIssuerOpenIDKeyset", d.JWKS(),
+		},
+	} {
+		service := new(restful.WebService).Path(served.path).Produces(served.mediaType)
+		services = append(services, service.Route(service.GET("").
+			To(func(req *restful.Request, resp *restful.Response) { served.document.ServeHTTP(resp, req.Request) }).
+			Doc(served.description).Operation(served.operation).Returns(http.StatusOK, "OK", "")))
+	}
+	return services
 }
 
 // JWKS serves [JWKSPath].
-func (d *Discovery) JWKS() http.Handler { return document("application/jwk-set+json", d.keys) }
+func (d *Discovery) JWKS() http.Handler { return document(jwksType, d.keys) }
 
 func document(contentType string, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
