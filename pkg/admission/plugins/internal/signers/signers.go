@@ -1,13 +1,12 @@
-// Package signers is for plugins that check a user's permissions for signers of certificates.
+// Package signers is for plugins that check a user's permissions for signers of certificates, or the certificate
+// requests to signers.
 //
-// It checks only the resource "signers". A plugin that checks other permissions calls the authorizer itself, as
-// OwnerReferencesPermissionEnforcement does.
+// It checks only permissions for the resource "signers". A plugin that checks other permissions calls the authorizer
+// itself, as OwnerReferencesPermissionEnforcement does.
 package signers
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"strings"
 
@@ -59,13 +58,4 @@ func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer str
 		klog.FromContext(ctx).V(4).Info("user not permitted for signer", "user", by.GetName(), "verb", verb, "signer", name, "reason", reason, "err", err)
 	}
 	return false
-}
-
-// ParseRequest parses a certificate request that is encoded as a PEM block.
-func ParseRequest(request []byte) (*x509.CertificateRequest, error) {
-	block, _ := pem.Decode(request)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	return x509.ParseCertificateRequest(block.Bytes)
 }
