@@ -195,3 +195,52 @@ func TestEscalationChecker(t *testing.T) {
 		t.Errorf("without a user: got %v, want an error", err)
 	}
 }
+
+func TestMissingRole(t *testing.T) {
+	t.Parallel()
+
+	source := FromClient(fake.NewClientset(
+		clusterRole("pod-reader", nil, "", readPods()...),
+		clusterBinding("dangling", "lost", subject("User", "ann")),
+	).RbacV1())
+	checker := NewEscalationChecker(source, New(source))
+
+	for _, test := range []struct {
+		name, resource string
+		object         runtime.Object
+		want           string
+		reason         string
+	}{
+		{
+			"RoleBinding to a Role", "rolebindings", roleBinding("a", "new", "Role", "gone"),
+			`rolebindings.rbac.authorization.k8s.io "gone" not found`,
+			"the error names the resource of the request and the name of the role",
+		},
+		{
+			"RoleBinding to a ClusterRole", "rolebindings", roleBinding("a", "new", "ClusterRole", "gone"),
+			`rolebindings.rbac.authorization.k8s.io "gone" not found`,
+			"the kind of the role doesn't matter",
+		},
+		{
+			"ClusterRoleBinding", "clusterrolebindings", clusterBinding("new", "gone"),
+			`clusterrolebindings.rbac.authorization.k8s.io "gone" not found`,
+			"the resource is that of the request",
+		},
+		{
+			"role of another binding", "clusterrolebindings", clusterBinding("new", "pod-reader"),
+			`resolution errors: [clusterrolebindings.rbac.authorization.k8s.io "lost" not found]`,
+			"an error about a role that the user has names the resource of the request, too",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ctx := genericapirequest.WithUser(genericapirequest.WithNamespace(t.Context(), "a"), &user.DefaultInfo{Name: "ann"})
+			ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
+				IsResourceRequest: true, Verb: "create", APIGroup: rbacv1.GroupName, Resource: test.resource,
+			})
+			if err := checker.Check(ctx, test.object, nil); err == nil || !strings.HasSuffix(err.Error(), test.want) {
+				t.Errorf("got %v, want an error that ends with %s: %s", err, test.want, test.reason)
+			}
+		})
+	}
+}

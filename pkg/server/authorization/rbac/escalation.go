@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -29,7 +30,31 @@ type EscalationChecker struct {
 // writes: use [FromClient], because the caches of informers may lag behind. The authorizer decides on the verbs
 // escalate and bind.
 func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorizer) *EscalationChecker {
-	return &EscalationChecker{resolver: NewResolver(source), authorizer: authz}
+	return &EscalationChecker{resolver: NewResolver(&requested{source}), authorizer: authz}
+}
+
+// requested is a source whose error for a missing role names the resource of the request. kube-apiserver reads roles
+// with the context of the request, so clients know this error. For a RoleBinding to the missing role "a", the error is
+// rolebindings.rbac.authorization.k8s.io "a" not found.
+type requested struct{ Source }
+
+func (r *requested) Role(ctx context.Context, namespace, name string) (*rbacv1.Role, error) {
+	role, err := r.Source.Role(ctx, namespace, name)
+	return role, ofRequest(ctx, name, err)
+}
+
+func (r *requested) ClusterRole(ctx context.Context, name string) (*rbacv1.ClusterRole, error) {
+	role, err := r.Source.ClusterRole(ctx, name)
+	return role, ofRequest(ctx, name, err)
+}
+
+// ofRequest returns err. If err says that a role is missing, ofRequest returns this error for the resource of the request.
+func ofRequest(ctx context.Context, name string, err error) error {
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok || !apierrors.IsNotFound(err) {
+		return err
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, name)
 }
 
 // Check returns an error if the user of a request may not store a Role, ClusterRole, RoleBinding or
