@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,11 @@ func (t *Table) fillScheme() error {
 			return fmt.Errorf("registering the types of group %q: %w", t.groups[i].Name, err)
 		}
 	}
+	for i := range t.groups {
+		if err := t.checkTypes(&t.groups[i]); err != nil {
+			return err
+		}
+	}
 	var functions []conversion.Function
 	var pairs []conversion.Pair
 	for i := range t.groups {
@@ -73,6 +79,22 @@ func (t *Table) addVersions(g *Group) error {
 		priority = append(priority, schema.GroupVersion{Group: g.Name, Version: v.Name})
 	}
 	return t.scheme.SetVersionPriority(priority...)
+}
+
+// checkTypes checks that at least one version of a group registers the Go types of each of the group's own rows. It must
+// come before addHub, which registers these types under the version "__internal".
+func (t *Table) checkTypes(g *Group) error {
+	for _, k := range g.Kinds {
+		for _, obj := range []runtime.Object{k.Object, k.List} {
+			if obj == nil {
+				continue
+			}
+			if gvks, _, err := t.scheme.ObjectKinds(obj); err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.Group == g.Name }) {
+				return fmt.Errorf("no version of group %q registers %T: AddToScheme of its version in group.go must", g.Name, obj)
+			}
+		}
+	}
+	return nil
 }
 
 // addHub registers the Go types of the hub under the version "__internal". The hub has the types in the rows and in

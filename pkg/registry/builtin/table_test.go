@@ -10,9 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/openapi"
 )
 
 // served returns the kinds of a row, one for each group version that serves it.
@@ -57,6 +60,7 @@ func through(gv schema.GroupVersion) context.Context {
 
 func TestTableTypes(t *testing.T) {
 	t.Parallel()
+	definitions := openapi.GetOpenAPIDefinitions(func(string) spec.Ref { return spec.Ref{} })
 	eachRow(t, func(t *testing.T, _ *registry.Group, k *registry.Kind) {
 		if _, err := meta.Accessor(k.Object); err != nil {
 			t.Errorf("%T has no metadata: %v", k.Object, err)
@@ -78,10 +82,19 @@ func TestTableTypes(t *testing.T) {
 			t.Fatal("no version has the kind")
 		}
 		for _, gvk := range gvks {
-			list := gvk
-			list.Kind += "List"
-			if k.List != nil && !builtin.Table().Scheme().Recognizes(list) {
-				t.Errorf("%v has no list type", gvk)
+			types := []schema.GroupVersionKind{gvk}
+			if k.List != nil {
+				types = append(types, gvk.GroupVersion().WithKind(gvk.Kind+"List"))
+			}
+			for _, gvk := range types {
+				obj, err := builtin.Table().Scheme().New(gvk)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				if _, found := definitions[util.GetCanonicalTypeName(obj)]; !found {
+					t.Errorf("%v: no OpenAPI definition of %T: add // +k8s:openapi-gen=true to the types and run make update", gvk, obj)
+				}
 			}
 		}
 	})
