@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -40,7 +41,8 @@ var eventKind = registry.Kind{
 		Validate:       validateEvent,
 		ValidateUpdate: validateEventUpdate,
 		Through: map[schema.GroupVersion]registry.Validation[*corev1.Event]{
-			eventsv1.SchemeGroupVersion: {Create: validateEventsEvent, Update: validateEventsEventUpdate},
+			eventsv1.SchemeGroupVersion:      {Create: validateEventsEvent, Update: validateEventsEventUpdate},
+			eventsv1beta1.SchemeGroupVersion: {Create: validateEventsV1beta1Event, Update: validateEventsV1beta1EventUpdate},
 		},
 	},
 	Fields: eventFields,
@@ -52,11 +54,22 @@ const (
 	maxEventNote  = 1024
 )
 
-// validateEvent checks a new event sent as core v1.
+// validateEvent checks a new event that was sent as core v1.
 func validateEvent(o *corev1.Event) field.ErrorList { return event(o, "reportingComponent") }
 
 // validateEventUpdate checks an update of an event that was sent as core v1.
 func validateEventUpdate(o, _ *corev1.Event) field.ErrorList { return validateEvent(o) }
+
+// validateEventsV1beta1Event checks a new event that was sent as events.k8s.io/v1beta1. The rules are those of core v1,
+// but the field of the controller has another name.
+func validateEventsV1beta1Event(o *corev1.Event) field.ErrorList {
+	return event(o, "reportingController")
+}
+
+// validateEventsV1beta1EventUpdate checks an update of an event that was sent as events.k8s.io/v1beta1.
+func validateEventsV1beta1EventUpdate(o, _ *corev1.Event) field.ErrorList {
+	return validateEventsV1beta1Event(o)
+}
 
 // validateEventsEvent checks a new event that was sent as events.k8s.io/v1, which has stricter rules (KEP-383).
 func validateEventsEvent(o *corev1.Event) field.ErrorList {
@@ -83,7 +96,11 @@ func validateEventsEvent(o *corev1.Event) field.ErrorList {
 // metadata can change.
 func validateEventsEventUpdate(o, old *corev1.Event) field.ErrorList {
 	f := validation.Findings{Errs: event(o, "reportingController")}
-	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs, eventSeries(o))
+	f.Merge(validation.Updated(&o.ObjectMeta, &old.ObjectMeta).Errs)
+	// Core v1 doesn't check the series, so a stored series may break the rules.
+	if !reflect.DeepEqual(o.Series, old.Series) {
+		f.Merge(eventSeries(o))
+	}
 	for _, kept := range []struct {
 		name     string
 		now, was any
