@@ -2,7 +2,6 @@ package podvalidation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -266,66 +265,6 @@ func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn))
 		if n := len(r.ExitCodes.Values); n > maxRestartExitCodes {
 			f.Add(field.TooMany(codes.Child("values"), n, maxRestartExitCodes))
-		}
-	}
-	return f.Errs
-}
-
-// volumeMounts checks the mounts of a container. Each must name a volume of the pod.
-func (s *containerScope) volumeMounts(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f validation.Findings
-	seen := sets.New[string]()
-	for i := range c.VolumeMounts {
-		m, idx := &c.VolumeMounts[i], path.Index(i)
-		name, mountPath := idx.Child("name"), idx.Child("mountPath")
-		f.AddIf(m.Name == "", field.Required(name, ""))
-		f.AddIf(s.volumes[m.Name] == nil, field.NotFound(name, m.Name))
-		f.AddIf(m.MountPath == "", field.Required(mountPath, ""))
-		f.AddIf(seen.Has(m.MountPath), field.Invalid(mountPath, m.MountPath, "must be unique"))
-		seen.Insert(m.MountPath)
-		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.Name }),
-			field.Invalid(name, m.Name, "must not already exist in volumeDevices"))
-		f.AddIf(slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.DevicePath == m.MountPath }),
-			field.Invalid(mountPath, m.MountPath, "must not already exist as a path in volumeDevices"))
-		if m.SubPath != "" {
-			f.Merge(descendingPath(path.Child("subPath"), m.SubPath))
-		}
-		if m.SubPathExpr != "" {
-			f.AddIf(m.SubPath != "", field.Invalid(idx.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
-			f.Merge(descendingPath(path.Child("subPathExpr"), m.SubPathExpr))
-		}
-		f.Merge(
-			mountPropagation(path.Child("mountPropagation"), m.MountPropagation, c),
-			recursiveReadOnly(path.Child("recursiveReadOnly"), m))
-	}
-	return f.Errs
-}
-
-// volumeDevices checks the block devices of a container. Each must name a volume of the pod.
-func (s *containerScope) volumeDevices(path *field.Path, c *corev1.Container) field.ErrorList {
-	var f validation.Findings
-	names, paths := sets.New[string](), sets.New[string]()
-	for i, d := range c.VolumeDevices {
-		name, devicePath := path.Index(i).Child("name"), path.Index(i).Child("devicePath")
-		source := s.volumes[d.Name]
-		f.AddIf(d.Name == "", field.Required(name, ""))
-		f.AddIf(names.Has(d.Name), field.Invalid(name, d.Name, "must be unique"))
-		f.AddIf(source != nil && source.PersistentVolumeClaim == nil && source.Ephemeral == nil,
-			field.Invalid(name, d.Name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"))
-		f.AddIf(source == nil, field.NotFound(name, d.Name))
-		f.AddIf(d.DevicePath == "", field.Required(devicePath, ""))
-		f.AddIf(paths.Has(d.DevicePath), field.Invalid(devicePath, d.DevicePath, "must be unique"))
-		if len(noBacksteps(d.DevicePath)) > 0 {
-			f.Add(field.Invalid(devicePath, d.DevicePath, "can not contain backsteps ('..')"))
-		} else {
-			paths.Insert(d.DevicePath)
-		}
-		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }),
-			field.Invalid(name, d.Name, "must not already exist in volumeMounts"))
-		f.AddIf(slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == d.DevicePath }),
-			field.Invalid(devicePath, d.DevicePath, "must not already exist as a path in volumeMounts"))
-		if d.Name != "" {
-			names.Insert(d.Name)
 		}
 	}
 	return f.Errs
