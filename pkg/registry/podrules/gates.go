@@ -49,7 +49,7 @@ func ofContainers(paths ...string) []string {
 }
 
 // restartRules is the gate of restart policies of containers (KEP-5307). An init container with the policy Always
-// is a sidecar. Sidecars are older than the gate, so the gate doesn't drop their policy.
+// is a sidecar. Sidecars are older than the gate, so the gate drops only the rules of a sidecar, and not its policy.
 var restartRules = registry.GateBy("1.35", "ContainerRestartRules",
 	func(spec *corev1.PodSpec) bool {
 		return slices.ContainsFunc(spec.InitContainers, restartsByRule) ||

@@ -17,7 +17,8 @@ func ShapeOf[T runtime.Object](path string, in func(T) *corev1.PodSpec) *registr
 	return registry.ShapeOf(registry.ShapeRules[corev1.PodSpec]{Gated: gates, Validate: validate}, path, in)
 }
 
-// validate returns errors for privileged containers, if the server doesn't allow them.
+// validate returns errors for privileged containers, and for Windows containers that run as processes of the host, if
+// the server doesn't allow privileged containers.
 func validate(deps registry.Dependencies, path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	if deps.AllowPrivileged {
 		return nil

@@ -306,8 +306,9 @@ func (l serviceLocator) slicesOf(ctx context.Context, service string) ([]*discov
 }
 
 // allowed reports whether requests may go to an endpoint. An IP address must be one to which a proxy may connect. If
-// the endpoint refers to a pod, the pod must be in the namespace of the request, and must have the address. Unlike
-// kube-apiserver, miniapi accepts endpoints without a pod, because in development users write endpoints by hand.
+// the endpoint has a targetRef, its name must be the name of a pod in the namespace of the request, and the pod must
+// have the address. Unlike kube-apiserver, miniapi accepts endpoints without a targetRef, because in development users
+// write endpoints by hand.
 func (l serviceLocator) allowed(ctx context.Context, e *discoveryv1.Endpoint) bool {
 	if len(e.Addresses) == 0 || netutils.ParseIPSloppy(e.Addresses[0]) != nil && checkProxied(e.Addresses[0]) != nil {
 		return false

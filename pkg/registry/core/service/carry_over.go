@@ -51,8 +51,8 @@ func alignNewClusterIPs(s *corev1.Service) {
 	}
 }
 
-// alignClusterIPs aligns clusterIP and clusterIPs in an update. If the client has changed only one of the two
-// fields, alignClusterIPs sets the other field.
+// alignClusterIPs sets clusterIPs in an update that changes only clusterIP, or that leaves out only clusterIPs. It
+// never changes clusterIP.
 func alignClusterIPs(s, old *corev1.Service) {
 	if len(s.Spec.ClusterIPs) == 0 && s.Spec.ClusterIP == old.Spec.ClusterIP {
 		s.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
