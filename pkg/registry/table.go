@@ -131,6 +131,20 @@ func (t *Table) Cohabiting() [][]schema.GroupResource {
 	return out
 }
 
+// WithoutProtobuf returns the resources whose Go types have no protobuf encoding. They are stored in JSON.
+func (t *Table) WithoutProtobuf() []schema.GroupResource {
+	var out []schema.GroupResource
+	for i := range t.groups {
+		g := &t.groups[i]
+		for _, k := range t.Rows(g) {
+			if _, encodes := k.Object.(runtime.ProtobufMarshaller); !encodes && k.List != nil {
+				out = append(out, schema.GroupResource{Group: g.Name, Resource: k.Resource})
+			}
+		}
+	}
+	return out
+}
+
 // group returns the group with the name, or nil.
 func (t *Table) group(name string) *Group {
 	for i := range t.groups {

@@ -13,6 +13,14 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
+// TestProtobuf checks that all kinds of the table are stored in protobuf, as in kube-apiserver.
+func TestProtobuf(t *testing.T) {
+	t.Parallel()
+	if resources := builtin.Table().WithoutProtobuf(); len(resources) > 0 {
+		t.Errorf("the table stores %v in JSON, because their Go types have no protobuf encoding", resources)
+	}
+}
+
 // TestListItems checks that the items of a list have no apiVersion and kind, as in kube-apiserver.
 func TestListItems(t *testing.T) {
 	t.Parallel()

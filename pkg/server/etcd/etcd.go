@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -142,6 +143,9 @@ func (e *Etcd) ApplyTo(config *genericapiserver.Config, table *registry.Table, l
 		table.Serializer(), encoding, config.MergedResourceConfig, table.StoragePrefixes())
 	for _, resources := range table.Cohabiting() {
 		factory.AddCohabitatingResources(resources...)
+	}
+	for _, resource := range table.WithoutProtobuf() {
+		factory.SetSerializer(resource, runtime.ContentTypeJSON, nil)
 	}
 	for resource, servers := range locations {
 		factory.SetEtcdLocation(resource, servers)
