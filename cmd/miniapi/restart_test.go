@@ -185,7 +185,7 @@ func TestDamagedKeys(t *testing.T) {
 	for _, test := range []struct{ file, want, reason string }{
 		{"ca.key", "kubeconfigs and certificates", "the user should know the effect before removing the key"},
 		{"sa.key", "tokens", "the user should know the effect before removing the key"},
-		{"apiserver.crt", "the same key", "the authority can issue the certificate again"},
+		{"apiserver.crt", "a new certificate is issued for the key", "the authority can issue the certificate again"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			t.Parallel()

@@ -175,6 +175,20 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// docs/admission.md names each plugin of the chain.
+func TestPluginsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/admission.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range order {
+		if !strings.Contains(string(page), p.name) {
+			t.Errorf("plugin %s: want a row of the table of plugins in docs/admission.md", p.name)
+		}
+	}
+}
+
 // The chain has kube-apiserver's plugins, in its order and with its defaults, except that ServiceAccount is off.
 func TestOrder(t *testing.T) {
 	t.Parallel()

@@ -348,3 +348,16 @@ func install(t *testing.T, container *restful.Container, table *registry.Table, 
 		t.Fatal(err)
 	}
 }
+
+// TestWithoutProtobuf checks that a stored kind is stored in JSON if its Go type has no protobuf encoding.
+func TestWithoutProtobuf(t *testing.T) {
+	t.Parallel()
+	table, err := registry.NewTable(kitchen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []schema.GroupResource{{Group: kitchen.Name, Resource: kettle.Resource}}
+	if diff := cmp.Diff(want, table.WithoutProtobuf()); diff != "" {
+		t.Errorf("the resources without protobuf differ (-want +got):\n%s", diff)
+	}
+}

@@ -48,7 +48,7 @@ func (o *Options) Complete() (_ CompletedOptions, err error) {
 	}
 	defer func() { err = errors.Join(err, leave()) }()
 	completed := &completedOptions{Options: *o}
-	errs := slices.DeleteFunc(validate(o), func(err error) bool { return err == nil })
+	errs := slices.DeleteFunc(validateAll(o), func(err error) bool { return err == nil })
 	if completed.serviceRange, err = parseServiceRange(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}
@@ -96,7 +96,8 @@ func withServiceAccounts(o *Options) *admission.Options {
 // that a user expects.
 func (o CompletedOptions) Warnings() []string { return o.warnings }
 
-func validate(o *Options) []error {
+// validateAll checks the flags of the server and of its packages.
+func validateAll(o *Options) []error {
 	return slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
 		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),

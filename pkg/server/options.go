@@ -273,7 +273,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
 }
 
-// validate checks the flags of addMiscFlags, except for the range of cluster IPs and the flags of peers.
+// validate checks the flags of addMiscFlags and addOwnFlags, except for the range of cluster IPs and the flags of peers.
 func (o *Options) validate() []error {
 	errs := []error{
 		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),
