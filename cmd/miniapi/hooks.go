@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/hooks"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
-	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -69,11 +69,11 @@ type hooksCallOptions struct {
 	fields     []string
 	settings   map[string]string
 	output     string
-	services   admission.ServiceAddresses
+	services   services.Addresses
 }
 
 func newHooksCallCommand() *cobra.Command {
-	o := &hooksCallOptions{services: admission.ServiceAddresses{}}
+	o := &hooksCallOptions{services: services.Addresses{}}
 	cmd := &cobra.Command{
 		Use:   "call HOOK -f FILE [flags]",
 		Short: "Call a hook for an object, and print what each extension answers",

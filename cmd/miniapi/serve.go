@@ -101,7 +101,7 @@ func (o *serveOptions) run(parent context.Context, out, errOut io.Writer) error 
 		if err := o.applyObjects(ctx, s, objects, errOut); err != nil {
 			return fmt.Errorf("--apply: %w", err)
 		}
-		if err := kubeconfig.Write(s.Kubeconfig(), file); err != nil {
+		if err := kubeconfig.Write(s.AdminConfig(), file); err != nil {
 			return fmt.Errorf("--write-kubeconfig %s: %w", o.kubeconfig, err)
 		}
 		log.Open()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/resourcequota"
 	"github.com/miniapi-dev/miniapi/pkg/admission/policy"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 )
 
 // Dependencies are the parts of the server that the chain and its plugins use.
@@ -49,11 +50,11 @@ type Dependencies struct {
 	// Loopback connects to the server itself. It is used for a webhook whose service is default/kubernetes.
 	Loopback *rest.Config
 	// ServiceCA is a certificate authority in PEM. The server trusts it for services in Options.Services; see
-	// [NewWebhookAuthentication].
+	// [services.NewAuthentication].
 	ServiceCA []byte
-	// Dial makes the connections to webhooks; see [NewWebhookAuthentication].
-	Dial Dial
-	// TracerProvider traces calls of webhooks; see [NewWebhookAuthentication].
+	// Dial makes the connections to webhooks; see [services.NewAuthentication].
+	Dial services.Dial
+	// TracerProvider traces calls of webhooks; see [services.NewAuthentication].
 	TracerProvider trace.TracerProvider
 
 	// Explain adds an explanation to the error of a refused request; see [Explain].
@@ -123,8 +124,8 @@ func New(options *Options, dependencies Dependencies) (admission.Interface, erro
 // initializers returns k8s.io/apiserver's initializers. They give each plugin the dependencies for which the plugin
 // has a Set method.
 func (c *chain) initializers() admission.PluginInitializers {
-	resolver := NewServiceResolver(c.options.Services, c.Client, c.Informers)
-	authentication := NewWebhookAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
+	resolver := services.NewResolver(c.options.Services, c.Client, c.Informers)
+	authentication := services.NewAuthentication(c.options.Services, c.ServiceCA, c.Loopback, c.Dial, c.TracerProvider)
 	return admission.PluginInitializers{
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.DynamicClient, c.Informers, c.Authorizer, c.FeatureGates, c.EffectiveVersion, c.Drained, c.RESTMapper),

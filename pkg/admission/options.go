@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/features"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/defaulttolerationseconds"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// ServiceAccountNodeAudienceRestriction is off.
 	AnyNodeAudience bool
 	// Services are the addresses of services of webhooks. They take precedence over the Service objects of the API.
-	Services ServiceAddresses
+	Services services.Addresses
 
 	// NotReadyTolerationSeconds and UnreachableTolerationSeconds are the times for which a pod stays on a node that
 	// isn't ready or is unreachable, unless the pod has a toleration of its own.
@@ -59,7 +60,7 @@ func (o *Options) SetGate(name string, on bool) (ours bool) {
 // NewOptions returns the defaults of kube-apiserver.
 func NewOptions() *Options {
 	return &Options{
-		Services:                     ServiceAddresses{},
+		Services:                     services.Addresses{},
 		NotReadyTolerationSeconds:    defaulttolerationseconds.DefaultSeconds,
 		UnreachableTolerationSeconds: defaulttolerationseconds.DefaultSeconds,
 	}

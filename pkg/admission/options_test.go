@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 )
 
 func TestOptions(t *testing.T) {
@@ -160,7 +162,7 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Options{Enable: []string{"A"}, Disable: []string{"B"}, ConfigFile: "c", NotReadyTolerationSeconds: 1, UnreachableTolerationSeconds: 2,
-		Services: ServiceAddresses{{"a", "b", 0}: "localhost:3"}}
+		Services: services.Addresses{{Namespace: "a", Name: "b"}: "localhost:3"}}
 	if diff := cmp.Diff(want, options); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

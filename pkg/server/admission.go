@@ -9,6 +9,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
@@ -40,9 +41,9 @@ func (c *Config) buildAdmission(context.Context) error {
 	c.generic.AdmissionControl = chain
 	// The server finds conversion webhooks, and authenticates itself to them, in the same way as for admission
 	// webhooks.
-	services := c.options.Admission.Services
-	c.security.services = admission.NewServiceResolver(services, c.clients.typed, c.clients.informers)
-	c.security.webhookAuth = admission.NewWebhookAuthentication(services, c.CA(), loopback, c.webhooks.Dial, tracer)
+	addresses := c.options.Admission.Services
+	c.security.services = services.NewResolver(addresses, c.clients.typed, c.clients.informers)
+	c.security.webhookAuth = services.NewAuthentication(addresses, c.CA(), loopback, c.webhooks.Dial, tracer)
 	return nil
 }
 

@@ -4,13 +4,18 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	informers "k8s.io/kube-aggregator/pkg/client/informers/externalversions/apiregistration/v1"
+	"k8s.io/kube-openapi/pkg/cached"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
@@ -93,4 +98,38 @@ func (w apiServiceWriter) UpdateAPIService(ctx context.Context, live, s *apiregi
 // DeleteAPIService implements aggregation.Writer.
 func (w apiServiceWriter) DeleteAPIService(ctx context.Context, name string) error {
 	return w.Delete(ctx, apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), name)
+}
+
+// swaggers returns the OpenAPI v2 documents of the APIs of other servers.
+func (s *served) swaggers() []cached.Result[*spec.Swagger] {
+	if aggregator := s.aggregator.Load(); aggregator != nil {
+		return aggregator.Swaggers()
+	}
+	return nil
+}
+
+// elsewhere returns a function that selects the resources of other servers, or nil if no other server serves any.
+func (s *served) elsewhere() func(controlled.Resource) bool {
+	aggregator := s.aggregator.Load()
+	if aggregator == nil {
+		return nil
+	}
+	services := aggregator.Remote()
+	if len(services) == 0 {
+		return nil
+	}
+	remote := sets.New[schema.GroupVersion]()
+	for _, service := range services {
+		remote.Insert(schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version})
+	}
+	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
+}
+
+// hold stops the aggregator's checks of other servers until release is called. Requests of clients still reach the
+// other servers.
+func (s *served) hold() (release func()) {
+	if aggregator := s.aggregator.Load(); aggregator != nil {
+		return aggregator.Hold()
+	}
+	return func() {}
 }

@@ -1,19 +1,34 @@
 package server
 
 import (
+	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/emicklei/go-restful/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/kube-openapi/pkg/cached"
-	"k8s.io/kube-openapi/pkg/validation/spec"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/transport"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
+	"github.com/miniapi-dev/miniapi/pkg/registry/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
+	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
+	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
@@ -91,23 +106,6 @@ func (s *served) resources(yield func(admissionregistration.ServedResource) bool
 	}
 }
 
-// swaggers returns the OpenAPI v2 documents of the APIs of other servers.
-func (s *served) swaggers() []cached.Result[*spec.Swagger] {
-	if aggregator := s.aggregator.Load(); aggregator != nil {
-		return aggregator.Swaggers()
-	}
-	return nil
-}
-
-// hold stops the aggregator's checks of other servers until release is called. Requests of clients still reach the
-// other servers.
-func (s *served) hold() (release func()) {
-	if aggregator := s.aggregator.Load(); aggregator != nil {
-		return aggregator.Hold()
-	}
-	return func() {}
-}
-
 // closeOthers waits until all requests to other servers have ended.
 func (s *served) closeOthers() {
 	if s.peers != nil {
@@ -145,6 +143,66 @@ func buildCustomResources(c *Config) error {
 // the server sends to itself. Otherwise the server may write objects without a request.
 func (c *Config) seesItself() bool {
 	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
+}
+
+// peerAddresses is the resource name under which a server stores its address for its peers. As in kube-apiserver, the
+// storage options of a resource of this name apply to the addresses.
+var peerAddresses = schema.GroupResource{Resource: "apiServerPeerIPInfo"}
+
+// identify sets the server's name among its peers, if flags turn peering on.
+func identify(c *Config) error {
+	if !c.options.Peers.Enabled() {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("reading the host name of this server: %w", err)
+	}
+	c.generic.APIServerID = peers.ServerID(host, c.listener.Addr().String())
+	return nil
+}
+
+// buildPeers makes the server a peer of the servers that share its external etcd, if flags turn peering on.
+func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
+	o := c.options
+	if !o.Peers.Enabled() {
+		return nil
+	}
+	addresses, err := factory.NewConfig(peerAddresses, &corev1.Endpoints{})
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(o.Peers.AdvertiseIP, o.Peers.AdvertisePort)
+	if o.Peers.AdvertiseIP == "" {
+		port := c.listener.Addr().(*net.TCPAddr).Port
+		address = net.JoinHostPort(c.generic.PublicAddress.String(), strconv.Itoa(port))
+	}
+	c.apis.peers, err = peers.New(o.Peers, peers.Config{
+		ServerID:   c.generic.APIServerID,
+		Address:    address,
+		Client:     c.clients.typed,
+		Loopback:   c.generic.LoopbackClientConfig,
+		Addresses:  addresses,
+		CertFile:   o.ProxyClientCertFile,
+		KeyFile:    o.ProxyClientKeyFile,
+		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Serializer: c.generic.Serializer,
+		Discovery:  c.apis.discovery.ResourceManager,
+	})
+	if err != nil {
+		return err
+	}
+	c.apis.discovery.OnGroupRemoved = c.apis.peers.DiscoveryChanged
+	return nil
+}
+
+// excludeFromPeers excludes custom resources and the APIs of other servers from the requests that this server passes
+// on to its peers. Every peer has the same definitions and APIServices, so this server handles these requests itself.
+func excludeFromPeers(c *Config, apiServices cache.SharedIndexInformer) error {
+	if c.apis.peers == nil {
+		return nil
+	}
+	return c.apis.peers.Exclude(c.apis.customResources.Informers().Apiextensions().V1().CustomResourceDefinitions().Informer(), apiServices)
 }
 
 // installGroups serves the table's groups.
@@ -204,4 +262,58 @@ func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installe
 		return aggregator.AddChecks(main, synced)
 	}
 	return nil
+}
+
+// dependencies returns the parts of this server that the storages of built-in kinds need.
+func dependencies(c *Config) (registry.Dependencies, error) {
+	kubelet, err := kubelet(c.options.Kubelet)
+	if err != nil {
+		return registry.Dependencies{}, err
+	}
+	o := c.options
+	return registry.Dependencies{
+		RESTOptions:     c.generic.RESTOptionsGetter,
+		Written:         c.written,
+		Kubernetes:      o.globals.Versions().EmulationVersion(),
+		Authorizer:      c.generic.Authorization.Authorizer,
+		AllowPrivileged: o.AllowPrivileged,
+		CustomResource:  c.clients.resourceOf,
+		Parts: []any{
+			kubelet,
+			admissionregistration.WebhookCalls{
+				Resources: c.apis.resources,
+				ServiceWarning: func(namespace, name string, port int32) string {
+					return services.Warning(c.security.services, namespace, name, port)
+				},
+			},
+			authentication.Tokens{Authenticator: c.generic.Authentication.Authenticator, Audiences: c.generic.Authentication.APIAudiences},
+			authorization.Rules{RuleResolver: c.generic.RuleResolver},
+			core.EventTTL(o.EventTTL),
+			core.NamespaceController(o.Controllers.Has("namespace-controller")),
+			core.ServiceAccountTokens{Issuer: c.security.authentication.Tokens, Audiences: c.generic.Authentication.APIAudiences},
+			rbac.Escalation(c.security.escalation),
+			service.Network{
+				ClusterIPs: o.serviceRange, NodePorts: o.ServiceNodePortRange, Addresses: c.clients.typed.NetworkingV1().IPAddresses(),
+			},
+		},
+	}, nil
+}
+
+// written is called after each write of an object, and before the answer to the client. It returns when the informers
+// have the write, or when a stop begins.
+func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
+	c.clients.informers.Barrier().Wait(c.following, resource, obj)
+	if c.flowSchemas != nil {
+		c.flowSchemas.Written(resource)
+	}
+}
+
+func kubelet(k KubeletOptions) (connect.Kubelet, error) {
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
+	}})
+	if err != nil {
+		return connect.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
+	}
+	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
 }

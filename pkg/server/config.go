@@ -109,7 +109,8 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	steps := []func(context.Context) error{
 		c.applyServerRun, c.listen, c.startEtcd,
 		// These steps don't need etcd: the embedded etcd elects its leader in the meantime.
-		c.secure, c.buildClients, c.buildAuthentication, c.buildAuthorization, c.buildAdmission, c.buildDecisions,
+		c.secure, c.buildClients, c.buildFaults, c.buildAuthentication, c.buildAuthorization, c.buildAdmission,
+		c.buildDecisions,
 		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
 		c.buildStorage,
 	}
@@ -199,7 +200,6 @@ func (c *Config) listen(context.Context) error {
 		return err
 	}
 	c.listener = listener.New(serving.Listener)
-	c.faults = buildFaults(c)
 	if err := identify(c); err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -101,23 +99,6 @@ func controllerConfig(c *Config, user string) *rest.Config {
 	config.BearerToken = c.security.tokens[user]
 	config.UserAgent = controllersUserAgent
 	return config
-}
-
-// elsewhere returns a function that selects the resources of other servers, or nil if no other server serves any.
-func (s *served) elsewhere() func(controlled.Resource) bool {
-	aggregator := s.aggregator.Load()
-	if aggregator == nil {
-		return nil
-	}
-	services := aggregator.Remote()
-	if len(services) == 0 {
-		return nil
-	}
-	remote := sets.New[schema.GroupVersion]()
-	for _, service := range services {
-		remote.Insert(schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version})
-	}
-	return func(r controlled.Resource) bool { return remote.Has(r.GroupVersion()) }
 }
 
 // count returns the number of stored objects of a resource. The result is false if another server stores the objects,

@@ -2,30 +2,18 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
-	"github.com/miniapi-dev/miniapi/pkg/registry/admissionregistration"
-	"github.com/miniapi-dev/miniapi/pkg/registry/authentication"
-	"github.com/miniapi-dev/miniapi/pkg/registry/authorization"
-	"github.com/miniapi-dev/miniapi/pkg/registry/core"
-	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
-	"github.com/miniapi-dev/miniapi/pkg/registry/core/service"
-	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
-	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
+	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
 
 // handlerChain returns the function that makes the handler chain of a server: the library's filters, miniapi's own
@@ -47,6 +35,18 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, &recorded))
 		return decisions.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
 	}
+}
+
+// buildFaults makes the injector of faults. It has no faults until the start is over.
+func (c *Config) buildFaults(context.Context) error {
+	c.faults = faults.New(faults.Config{
+		Seed:       c.options.Faults.Seed,
+		Serializer: c.generic.Serializer,
+		Namespaces: c.clients.typed.CoreV1().Namespaces(),
+		Abort:      c.listener.Abort,
+		Stopping:   c.following,
+	})
+	return nil
 }
 
 // notFound serves paths that no other part of the server serves. Its response is an API Status "not found".
@@ -78,56 +78,24 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	}
 }
 
-// dependencies returns the parts of this server that the storages of built-in kinds need.
-func dependencies(c *Config) (registry.Dependencies, error) {
-	kubelet, err := kubelet(c.options.Kubelet)
+// buildRuntimeHooks serves the paths of runtime hooks, if --runtime-hooks is set.
+func buildRuntimeHooks(c *Config, s *genericapiserver.GenericAPIServer) (err error) {
+	if !c.options.RuntimeHooks.Enabled {
+		return nil
+	}
+	c.runtimeHooks, err = runtimehooks.New(runtimehooks.Config{
+		Options:     c.options.RuntimeHooks,
+		Dynamic:     c.clients.dynamic,
+		Kubernetes:  c.clients.typed,
+		Services:    c.security.services,
+		WebhookAuth: c.security.webhookAuth,
+		Observe:     shared.hookMetrics(),
+	})
 	if err != nil {
-		return registry.Dependencies{}, err
+		return err
 	}
-	o := c.options
-	return registry.Dependencies{
-		RESTOptions:     c.generic.RESTOptionsGetter,
-		Written:         c.written,
-		Kubernetes:      o.globals.Versions().EmulationVersion(),
-		Authorizer:      c.generic.Authorization.Authorizer,
-		AllowPrivileged: o.AllowPrivileged,
-		CustomResource:  c.clients.resourceOf,
-		Parts: []any{
-			kubelet,
-			admissionregistration.WebhookCalls{
-				Resources: c.apis.resources,
-				ServiceWarning: func(namespace, name string, port int32) string {
-					return webhooks.ServiceWarning(c.security.services, namespace, name, port)
-				},
-			},
-			authentication.Tokens{Authenticator: c.generic.Authentication.Authenticator, Audiences: c.generic.Authentication.APIAudiences},
-			authorization.Rules{RuleResolver: c.generic.RuleResolver},
-			core.EventTTL(o.EventTTL),
-			core.NamespaceController(o.Controllers.Has("namespace-controller")),
-			core.ServiceAccountTokens{Issuer: c.security.authentication.Tokens, Audiences: c.generic.Authentication.APIAudiences},
-			rbac.Escalation(c.security.escalation),
-			service.Network{
-				ClusterIPs: o.serviceRange, NodePorts: o.ServiceNodePortRange, Addresses: c.clients.typed.NetworkingV1().IPAddresses(),
-			},
-		},
-	}, nil
-}
-
-// written is called after each write of an object, and before the answer to the client. It returns when the informers
-// have the write, or when a stop begins.
-func (c *Config) written(resource schema.GroupResource, obj runtime.Object) {
-	c.clients.informers.Barrier().Wait(c.following, resource, obj)
-	if c.flowSchemas != nil {
-		c.flowSchemas.Written(resource)
+	for path, handler := range c.runtimeHooks.Handlers() {
+		s.Handler.NonGoRestfulMux.UnlistedHandle(path, handler)
 	}
-}
-
-func kubelet(k KubeletOptions) (connect.Kubelet, error) {
-	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
-		CAFile: k.CAFile, CertFile: k.CertFile, KeyFile: k.KeyFile, Insecure: k.CAFile == "",
-	}})
-	if err != nil {
-		return connect.Kubelet{}, fmt.Errorf("--kubelet-certificate-authority, --kubelet-client-certificate, --kubelet-client-key: %w", err)
-	}
-	return connect.Kubelet{Transport: transport, AddressTypes: k.PreferredAddressTypes}, nil
+	return nil
 }

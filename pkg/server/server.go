@@ -21,6 +21,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
+// Snapshot is a copy of all stored objects at one moment.
+type Snapshot = snapshot.Snapshot
+
+var errNoSnapshots = errors.New("a snapshot needs an embedded etcd: start the server without --etcd-servers")
+
 // Version returns the version that /version and "miniapi version" show: see version.Get.
 func Version() apimachineryversion.Info { return version.Get() }
 
@@ -202,4 +207,20 @@ func (s *Server) Address() string { return s.config.generic.SecureServing.Listen
 // WebhookClient returns a client that connects to a webhook as the server does: see webhooks.Client.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
 	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
+}
+
+// Snapshot takes a snapshot of all stored objects, for Restore. It needs an embedded etcd.
+func (s *Server) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if s.snapshots == nil {
+		return nil, errNoSnapshots
+	}
+	return s.snapshots.Take(ctx)
+}
+
+// Restore brings back the objects of the snapshot: see snapshot.Snapshots.
+func (s *Server) Restore(ctx context.Context, snapshot *Snapshot) error {
+	if s.snapshots == nil {
+		return errNoSnapshots
+	}
+	return s.snapshots.Restore(ctx, snapshot)
 }

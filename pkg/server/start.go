@@ -13,9 +13,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
 const (
@@ -41,6 +44,46 @@ func graceful(ctx context.Context, grace time.Duration) (context.Context, contex
 		stop()
 		cancel()
 	}
+}
+
+// seed stores the objects that every cluster has, except for the Service "kubernetes", in an empty embedded etcd. If
+// the etcd is external or has objects, or if a configuration of admission could refuse the objects, seed stores
+// nothing, and the start creates the objects by requests. seed also stores the definitions of the options, and copies
+// of objects that an earlier server has kept, unless they need requests.
+func (s *Server) seed(ctx context.Context) (err error) {
+	c := s.config
+	if !c.etcd.Embedded() || c.options.Admission.ConfigFile != "" {
+		return nil
+	}
+	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
+	if s.seeded, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.seeded || !c.canInstall() {
+		return err
+	}
+	s.installed, err = c.apis.customResources.Install(ctx, customresources.Installation{
+		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
+		FieldManager: c.options.Definitions.FieldManager,
+	})
+	if err != nil || !c.canKeep() || len(s.installed) < len(c.options.Definitions.JSON) {
+		return err
+	}
+	s.kept = &seed.Keeper{
+		Sets: shared.kept, Name: c.options.globals.Key() + " " + c.options.Kept,
+		Member: c.etcd.Member(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
+	}
+	return s.kept.Store(ctx)
+}
+
+// canKeep reports whether the server may store copies of an earlier server's objects directly, without requests. It
+// returns false if no name is given, if each object needs a request, if controllers work on the objects, or if stored
+// objects are encrypted.
+func (c *Config) canKeep() bool {
+	return c.options.Kept != "" && !c.seesItself() && len(c.options.Controllers) == 0 && c.options.Etcd.EncryptionProviderConfigFilepath == ""
+}
+
+// canInstall reports whether the server may store objects directly, without requests. It returns false if each object
+// needs a request: for audit, for a log of requests, or for the plugin AlwaysDeny.
+func (c *Config) canInstall() bool {
+	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
 
 // syncInformers starts the server's informers, and returns when each of them has listed the stored objects.
@@ -108,15 +151,23 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	if err := startControllers(ctx, s.config); err != nil {
 		return err
 	}
-	if err := startRuntimeHooks(ctx, s.config); err != nil {
-		return err
+	if s.config.runtimeHooks != nil {
+		// The discovery of extensions continues until a stop of the server begins.
+		if err := s.config.runtimeHooks.Start(ctx, s.config.following); err != nil {
+			return err
+		}
 	}
 	if s.kept != nil {
 		if err := s.kept.Begin(ctx); err != nil {
 			return err
 		}
 	}
-	return s.config.beginFaults(ctx)
+	file, err := s.config.faults.Begin(ctx, s.config.options.Faults)
+	if err != nil {
+		return err
+	}
+	s.config.follow(file)
+	return nil
 }
 
 func (s *Server) ensureObjects(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/inprocess"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -50,7 +50,7 @@ func at(config admissionregistrationv1.WebhookClientConfig) change {
 // placed sets the address of a service, as --webhook-service does.
 func placed(namespace, name string, servicePort int32, port int) miniapitest.Option {
 	return inprocess.WithServerOptions(func(o *server.Options) {
-		o.Admission.Services[admission.ServicePort{Namespace: namespace, Name: name, Port: servicePort}] = fmt.Sprintf("127.0.0.1:%d", port)
+		o.Admission.Services[services.Port{Namespace: namespace, Name: name, Port: servicePort}] = fmt.Sprintf("127.0.0.1:%d", port)
 	})
 }
 

@@ -45,6 +45,28 @@ func TestLargePackagesAndTypesGiveReasons(t *testing.T) {
 	}
 }
 
+// The files of a package that composes are a list of the parts. The list stays short enough to be read at a glance.
+func TestComposingPackagesAreShort(t *testing.T) {
+	t.Parallel()
+	packages := readPackages(t, "../../pkg")
+	for _, test := range []struct {
+		dir, reason string
+		files       int
+	}{
+		{"server", "a dozen files compose the server; doc.go and shared.go come in addition", 14},
+		{"admission", "ten files are the chain; doc.go comes in addition", 11},
+	} {
+		got := packages[filepath.Join("../../pkg", test.dir)]
+		if got == nil {
+			t.Errorf("pkg/%s has no Go files", test.dir)
+			continue
+		}
+		if got.files > test.files {
+			t.Errorf("pkg/%s has %d files, want at most %d: %s", test.dir, got.files, test.files, test.reason)
+		}
+	}
+}
+
 // goPackage has the facts about the files of one folder.
 type goPackage struct {
 	files int

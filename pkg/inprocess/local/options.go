@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
@@ -116,15 +117,15 @@ func setGates(o *server.Options, gates map[string]bool) error {
 
 // place adds the addresses of services to the options. A service that already has an address in the options gets no
 // other address.
-func place(o *server.Options, services []engine.Place) {
-	addresses := admission.ServiceAddresses{}
+func place(o *server.Options, places []engine.Place) {
+	addresses := services.Addresses{}
 	maps.Copy(addresses, o.Admission.Services) // the test may own the map, so change a copy
-	placed := map[admission.ServicePort]bool{}
+	placed := map[services.Port]bool{}
 	for port := range addresses {
-		placed[admission.ServicePort{Namespace: port.Namespace, Name: port.Name}] = true
+		placed[services.Port{Namespace: port.Namespace, Name: port.Name}] = true
 	}
-	for _, s := range services {
-		if service := (admission.ServicePort{Namespace: s.Namespace, Name: s.Name}); !placed[service] {
+	for _, s := range places {
+		if service := (services.Port{Namespace: s.Namespace, Name: s.Name}); !placed[service] {
 			addresses[service] = s.Address
 		}
 	}

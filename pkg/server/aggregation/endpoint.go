@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-aggregator/pkg/controllers/status/remote"
 	"k8s.io/utils/ptr"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 )
 
 // endpoint finds the server of an APIService and connects to it.
@@ -78,13 +78,13 @@ func (e *endpoint) unreachable(err error) apiregistrationv1.APIServiceCondition 
 	if apierrors.IsNotFound(err) {
 		return unavailable("ServiceNotFound", fmt.Sprintf("service/%s in %q is not present", s.Name, s.Namespace))
 	}
-	if _, ok := apierrors.StatusCause(err, admission.CauseNoServicePort); ok {
+	if _, ok := apierrors.StatusCause(err, services.CauseNoServicePort); ok {
 		return unavailable("ServicePortError", fmt.Sprintf("service/%s in %q is not listening on port %d", s.Name, s.Namespace, ptr.Deref(s.Port, defaultPort)))
 	}
-	if _, ok := apierrors.StatusCause(err, admission.CauseNoEndpointSlices); ok {
+	if _, ok := apierrors.StatusCause(err, services.CauseNoEndpointSlices); ok {
 		return unavailable("EndpointsNotFound", fmt.Sprintf("cannot find endpointslices for service/%s in %q", s.Name, s.Namespace))
 	}
-	if cause, ok := apierrors.StatusCause(err, admission.CauseNoEndpoints); ok {
+	if cause, ok := apierrors.StatusCause(err, services.CauseNoEndpoints); ok {
 		return unavailable("MissingEndpoints", fmt.Sprintf("endpointslices for service/%s in %q have no addresses with port name %q", s.Name, s.Namespace, cause.Field))
 	}
 	return newCondition(apiregistrationv1.ConditionUnknown, "ServiceAccessError", fmt.Sprintf("service/%s in %q cannot be checked due to: %v", s.Name, s.Namespace, err))

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -21,8 +22,8 @@ type Config struct {
 	Seed uint64
 	// Serializer encodes responses.
 	Serializer runtime.NegotiatedSerializer
-	// Revision returns the resource version of the last write of any object.
-	Revision func(context.Context) (uint64, error)
+	// Namespaces is a client of the server itself. Its lists have the resource version of the last write of any object.
+	Namespaces corev1.NamespaceInterface
 	// Abort resets the connection of a request.
 	Abort func(*http.Request)
 	// Stopping ends when a stop of the server begins. Then requests no longer wait for the latency of a fault.

@@ -37,12 +37,26 @@ func (i *Injector) freeze(ctx context.Context, r *rule) error {
 	if r.effect != stale || r.staleness != (staleness{}) {
 		return nil
 	}
-	now, err := i.config.Revision(ctx)
+	now, err := i.revision(ctx)
 	if err != nil {
 		return fmt.Errorf("fault %s: stale %s: asking for the resource version of this moment: %w", r.fault.Name, frozen, err)
 	}
 	r.staleness.version = now
 	return nil
+}
+
+// revision returns the resource version of the last write of any object. It comes from a consistent list: the resource
+// version of such a list doesn't depend on the list's resource.
+func (i *Injector) revision(ctx context.Context) (uint64, error) {
+	list, err := i.config.Namespaces.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resource version %q of the list of namespaces: must be a number: %w", list.ResourceVersion, err)
+	}
+	return revision, nil
 }
 
 // outdated returns a list request for the state at the fault's resource version. A request that continues a list
@@ -54,7 +68,7 @@ func (i *Injector) outdated(req *http.Request, s staleness) (*http.Request, erro
 	}
 	version := s.version
 	if s.behind > 0 {
-		now, err := i.config.Revision(req.Context())
+		now, err := i.revision(req.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -129,7 +129,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 		version = "0"
 	}
 	// The context of the request has already ended, so reading the revision needs another context.
-	oldest, err := i.config.Revision(i.config.Stopping)
+	oldest, err := i.revision(i.config.Stopping)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission"
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1alpha1"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
@@ -99,7 +99,7 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 // NewClient returns a client that calls handlers of extensions from this process. The client calls the handlers in the
 // statuses of the ExtensionConfigs. It takes the address of a service from the argument addresses, or else from the
 // service's endpoints, which this machine must be able to reach. The caller must call stop at the end.
-func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses admission.ServiceAddresses) (_ *client.Client, stop func(), err error) {
+func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.ExtensionConfig, addresses services.Addresses) (_ *client.Client, stop func(), err error) {
 	c, err := Catalog()
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	factory := informers.NewSharedInformerFactory(typed, 0)
-	services := admission.NewServiceResolver(addresses, typed, factory)
+	resolver := services.NewResolver(addresses, typed, factory)
 	if slices.ContainsFunc(configs, func(c runtimev1.ExtensionConfig) bool { return c.Spec.ClientConfig.Service.IsSet() }) {
 		factory.StartWithContext(ctx)
 		for informer, synced := range factory.WaitForCacheSync(ctx.Done()) {
@@ -127,7 +127,7 @@ func NewClient(ctx context.Context, config *rest.Config, configs []runtimev1.Ext
 			return nil, nil, err
 		}
 	}
-	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{Services: services})
+	connector, err := client.NewHTTPSConnector(client.ConnectorOptions{Services: resolver})
 	if err != nil {
 		cancel()
 		return nil, nil, err

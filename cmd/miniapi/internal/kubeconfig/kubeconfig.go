@@ -1,5 +1,5 @@
 // Package kubeconfig writes the admin's kubeconfig of "miniapi serve", and reads the kubeconfig of a running server for
-// other commands. The content of the written file comes from pkg/server.
+// other commands.
 package kubeconfig
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -38,9 +39,10 @@ func Path(file string) (string, error) {
 	return path, nil
 }
 
-// Write writes a file that only its owner can read: the file holds the admin's key. Write changes the mode of an existing
-// file first, and replaces the file if its mode can't be changed.
-func Write(config *clientcmdapi.Config, file string) error {
+// Write writes the client configuration of the admin as a kubeconfig whose only context is "miniapi". Only the owner can
+// read the file, because it holds the admin's key. Write changes the mode of an existing file first, and replaces the
+// file if its mode can't be changed.
+func Write(admin *rest.Config, file string) error {
 	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		err := os.Chmod(file, 0o600)
 		if errors.Is(err, fs.ErrPermission) {
@@ -50,5 +52,15 @@ func Write(config *clientcmdapi.Config, file string) error {
 			return err
 		}
 	}
-	return clientcmd.WriteToFile(*config, file)
+	return clientcmd.WriteToFile(*kubeconfig(admin), file)
+}
+
+func kubeconfig(admin *rest.Config) *clientcmdapi.Config {
+	const name = "miniapi"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: "default"}
+	config.CurrentContext = name
+	return config
 }

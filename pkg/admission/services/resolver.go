@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"context"
@@ -26,23 +26,23 @@ import (
 // serviceLookupTimeout bounds the read of a service from the server, if the informer doesn't have it.
 const serviceLookupTimeout = 5 * time.Second
 
-// ServiceResolver finds the address of a webhook's service. It looks in this order: in [ServiceAddresses], at the
+// Resolver finds the address of a webhook's service. It looks in this order: in [Addresses], at the
 // ExternalName of the service, and for a ready address in the service's EndpointSlices, or in its Endpoints if it has no
-// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless ServiceAddresses has it.
-// ServiceResolver can't use the cluster IP, because the server has no service network.
-type ServiceResolver struct {
-	addresses ServiceAddresses
+// EndpointSlices. The service default/kubernetes at port 443 is the server itself, unless Addresses has it.
+// Resolver can't use the cluster IP, because the server has no service network.
+type Resolver struct {
+	addresses Addresses
 	client    kubernetes.Interface
 	services  corelisters.ServiceLister
 	slices    discoverylisters.EndpointSliceLister
 	endpoints corelisters.EndpointsLister
 }
 
-var _ webhook.ServiceResolver = &ServiceResolver{}
+var _ webhook.ServiceResolver = &Resolver{}
 
-// NewServiceResolver returns a resolver that reads services, EndpointSlices and Endpoints from informers.
-func NewServiceResolver(addresses ServiceAddresses, client kubernetes.Interface, informers informers.SharedInformerFactory) *ServiceResolver {
-	return &ServiceResolver{
+// NewResolver returns a resolver that reads services, EndpointSlices and Endpoints from informers.
+func NewResolver(addresses Addresses, client kubernetes.Interface, informers informers.SharedInformerFactory) *Resolver {
+	return &Resolver{
 		addresses: addresses,
 		client:    client,
 		services:  informers.Core().V1().Services().Lister(),
@@ -52,7 +52,7 @@ func NewServiceResolver(addresses ServiceAddresses, client kubernetes.Interface,
 }
 
 // ResolveEndpoint implements webhook.ServiceResolver.
-func (r *ServiceResolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+func (r *Resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if address, ok := r.addresses.find(namespace, name, port); ok {
 		return &url.URL{Scheme: "https", Host: address}, nil
 	}
@@ -103,7 +103,7 @@ func isSelf(namespace, name string, port int32) bool {
 
 // service returns a service. If the informer doesn't have it, service reads it from the server: another server with
 // the same etcd may have written it.
-func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, error) {
+func (r *Resolver) service(namespace, name string) (*corev1.Service, error) {
 	service, err := r.services.Services(namespace).Get(name)
 	if !apierrors.IsNotFound(err) {
 		return service, err
@@ -117,7 +117,7 @@ func (r *ServiceResolver) service(namespace, name string) (*corev1.Service, erro
 }
 
 // endpoint returns the host and port of one ready endpoint. It prefers the first address family of the service.
-func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.ServicePort) (string, error) {
+func (r *Resolver) endpoint(service *corev1.Service, port *corev1.ServicePort) (string, error) {
 	slices, err := r.slicesOf(service)
 	if err != nil {
 		return "", err
@@ -141,7 +141,7 @@ func (r *ServiceResolver) endpoint(service *corev1.Service, port *corev1.Service
 // slicesOf returns the EndpointSlices of a service. If the service has none, slicesOf makes them from the service's
 // Endpoints: in a cluster, a controller does this. Endpoints beside EndpointSlices don't count, because they may be
 // older: a controller that writes EndpointSlices need not write Endpoints.
-func (r *ServiceResolver) slicesOf(service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+func (r *Resolver) slicesOf(service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
 	slices, err := r.slices.EndpointSlices(service.Namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name}))
 	if err != nil || len(slices) > 0 {
 		return slices, err

@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (r *roundTrips) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errors.New("no server answers")
 }
 
-func TestWebhookAuthentication(t *testing.T) {
+func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
@@ -40,7 +40,7 @@ func TestWebhookAuthentication(t *testing.T) {
 	}
 	resolver := func(ca []byte) webhook.AuthenticationInfoResolver {
 		loopback := &rest.Config{Transport: self, ContentConfig: rest.ContentConfig{ContentType: "application/x"}}
-		return NewWebhookAuthentication(ServiceAddresses{{"ns", "placed", 0}: server.Listener.Addr().String()}, ca, loopback, dial, nil)(delegate)
+		return NewAuthentication(Addresses{{"ns", "placed", 0}: server.Listener.Addr().String()}, ca, loopback, dial, nil)(delegate)
 	}
 	tests := []struct {
 		name, reason string

@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/webhook"
 )
 
-// NewWebhookAuthentication returns the resolver that gives the connection to a webhook its TLS settings and
+// NewAuthentication returns the resolver that gives the connection to a webhook its TLS settings and
 // credentials.
 //
 // For this server itself, the resolver returns loopback's transport, which needs no address. For a service in
@@ -27,7 +27,7 @@ import (
 // dial makes all other connections, so that servers of a process don't share them. If dial is nil, k8s.io/apiserver
 // makes and shares them. tracer traces the calls. If it is nil, a call only carries on the trace of the client's
 // request.
-func NewWebhookAuthentication(addresses ServiceAddresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
+func NewAuthentication(addresses Addresses, ca []byte, loopback *rest.Config, dial Dial, tracer trace.TracerProvider) webhookutil.AuthenticationInfoResolverWrapper {
 	traced := propagating
 	if tracer != nil {
 		traced = tracing.WrapperFor(tracer)

@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"strings"
@@ -7,15 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestServiceAddresses(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, reason, value string
-		want                ServiceAddresses
+		want                Addresses
 		err                 string
 	}{
-		{name: "all ports", reason: "without a port, the address is for every port", value: "a/b=127.0.0.1:9443", want: ServiceAddresses{{"a", "b", 0}: "127.0.0.1:9443"}},
-		{name: "one port", reason: "a service may have several ports", value: "a/b:443=[::1]:9443", want: ServiceAddresses{{"a", "b", 443}: "[::1]:9443"}},
+		{name: "all ports", reason: "without a port, the address is for every port", value: "a/b=127.0.0.1:9443", want: Addresses{{"a", "b", 0}: "127.0.0.1:9443"}},
+		{name: "one port", reason: "a service may have several ports", value: "a/b:443=[::1]:9443", want: Addresses{{"a", "b", 443}: "[::1]:9443"}},
 		{name: "no namespace", reason: "services are namespaced", value: "b=127.0.0.1:9443", err: "must be of the form NAMESPACE/NAME"},
 		{name: "no service", reason: "the address needs the name of a service", value: "127.0.0.1:9443", err: "must be of the form NAMESPACE/NAME"},
 		{name: "empty namespace", reason: "no service has an empty namespace", value: "/b=127.0.0.1:9443", err: "with a namespace and a name of the service"},
@@ -29,7 +29,7 @@ func TestServiceAddresses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got := ServiceAddresses{}
+			got := Addresses{}
 			err := got.Set(test.value)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -48,9 +48,9 @@ func TestServiceAddresses(t *testing.T) {
 }
 
 // A repeated flag adds its services to the services of the earlier flags.
-func TestServiceAddressesAdd(t *testing.T) {
+func TestAddressesAdd(t *testing.T) {
 	t.Parallel()
-	addresses := ServiceAddresses{}
+	addresses := Addresses{}
 	for _, value := range []string{"a/b=localhost:1", "a/b:443=localhost:2", "a/b=localhost:1"} {
 		if err := addresses.Set(value); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestCredentialsByHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			manager.SetAuthenticationInfoResolver(resolver)
-			manager.SetAuthenticationInfoResolverWrapper(NewWebhookAuthentication(nil, nil, &rest.Config{}, dial, nil))
+			manager.SetAuthenticationInfoResolverWrapper(NewAuthentication(nil, nil, &rest.Config{}, dial, nil))
 			client, err := manager.HookClient(webhook.ClientConfig{Name: "hook", URL: test.url, CABundle: ca})
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"strings"
@@ -10,10 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestServiceResolver(t *testing.T) {
+func TestResolver(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Namespace: "hooks", Name: "hook"}
 	sliceMeta := metav1.ObjectMeta{Namespace: "hooks", Name: "hook-x7", Labels: map[string]string{discoveryv1.LabelServiceName: "hook"}}
@@ -28,13 +29,13 @@ func TestServiceResolver(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		objects      []runtime.Object
-		addresses    ServiceAddresses
+		addresses    Addresses
 		port         int32
 		want, err    string
 	}{{
 		name:      "flag",
 		reason:    "the flag takes precedence, whether the service exists or not",
-		addresses: ServiceAddresses{{"hooks", "hook", 0}: "localhost:1", {"hooks", "hook", 443}: "localhost:2"},
+		addresses: Addresses{{"hooks", "hook", 0}: "localhost:1", {"hooks", "hook", 443}: "localhost:2"},
 		port:      443,
 		want:      "https://localhost:2",
 	}, {
@@ -122,11 +123,13 @@ func TestServiceResolver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(test.objects...)
-			informers := NewInformers(client, NewBarrier(t.Context()), nil)
-			resolver := NewServiceResolver(test.addresses, client, informers)
-			informers.StartWithContext(t.Context())
-			if err := informers.WaitForSync(t.Context()); err != nil {
-				t.Fatal(err)
+			factory := informers.NewSharedInformerFactory(client, 0)
+			resolver := NewResolver(test.addresses, client, factory)
+			factory.StartWithContext(t.Context())
+			for informer, synced := range factory.WaitForCacheSync(t.Context().Done()) {
+				if !synced {
+					t.Fatalf("the informer of %s hasn't synced", informer)
+				}
 			}
 			got, err := resolver.ResolveEndpoint("hooks", "hook", test.port)
 			switch {
@@ -144,10 +147,10 @@ func TestServiceResolver(t *testing.T) {
 }
 
 // Port 443 of the service default/kubernetes is the server itself.
-func TestServiceResolverSelf(t *testing.T) {
+func TestResolverSelf(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil))
+	resolver := NewResolver(nil, client, informers.NewSharedInformerFactory(client, 0))
 	for _, test := range []struct {
 		namespace, name string
 		port            int32
@@ -169,12 +172,12 @@ func TestServiceResolverSelf(t *testing.T) {
 }
 
 // A service that the informer doesn't have is read from the server.
-func TestServiceResolverLive(t *testing.T) {
+func TestResolverLive(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "hooks.example.com"}})
 	// The informers never start, so they are empty.
-	resolver := NewServiceResolver(nil, client, NewInformers(client, NewBarrier(t.Context()), nil))
+	resolver := NewResolver(nil, client, informers.NewSharedInformerFactory(client, 0))
 	got, err := resolver.ResolveEndpoint("hooks", "hook", 443)
 	if err != nil || got.String() != "https://hooks.example.com:443" {
 		t.Errorf("%v, error %v, want what the server says", got, err)

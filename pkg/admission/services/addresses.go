@@ -1,4 +1,4 @@
-package admission
+package services
 
 import (
 	"fmt"
@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// ServicePort names a port of a service. The port 0 stands for all ports.
-type ServicePort struct {
+// Port names a port of a service. The port 0 stands for all ports.
+type Port struct {
 	Namespace, Name string
 	Port            int32
 }
 
-// ServiceAddresses maps ports of services to addresses. These addresses take precedence over the Service objects of the
+// Addresses maps ports of services to addresses. These addresses take precedence over the Service objects of the
 // API. The map is the value of a flag that may be repeated.
-type ServiceAddresses map[ServicePort]string
+type Addresses map[Port]string
 
 // String implements pflag.Value.
-func (a ServiceAddresses) String() string { return "" }
+func (a Addresses) String() string { return "" }
 
 // Type implements pflag.Value.
-func (a ServiceAddresses) Type() string { return "NAMESPACE/NAME[:PORT]=HOST:PORT" }
+func (a Addresses) Type() string { return "NAMESPACE/NAME[:PORT]=HOST:PORT" }
 
 // Set implements pflag.Value.
-func (a ServiceAddresses) Set(value string) error {
+func (a Addresses) Set(value string) error {
 	service, address, found := strings.Cut(value, "=")
 	namespace, name, qualified := strings.Cut(service, "/")
 	if !found || !qualified {
 		return fmt.Errorf("%q must be of the form %s", value, a.Type())
 	}
 	name, port, hasPort := strings.Cut(name, ":")
-	key := ServicePort{Namespace: namespace, Name: name}
+	key := Port{Namespace: namespace, Name: name}
 	if hasPort {
 		number, err := parsePort(port)
 		if err != nil {
@@ -64,10 +64,10 @@ func parsePort(text string) (int32, error) {
 	return int32(port), nil
 }
 
-func (a ServiceAddresses) find(namespace, name string, port int32) (string, bool) {
-	if address, ok := a[ServicePort{namespace, name, port}]; ok {
+func (a Addresses) find(namespace, name string, port int32) (string, bool) {
+	if address, ok := a[Port{namespace, name, port}]; ok {
 		return address, true
 	}
-	address, ok := a[ServicePort{Namespace: namespace, Name: name}]
+	address, ok := a[Port{Namespace: namespace, Name: name}]
 	return address, ok
 }
