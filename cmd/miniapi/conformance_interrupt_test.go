@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -15,6 +16,11 @@ import (
 // A run that a signal ends removes all of its objects, even if its output has no reader any longer.
 func TestConformanceInterrupted(t *testing.T) {
 	t.Parallel()
+	// A program inherits an ignored SIGHUP, for example from tests under nohup. A test process that handles the signal
+	// starts its programs with the default.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(handled) })
 	server, config := serve(t)
 	c, kubeconfig := client(t, config), server.kubeconfig(t)
 	for _, tc := range []struct {
@@ -55,8 +61,8 @@ func TestConformanceInterrupted(t *testing.T) {
 			if tc.unread {
 				_ = reader.Close()
 			}
-			for _, signal := range tc.signals {
-				p.signal(t, signal)
+			for _, sent := range tc.signals {
+				p.signal(t, sent)
 			}
 			if code, stdout, _ := p.exit(t); code != tc.code {
 				t.Errorf("%s: want exit code %d, got %d and %q", tc.reason, tc.code, code, stdout)
