@@ -24,7 +24,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	suite "github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/chain"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
@@ -83,7 +83,7 @@ docs/conformance.md has the cases.`,
 	flags.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path` before, such as definitions of custom resources. May be repeated.")
 	flags.StringVar(&o.ca, "ca", "", "`File` with the authority of the webhook's certificate, in PEM. By default, the caBundle of the configuration, or else the system's authorities.")
 	flags.Uint64Var(&o.seed, "seed", 0, "Seed of random objects. By default, another one for each run, which is printed.")
-	flags.IntVar(&o.fuzzed, "random-objects", chain.DefaultFuzzed, "How many random objects are made for each resource.")
+	flags.IntVar(&o.fuzzed, "random-objects", inputs.DefaultFuzzed, "How many random objects are made for each resource.")
 	return cmd
 }
 
@@ -274,7 +274,7 @@ func (o *conformanceWebhookOptions) judgeAll(ctx context.Context, config *rest.C
 	if fuzzed == 0 {
 		fuzzed = -1
 	}
-	c, err := chain.New(ctx, chain.Options{Config: config, Objects: g.objects, Seed: o.seed, Fuzzed: fuzzed})
+	c, err := inputs.New(ctx, inputs.Options{Config: config, Objects: g.objects, Seed: o.seed, Fuzzed: fuzzed})
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (a *Admission) Called(t testing.TB, webhook, object string) {
 }
 
 // NotCalled fails the test if the webhook was called for the last request for the object. It also fails the test if the
-// reason why the webhook wasn't called differs from the argument reason. docs/insight.md lists the reasons; "" stands
+// reason why the webhook wasn't called differs from the argument reason. docs/trace.md lists the reasons; "" stands
 // for any reason. If webhook names a configuration, NotCalled checks all its webhooks.
 func (a *Admission) NotCalled(t testing.TB, webhook, object, reason string) {
 	t.Helper()

@@ -71,7 +71,7 @@ type lifetime struct {
 	// following is the context of informers. It ends when a stop begins.
 	following context.Context
 	unfollow  context.CancelFunc
-	// leave ends the server's use of the feature gates and versions of the process (see process.Globals.Enter). It is
+	// leave ends the server's use of the feature gates and versions of the process (see featuregates.Globals.Enter). It is
 	// nil before the use begins.
 	leave func() error
 	// seeding stores most of the objects that every cluster has, such as the system namespaces, while the rest of the

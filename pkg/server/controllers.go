@@ -16,8 +16,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/controllers/quota"
 	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/quotausage"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
-	"github.com/miniapi-dev/miniapi/pkg/server/usage"
 )
 
 // controllersUserAgent is the User-Agent of the controllers. It makes kube-controller-manager the manager of the fields
@@ -63,7 +63,7 @@ func buildControllers(c *Config) error {
 	if !c.options.Controllers.Any() {
 		return nil
 	}
-	meter, err := usage.NewMeter(controllerConfig(c, controllers.Username(quota.Account)), c.clients.mapper)
+	meter, err := quotausage.NewMeter(controllerConfig(c, controllers.Username(quota.Account)), c.clients.mapper)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
+	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
-	"github.com/miniapi-dev/miniapi/pkg/server/process"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 )
@@ -108,7 +108,7 @@ type Options struct {
 	// possible names.
 	FeatureGates map[string]bool
 
-	globals *process.Globals
+	globals *featuregates.Globals
 }
 
 // Definitions are CustomResourceDefinitions that a server with an empty embedded etcd has from its start, as if a
@@ -133,10 +133,10 @@ type KubeletOptions struct {
 
 // NewOptions returns the defaults of "miniapi serve". Only the selection of controllers differs: it is empty.
 func NewOptions() *Options {
-	globals := process.NewGlobals(shared.process)
+	globals := featuregates.NewGlobals(shared.process)
 	o := &Options{
 		globals:                globals,
-		ServerRun:              genericoptions.NewServerRunOptionsForComponent(process.ComponentName, globals),
+		ServerRun:              genericoptions.NewServerRunOptionsForComponent(featuregates.ComponentName, globals),
 		Etcd:                   genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil)),
 		Serving:                genericoptions.NewSecureServingOptions(),
 		Audit:                  genericoptions.NewAuditOptions(),

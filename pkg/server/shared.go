@@ -6,8 +6,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
+	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
-	"github.com/miniapi-dev/miniapi/pkg/server/process"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
@@ -20,7 +20,7 @@ var shared = struct {
 	// process guards the feature gates and versions, because in most places k8s.io/apiserver reads the gates and
 	// versions of the whole process. Servers that run at the same time must have the same gates and versions. A later
 	// server with other gates or versions gets an error.
-	process *process.Process
+	process *featuregates.Process
 	// schemas are the OpenAPI definitions of the table's types. Making all definitions takes 140 ms and 25 MB. The
 	// definitions depend only on the types, and no server changes them.
 	schemas func() *openapi.Schemas
@@ -45,7 +45,7 @@ var shared = struct {
 	// server with hooks registers the metrics.
 	hookMetrics func() func(runtimehooks.Outcome)
 }{
-	process: process.New(),
+	process: featuregates.New(),
 	schemas: sync.OnceValue(func() *openapi.Schemas { return openapi.New(builtin.Table()) }),
 	copies:  &seed.Copies{},
 

@@ -55,7 +55,7 @@ func recorded(t testing.TB, srv *miniapitest.Server, resource string) []*trace.R
 	return list.Requests
 }
 
-// question is a row of the table in docs/insight.md. A row has a reason why the server doesn't call a webhook, or a
+// question is a row of the table in docs/trace.md. A row has a reason why the server doesn't call a webhook, or a
 // reason why the call of the webhook isn't the whole answer.
 type question struct {
 	name, reason string
@@ -128,7 +128,7 @@ func patchNamespace(subresources ...string) func(context.Context, *miniapitest.S
 	}
 }
 
-// questions returns the rows of the table in docs/insight.md, by their names.
+// questions returns the rows of the table in docs/trace.md, by their names.
 func questions() []question {
 	return []question{
 		{name: "another API group", reason: "rules name the groups", hook: validating("asked", allow(), on("*", "apps/v1", "configmaps")), want: trace.RuleGroup, field: "webhooks[0].rules[0].apiGroups"},
@@ -287,14 +287,14 @@ func unreachable(h hook) hook {
 	return h
 }
 
-// For each row of the table in docs/insight.md, the server's answer to the question why it doesn't call a webhook has
+// For each row of the table in docs/trace.md, the server's answer to the question why it doesn't call a webhook has
 // the reason and the field of the row.
 func TestWhyAWebhookIsNotCalled(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause | reason |")
 	for _, test := range questions() {
 		if documented[test.name] != string(test.want) {
-			t.Errorf("%s: docs/insight.md must have a row with the reason %s, and has %q", test.name, test.want, documented[test.name])
+			t.Errorf("%s: docs/trace.md must have a row with the reason %s, and has %q", test.name, test.want, documented[test.name])
 		}
 		delete(documented, test.name)
 	}
@@ -302,7 +302,7 @@ func TestWhyAWebhookIsNotCalled(t *testing.T) {
 		delete(documented, apart)
 	}
 	for name := range documented {
-		t.Errorf("docs/insight.md has the row %q, which no test proves", name)
+		t.Errorf("docs/trace.md has the row %q, which no test proves", name)
 	}
 
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording), miniapitest.Legacy())
@@ -358,11 +358,11 @@ func orElse(value, otherwise string) string {
 	return value
 }
 
-// documentedQuestions reads the table with the heading in docs/insight.md. It returns the reasons by the names of the
+// documentedQuestions reads the table with the heading in docs/trace.md. It returns the reasons by the names of the
 // rows.
 func documentedQuestions(t *testing.T, heading string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/insight.md")
+	text, err := os.ReadFile("../../docs/trace.md")
 	if err != nil {
 		t.Fatal(err)
 	}

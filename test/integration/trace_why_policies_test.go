@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// policyQuestion is a row of the table of policies in docs/insight.md. The test installs the policy "asked". It then
+// policyQuestion is a row of the table of policies in docs/trace.md. The test installs the policy "asked". It then
 // creates the ConfigMap "thing" by a dry run, with the label app=db and the data size=3.
 type policyQuestion struct {
 	name, reason string
@@ -189,20 +189,20 @@ func policyQuestions() []policyQuestion {
 	}
 }
 
-// For each row of the table of policies in docs/insight.md, the server's answer to the question why a policy doesn't
+// For each row of the table of policies in docs/trace.md, the server's answer to the question why a policy doesn't
 // apply has the reason and the field of the row.
 func TestWhyAPolicyDoesNotApply(t *testing.T) {
 	t.Parallel()
 	documented := documentedQuestions(t, "| cause of a policy | reason |")
 	for _, test := range policyQuestions() {
 		if documented[test.name] != string(test.want) {
-			t.Errorf("%s: docs/insight.md must have a row with the reason %s, and has %q", test.name, test.want, documented[test.name])
+			t.Errorf("%s: docs/trace.md must have a row with the reason %s, and has %q", test.name, test.want, documented[test.name])
 		}
 		delete(documented, test.name)
 	}
 	delete(documented, "the policy's plugin is off") // the row needs a server with the plugin off
 	for name := range documented {
-		t.Errorf("docs/insight.md has the row %q, which no test proves", name)
+		t.Errorf("docs/trace.md has the row %q, which no test proves", name)
 	}
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
 	for _, test := range policyQuestions() {

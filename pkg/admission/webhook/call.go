@@ -110,7 +110,7 @@ func (c *caller) exchange(ctx context.Context, client *rest.RESTClient, timeoutS
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(*timeoutSeconds)*time.Second)
 		defer cancel()
 	}
-	exchange := func() { err = review.exchange(ctx, client) }
+	exchange := func() { err = review.send(ctx, client) }
 	if trackers, ok := request.LatencyTrackersFrom(ctx); ok {
 		c.tracker(trackers).Track(exchange)
 	} else {

@@ -125,8 +125,8 @@ func (r *reviews) encodeObject(object runtime.Object) ([]byte, error) {
 // place.
 func (r *reviews) forget() { r.object, r.encoded = nil, nil }
 
-// exchange sends the review and decodes the response.
-func (r *review) exchange(ctx context.Context, client *rest.RESTClient) error {
+// send sends the review and decodes the response.
+func (r *review) send(ctx context.Context, client *rest.RESTClient) error {
 	request := client.Post().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(r.body)
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := time.Until(deadline); left > 0 {

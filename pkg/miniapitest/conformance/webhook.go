@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/chain"
+	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 )
@@ -82,7 +82,7 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Fuzzed is the number of random objects for each resource. The default is chain.DefaultFuzzed; a negative number
+// Fuzzed is the number of random objects for each resource. The default is inputs.DefaultFuzzed; a negative number
 // stands for none.
 func Fuzzed(n int) Option {
 	return func(o *options) error {
@@ -208,7 +208,7 @@ func (o *options) suite(t *testing.T, handler http.Handler) (*webhook.Suite, err
 		}
 	}
 	server := miniapitest.Start(t, o.server...)
-	c, err := chain.New(context.Background(), chain.Options{Config: server.Config(), Objects: given, Seed: o.seed, Fuzzed: o.fuzzed})
+	c, err := inputs.New(context.Background(), inputs.Options{Config: server.Config(), Objects: given, Seed: o.seed, Fuzzed: o.fuzzed})
 	if err != nil {
 		return nil, err
 	}

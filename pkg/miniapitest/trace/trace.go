@@ -1,5 +1,5 @@
 // Package trace has the record of requests in admission as Go values, for tests. (*miniapitest.Server).Admission
-// returns them. docs/insight.md explains the fields and lists the reasons.
+// returns them. docs/trace.md explains the fields and lists the reasons.
 //
 // The package only decodes. The server makes the records, by package pkg/trace. Don't use this package to record.
 package trace
@@ -197,7 +197,7 @@ func (r Reference) String() string {
 
 // Verdict is the reason why a webhook, policy or binding applies to a request, or doesn't.
 type Verdict struct {
-	// Reason is one of the reasons in docs/insight.md, such as Matched or RuleOperation.
+	// Reason is one of the reasons in docs/trace.md, such as Matched or RuleOperation.
 	Reason string `json:"reason"`
 	// Field is the field that decides, such as webhooks[0].rules[1].operations.
 	Field string `json:"field"`

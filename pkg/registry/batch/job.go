@@ -133,21 +133,6 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 	return f.Errs
 }
 
-// jobSpec checks the spec of a job. Unlike the spec in a CronJob, it must have a selector.
-func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
-	var f validation.Findings
-	f.Merge(selectorlessJobSpec(path, s))
-	if s.Selector == nil {
-		f.Add(field.Required(path.Child("selector"), ""))
-	} else {
-		f.Merge(validation.LabelSelector(path.Child("selector"), s.Selector))
-	}
-	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
-		f.Merge(validation.SelectsTemplate(path.Child("template"), selector, s.Template.Labels))
-	}
-	return f.Errs
-}
-
 func validateJobUpdate(o, old *batchv1.Job) field.ErrorList {
 	_, hadName := old.Spec.Template.Labels[batchv1.JobNameLabel]
 	_, hadUID := old.Spec.Template.Labels[batchv1.ControllerUidLabel]

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -51,6 +52,21 @@ func jobScheduling(path *field.Path, s, old *batchv1.JobSpec) field.ErrorList {
 
 func isIndexed(s *batchv1.JobSpec) bool {
 	return ptr.Deref(s.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+}
+
+// jobSpec checks the spec of a job. Unlike the spec in a CronJob, it must have a selector.
+func jobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
+	var f validation.Findings
+	f.Merge(selectorlessJobSpec(path, s))
+	if s.Selector == nil {
+		f.Add(field.Required(path.Child("selector"), ""))
+	} else {
+		f.Merge(validation.LabelSelector(path.Child("selector"), s.Selector))
+	}
+	if selector, err := metav1.LabelSelectorAsSelector(s.Selector); err == nil {
+		f.Merge(validation.SelectsTemplate(path.Child("template"), selector, s.Template.Labels))
+	}
+	return f.Errs
 }
 
 func selectorlessJobSpec(path *field.Path, s *batchv1.JobSpec) field.ErrorList {

@@ -294,3 +294,25 @@ func (c *Controller) warmUp() error {
 	c.warming = nil
 	return nil
 }
+
+// discover calls the extension's Discovery, unless the ExtensionConfig is paused. It returns the ExtensionConfig
+// with its caBundle, and the new status. If the extension fails, the status has the error too.
+func (c *Controller) discover(ctx context.Context, config *runtimev1.ExtensionConfig) (*runtimev1.ExtensionConfig, *runtimev1.ExtensionConfigStatus, error) {
+	_, paused := config.Annotations[runtimev1.PausedAnnotation]
+	status := config.Status.DeepCopy()
+	setPaused(status, config.Generation, paused)
+	if paused {
+		return config, status, nil
+	}
+	config, err := c.injectCA(ctx, config)
+	if err == nil {
+		var handlers []runtimev1.ExtensionHandler
+		if handlers, err = c.options.Client.Discover(ctx, config); err == nil {
+			status.Handlers = handlers
+			setDeprecated(status, config.Generation, c.deprecated(handlers))
+		}
+	}
+	setPaused(status, config.Generation, false) // injecting the caBundle has incremented the generation
+	setDiscovered(status, config.Generation, err)
+	return config, status, err
+}

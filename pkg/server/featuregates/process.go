@@ -1,9 +1,9 @@
-// Package process guards variables that exist only once in a process: the feature gates and versions of
+// Package featuregates guards variables that exist only once in a process: the feature gates and versions of
 // k8s.io/apiserver and k8s.io/component-base. Servers that run at the same time must have the same gates and versions.
 //
 // [New] returns the guard. [NewGlobals] returns the gates and versions of one server. Don't use the package for other
 // state that the servers of a process share: pkg/server/shared.go has that state.
-package process
+package featuregates
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package chain
+package inputs
 
 import (
 	_ "embed"
@@ -58,18 +58,18 @@ func asUnstructured(object map[string]any) (*unstructured.Unstructured, error) {
 }
 
 // schema returns the OpenAPI schema of a resource's objects, or nil if the server publishes none.
-func (c *Chain) schema(r *resource) (map[string]any, error) {
+func (s *Source) schema(r *resource) (map[string]any, error) {
 	version := r.GroupVersion().String()
-	if _, read := c.schemas[version]; !read {
+	if _, read := s.schemas[version]; !read {
 		path := "apis/" + version
 		if r.Group == "" {
 			path = "api/" + version
 		}
-		paths, err := c.client.Discovery().OpenAPIV3().Paths()
+		paths, err := s.client.Discovery().OpenAPIV3().Paths()
 		if err != nil {
 			return nil, fmt.Errorf("listing the OpenAPI documents of the server: %w", err)
 		}
-		c.schemas[version] = nil
+		s.schemas[version] = nil
 		if of, has := paths[path]; has {
 			body, err := of.Schema("application/json")
 			if err != nil {
@@ -83,10 +83,10 @@ func (c *Chain) schema(r *resource) (map[string]any, error) {
 			if err := json.Unmarshal(body, &document); err != nil {
 				return nil, fmt.Errorf("reading the OpenAPI schemas of %s: %w", version, err)
 			}
-			c.schemas[version] = document.Components.Schemas
+			s.schemas[version] = document.Components.Schemas
 		}
 	}
-	for _, value := range c.schemas[version] {
+	for _, value := range s.schemas[version] {
 		schema, _ := value.(map[string]any)
 		kinds, _ := schema["x-kubernetes-group-version-kind"].([]any)
 		for _, k := range kinds {

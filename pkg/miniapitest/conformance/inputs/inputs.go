@@ -1,15 +1,16 @@
-// Package chain makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. The package
+// Package inputs makes the inputs of a suite for webhooks: the AdmissionReviews that an API server sends. The package
 // makes requests to a server and records the reviews. The requests have given objects, sample objects, and random
 // objects that follow the schema. The same server then checks the objects that webhooks have patched.
 //
 // Don't use the package with a server that others use: it registers webhooks for all resources of the webhooks' rules,
 // and writes objects.
-package chain
+package inputs
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -29,11 +30,11 @@ import (
 // DefaultFuzzed is the default number of random objects for each resource.
 const DefaultFuzzed = 3
 
-// Options are the options of a chain.
+// Options are the options of a Source.
 type Options struct {
 	// Config is the client configuration of an administrator. The server must have no other users.
 	Config *rest.Config
-	// Objects are sent to the webhooks. For a resource without an object in the list, the chain uses a sample object or
+	// Objects are sent to the webhooks. For a resource without an object in the list, the Source uses a sample object or
 	// a random one.
 	Objects []*unstructured.Unstructured
 	// Seed is the seed of the random objects.
@@ -43,8 +44,8 @@ type Options struct {
 	Fuzzed int
 }
 
-// Chain makes requests to a server and records the reviews. It implements webhook.Judge.
-type Chain struct {
+// Source makes requests to a server and records the reviews. It implements webhook.Judge.
+type Source struct {
 	options   Options
 	client    kubernetes.Interface
 	dynamic   dynamic.Interface
@@ -65,8 +66,8 @@ type resource struct {
 	subresources []string
 }
 
-// New returns a chain. It requests the list of resources from the server.
-func New(ctx context.Context, o Options) (*Chain, error) {
+// New returns a Source. It requests the list of resources from the server.
+func New(ctx context.Context, o Options) (*Source, error) {
 	if o.Config == nil {
 		return nil, errors.New("Options.Config must be set, to the client configuration of a server")
 	}
@@ -75,7 +76,7 @@ func New(ctx context.Context, o Options) (*Chain, error) {
 	}
 	config := rest.CopyConfig(o.Config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	c := &Chain{options: o, schemas: map[string]map[string]any{}, namespace: "conformance"}
+	c := &Source{options: o, schemas: map[string]map[string]any{}, namespace: "conformance"}
 	var err error
 	if c.samples, err = readSamples(); err != nil {
 		return nil, err
@@ -90,8 +91,8 @@ func New(ctx context.Context, o Options) (*Chain, error) {
 }
 
 // discover lists the resources of the server whose objects clients can create.
-func (c *Chain) discover() error {
-	groups, lists, err := c.client.Discovery().ServerGroupsAndResources()
+func (s *Source) discover() error {
+	groups, lists, err := s.client.Discovery().ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("listing the resources of the server: %w", err)
 	}
@@ -112,33 +113,33 @@ func (c *Chain) discover() error {
 		}
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
-			if strings.Contains(r.Name, "/") || !contains(r.Verbs, "create") {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "create") {
 				continue
 			}
-			c.resources = append(c.resources, resource{
+			s.resources = append(s.resources, resource{
 				GroupVersionResource: gv.WithResource(r.Name), kind: r.Kind, namespaced: r.Namespaced, preferred: preferred[list.GroupVersion],
 				custom: strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io"), verbs: r.Verbs, subresources: subresources[r.Name],
 			})
 		}
 	}
-	sort.SliceStable(c.resources, func(i, j int) bool { return c.resources[i].Group < c.resources[j].Group })
+	sort.SliceStable(s.resources, func(i, j int) bool { return s.resources[i].Group < s.resources[j].Group })
 	return nil
 }
 
 // of returns a client for a resource. It ignores the namespace if the resource isn't namespaced.
-func (c *Chain) of(r *resource, namespace string) dynamic.ResourceInterface {
+func (s *Source) of(r *resource, namespace string) dynamic.ResourceInterface {
 	if r.namespaced {
-		return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
+		return s.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
 	}
-	return c.dynamic.Resource(r.GroupVersionResource)
+	return s.dynamic.Resource(r.GroupVersionResource)
 }
 
 // Valid implements webhook.Judge. If the server serves the resource of the input, Valid sends a create request for the
 // object. The request is a dry run with strict field validation.
-func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
+func (s *Source) Valid(ctx context.Context, in *webhook.Input, object map[string]any) error {
 	group, version, name := in.Resource()
-	for i := range c.resources {
-		r := &c.resources[i]
+	for i := range s.resources {
+		r := &s.resources[i]
 		if r.GroupVersionResource != (schema.GroupVersionResource{Group: group, Version: version, Resource: name}) {
 			continue
 		}
@@ -149,7 +150,7 @@ func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]
 		u.SetResourceVersion("")
 		u.SetUID("")
 		u.SetManagedFields(nil)
-		_, err = c.of(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		_, err = s.of(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 			return err
 		}
@@ -160,22 +161,22 @@ func (c *Chain) Valid(ctx context.Context, in *webhook.Input, object map[string]
 // Inputs makes requests for the rules of the webhooks. It returns reviews that the webhooks would get, each with the
 // index of its webhook. The result uncovered has the resources of rules for which there was no review, and the reasons
 // why objects weren't created.
-func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*webhook.Input, uncovered []string, err error) {
+func (s *Source) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*webhook.Input, uncovered []string, err error) {
 	recorder, err := record(hooks)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, recorder.close()) }()
-	if err := c.prepare(ctx, hooks); err != nil {
+	if err := s.prepare(ctx, hooks); err != nil {
 		return nil, nil, err
 	}
-	if err := recorder.register(ctx, c); err != nil {
+	if err := recorder.register(ctx, s); err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, recorder.unregister(context.WithoutCancel(ctx), c)) }()
-	run := &requests{Chain: c, recorder: recorder, hooks: hooks}
-	for i := range c.resources {
-		if r := &c.resources[i]; run.wanted(r) {
+	defer func() { err = errors.Join(err, recorder.unregister(context.WithoutCancel(ctx), s)) }()
+	run := &requests{Source: s, recorder: recorder, hooks: hooks}
+	for i := range s.resources {
+		if r := &s.resources[i]; run.wanted(r) {
 			if err := run.resource(ctx, r); err != nil {
 				return nil, nil, err
 			}
@@ -187,22 +188,22 @@ func (c *Chain) Inputs(ctx context.Context, hooks []webhook.Hook) (inputs []*web
 
 // prepare creates the namespaces of the objects, unless they exist. A new namespace has the matchLabels of the
 // webhooks' namespaceSelectors.
-func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
+func (s *Source) prepare(ctx context.Context, hooks []webhook.Hook) error {
 	labels := map[string]any{}
 	for i := range hooks {
-		if s := hooks[i].Entry.NamespaceSelector; s != nil {
-			for key, value := range s.MatchLabels {
+		if selector := hooks[i].Entry.NamespaceSelector; selector != nil {
+			for key, value := range selector.MatchLabels {
 				labels[key] = value
 			}
 		}
 	}
-	names := map[string]bool{c.namespace: true}
-	for _, object := range c.options.Objects {
+	names := map[string]bool{s.namespace: true}
+	for _, object := range s.options.Objects {
 		if object.GetNamespace() != "" {
 			names[object.GetNamespace()] = true
 		}
 	}
-	namespaces := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	namespaces := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for name := range names {
 		own := map[string]any{}
 		for key, value := range labels {
@@ -220,12 +221,3 @@ func (c *Chain) prepare(ctx context.Context, hooks []webhook.Hook) error {
 
 // timeout limits the time until the server calls the registered webhooks.
 const timeout = 20 * time.Second
-
-func contains(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
-}

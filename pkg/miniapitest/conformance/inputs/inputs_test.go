@@ -1,4 +1,4 @@
-package chain
+package inputs
 
 import (
 	"encoding/json"
@@ -111,7 +111,7 @@ func TestEndless(t *testing.T) {
 			schemas := decoded(t, tc.schemas)
 			root, _ := schemas["Root"].(map[string]any)
 			root["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Root"}}
-			q := &requests{Chain: &Chain{schemas: map[string]map[string]any{"example.com/v1": schemas}}}
+			q := &requests{Source: &Source{schemas: map[string]map[string]any{"example.com/v1": schemas}}}
 			bases, err := q.bases(r)
 			if err != nil || len(bases) > 0 || len(q.refused) != 1 || !strings.Contains(q.refused[0], "a required field refers to the schema that it is in") {
 				t.Errorf("%s: want no object and the reason, got %v, %q and error %v", tc.reason, bases, q.refused, err)
@@ -124,7 +124,7 @@ func TestEndless(t *testing.T) {
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	text := func(seed uint64, name string, n int) string {
-		q := &requests{Chain: &Chain{options: Options{Seed: seed}}}
+		q := &requests{Source: &Source{options: Options{Seed: seed}}}
 		value, _ := q.generator(served("example.com", "v1", name, "Thing", true), n).value(map[string]any{"type": "string"}, 1)
 		return fmt.Sprint(value)
 	}
@@ -229,7 +229,7 @@ func TestWanted(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			q := &requests{Chain: &Chain{options: Options{Objects: tc.objects}}, hooks: []webhook.Hook{hookOf(webhook.Mutating, tc.rule)}}
+			q := &requests{Source: &Source{options: Options{Objects: tc.objects}}, hooks: []webhook.Hook{hookOf(webhook.Mutating, tc.rule)}}
 			if got := q.wanted(tc.of); got != tc.want {
 				t.Errorf("want %v, got %v: %s", tc.want, got, tc.reason)
 			}
@@ -243,7 +243,7 @@ func TestDecorated(t *testing.T) {
 	t.Parallel()
 	h := hookOf(webhook.Validating, rule("", "v1", "configmaps"))
 	h.Entry.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}}
-	q := &requests{Chain: &Chain{namespace: "conformance"}, hooks: []webhook.Hook{h}}
+	q := &requests{Source: &Source{namespace: "conformance"}, hooks: []webhook.Hook{h}}
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7", "uid": "u"}}}
 	q.decorate(u, served("", "v1", "configmaps", "ConfigMap", true), "one")
 	want := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
@@ -322,7 +322,7 @@ func TestUncovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &requests{Chain: &Chain{}, refused: []string{"secrets is forbidden"}, hooks: []webhook.Hook{
+	q := &requests{Source: &Source{}, refused: []string{"secrets is forbidden"}, hooks: []webhook.Hook{
 		hookOf(webhook.Mutating, rule("", "v1", "configmaps", "secrets"), rule("*", "*", "*")), hookOf(webhook.Mutating, rule("*", "*", "*")),
 	}}
 	got := strings.Join(q.uncovered([]*webhook.Input{in}), "\n")

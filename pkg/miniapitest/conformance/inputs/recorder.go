@@ -1,4 +1,4 @@
-package chain
+package inputs
 
 import (
 	"context"
@@ -224,7 +224,7 @@ func (r *recorder) configurations() (*admissionregistrationv1.MutatingWebhookCon
 }
 
 // register creates the configurations, and waits until the server calls the webhooks.
-func (r *recorder) register(ctx context.Context, c *Chain) error {
+func (r *recorder) register(ctx context.Context, c *Source) error {
 	mutating, validating := r.configurations()
 	registrations := c.client.AdmissionregistrationV1()
 	if _, err := registrations.MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{}); err != nil {
@@ -260,7 +260,7 @@ func (r *recorder) register(ctx context.Context, c *Chain) error {
 
 // unregister deletes the configurations. Otherwise the webhooks would also be called when the server checks patched
 // objects.
-func (r *recorder) unregister(ctx context.Context, c *Chain) error {
+func (r *recorder) unregister(ctx context.Context, c *Source) error {
 	registrations := c.client.AdmissionregistrationV1()
 	return errors.Join(
 		ignoreGone(registrations.MutatingWebhookConfigurations().Delete(ctx, configurationName, metav1.DeleteOptions{})),

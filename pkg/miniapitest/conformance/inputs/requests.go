@@ -1,4 +1,4 @@
-package chain
+package inputs
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,9 +21,9 @@ import (
 // attempts is the largest number of random objects that the suite tries to create until the server accepts one.
 const attempts = 6
 
-// requests makes the requests of one call of Chain.Inputs.
+// requests makes the requests of one call of Source.Inputs.
 type requests struct {
-	*Chain
+	*Source
 	recorder *recorder
 	hooks    []webhook.Hook
 	// refused are the reasons why objects weren't created: errors of the server, and schemas without a finite value.
@@ -64,8 +65,8 @@ func (q *requests) wanted(r *resource) bool {
 			if rule.Scope != nil && (*rule.Scope == admissionregistrationv1.ClusterScope && r.namespaced || *rule.Scope == admissionregistrationv1.NamespacedScope && !r.namespaced) {
 				continue
 			}
-			named, groups := contains(rule.APIVersions, r.Version) || contains(rule.APIVersions, "*") && r.preferred, contains(rule.APIGroups, r.Group)
-			if !named || !groups && !contains(rule.APIGroups, "*") {
+			named, groups := slices.Contains(rule.APIVersions, r.Version) || slices.Contains(rule.APIVersions, "*") && r.preferred, slices.Contains(rule.APIGroups, r.Group)
+			if !named || !groups && !slices.Contains(rule.APIGroups, "*") {
 				continue
 			}
 			for _, of := range rule.Resources {
@@ -184,7 +185,7 @@ func (q *requests) life(ctx context.Context, r *resource, base named) error {
 		}
 		return ctx.Err()
 	}
-	if contains(r.verbs, "update") {
+	if slices.Contains(r.verbs, "update") {
 		changed := created.DeepCopy()
 		annotations := changed.GetAnnotations()
 		if annotations == nil {

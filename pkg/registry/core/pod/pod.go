@@ -2,7 +2,10 @@
 package pod
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
@@ -53,4 +56,36 @@ var Kind = registry.Kind{
 		registry.GateOf[corev1.Pod]("1.36", "DRAExtendedResource", "Status.ExtendedResourceClaimStatus"),
 		registry.GateOf[corev1.Pod]("1.36", "ResourceHealthStatus", ofStatuses("AllocatedResourcesStatus")...),
 	},
+}
+
+// ofStatuses returns the paths of fields in all container statuses of a pod.
+func ofStatuses(path string) []string {
+	return []string{
+		"Status.InitContainerStatuses." + path, "Status.ContainerStatuses." + path, "Status.EphemeralContainerStatuses." + path,
+	}
+}
+
+var podFields = registry.FieldsOf[*corev1.Pod]{
+	Values: func(pod *corev1.Pod) fields.Set {
+		var ip string
+		if len(pod.Status.PodIPs) > 0 {
+			ip = pod.Status.PodIPs[0].IP
+		}
+		return fields.Set{
+			"spec.nodeName":            pod.Spec.NodeName,
+			"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
+			"spec.schedulerName":       pod.Spec.SchedulerName,
+			"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
+			"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
+			"status.phase":             string(pod.Status.Phase),
+			"status.podIP":             ip,
+			"status.nominatedNodeName": pod.Status.NominatedNodeName,
+		}
+	},
+	// kube-apiserver accepts the field selector status.podIPs too, although no object has a value for it.
+	Names: []string{
+		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+	},
+	Aliases: map[string]string{"spec.host": "spec.nodeName"},
 }

@@ -2,14 +2,11 @@ package pod
 
 import (
 	"context"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
@@ -127,29 +124,4 @@ func selectByLabelKeys(pod *corev1.Pod) {
 		c := &pod.Spec.TopologySpreadConstraints[i]
 		narrow(c.LabelSelector, c.MatchLabelKeys, metav1.LabelSelectorOpIn)
 	}
-}
-
-var podFields = registry.FieldsOf[*corev1.Pod]{
-	Values: func(pod *corev1.Pod) fields.Set {
-		var ip string
-		if len(pod.Status.PodIPs) > 0 {
-			ip = pod.Status.PodIPs[0].IP
-		}
-		return fields.Set{
-			"spec.nodeName":            pod.Spec.NodeName,
-			"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
-			"spec.schedulerName":       pod.Spec.SchedulerName,
-			"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
-			"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
-			"status.phase":             string(pod.Status.Phase),
-			"status.podIP":             ip,
-			"status.nominatedNodeName": pod.Status.NominatedNodeName,
-		}
-	},
-	// kube-apiserver accepts the field selector status.podIPs too, although no object has a value for it.
-	Names: []string{
-		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
-	},
-	Aliases: map[string]string{"spec.host": "spec.nodeName"},
 }

@@ -253,3 +253,11 @@ func validatePodEphemeralContainersUpdate(pod, old *corev1.Pod) field.ErrorList 
 	}
 	return f.Errs
 }
+
+func trimmedImages(path *field.Path, containers []corev1.Container) field.ErrorList {
+	var f validation.Findings
+	for i := range containers {
+		f.Merge(podvalidation.TrimmedImage(path.Index(i), &containers[i]))
+	}
+	return f.Errs
+}

@@ -167,3 +167,9 @@ func anyExternalName(services ...*corev1.Service) bool {
 		return o.Spec.Type == corev1.ServiceTypeExternalName
 	})
 }
+
+// validateServiceClusterIPs checks clusterIPs and ipFamilies before the allocation, which relies on them. old is
+// nil on create.
+func validateServiceClusterIPs(o, old *corev1.Service) field.ErrorList {
+	return serviceAddresses(o, old, field.NewPath("spec"))
+}
