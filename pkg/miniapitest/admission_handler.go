@@ -78,8 +78,8 @@ func Patched(operations ...PatchOperation) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true, Patch: patch, PatchType: &patchType}
 }
 
-// PatchOperation is one operation of a JSON patch (RFC 6902). In paths, "~1" stands for
-// a slash: "/metadata/labels/example.com~1team".
+// PatchOperation is one operation of a JSON patch (RFC 6902). In paths, "~1" stands for a slash:
+// "/metadata/labels/example.com~1team".
 type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -69,7 +69,8 @@ type Path struct {
 	handler  func(http.ResponseWriter, *http.Request, *Call)
 }
 
-// Start starts a listener.
+// Start makes a certificate for the host of Options.Address, and returns when the listener accepts connections. The
+// listener has no paths yet.
 func Start(o Options) (*Listener, error) {
 	if o.Address == "" {
 		o.Address = DefaultAddress

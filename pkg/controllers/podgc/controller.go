@@ -60,7 +60,7 @@ func New(config Config) error {
 	}
 	return work.Enqueue(
 		work.Events{Informer: config.Pods, Changed: c.changed, Deleted: c.podDeleted},
-		work.Events{Informer: config.Nodes, Changed: work.Named(c.nodeChanged), Deleted: work.Named(c.nodeDeleted)},
+		work.Events{Informer: config.Nodes, Changed: work.Named(c.nodeChanged), Deleted: work.Named(c.queuePods)},
 	)
 }
 
@@ -108,7 +108,7 @@ func (c *collector) nodeChanged(node string) {
 	c.mu.Lock()
 	delete(c.missing, node)
 	c.mu.Unlock()
-	c.nodeDeleted(node)
+	c.queuePods(node)
 }
 
 // missingFor returns the time since the controller found that a node with pods doesn't exist.
@@ -123,8 +123,8 @@ func (c *collector) missingFor(node string) time.Duration {
 	return time.Since(since)
 }
 
-// nodeDeleted queues the pods of a node.
-func (c *collector) nodeDeleted(node string) {
+// queuePods queues the pods of a node.
+func (c *collector) queuePods(node string) {
 	keys, err := c.Pods.GetIndexer().IndexKeys(byNode, node)
 	if err != nil {
 		return // the error is impossible: the index exists

@@ -95,7 +95,8 @@ var flagsOfConfig = []string{
 	"authorization-webhook-cache-unauthorized-ttl",
 }
 
-// Validate returns all errors in the flags and in the file of --authorization-config, unless the file is a pipe.
+// Validate returns the errors of the flags, and the errors of the file of --authorization-config. It doesn't read a file
+// that is a pipe.
 func (o *Options) Validate() []error {
 	if o == nil {
 		return nil

@@ -226,7 +226,7 @@ func (c Config) serviceCIDR() *networkingv1.ServiceCIDR {
 	return cidr
 }
 
-// service returns the Service. As in every cluster, its address is the first one of the primary range.
+// service returns the Service default/kubernetes. As in every cluster, its address is the first one of the primary range.
 func (c Config) service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -42,11 +42,11 @@ type knownDefinitions struct {
 	// seen are the definitions that all handlers of the informer have received. Discovery and OpenAPI have these
 	// definitions, too.
 	seen map[string]*apiextensionsv1.CustomResourceDefinition
-	// stuck maps names of definitions to resource versions. The controllers could not write the status of the
-	// definition at the resource version.
+	// stuck maps the name of a definition to the resource version at which the controllers could not write the status
+	// of the definition.
 	stuck map[string]string
-	// ending maps names of definitions to resource versions. With that version, the deletion of the definition has
-	// begun. settle removes the entry after its wait for the version.
+	// ending maps the name of a definition to the resource version at which the deletion of the definition began.
+	// settle waits for this version, and then removes the entry.
 	ending map[string]string
 }
 

@@ -30,9 +30,10 @@ func storeDefinitions(etcd *genericoptions.EtcdOptions, stored *specs) {
 // definitionCodec is the codec of stored definitions. If it remembers the spec of a definition, it copies this spec,
 // because decoding takes longer.
 //
-// The codec also corrects definitions that an earlier version of miniapi stored in protobuf. In JSON, the field
-// additionalProperties is either a schema or a boolean, and a schema stands for true. Protobuf has a schema and a
-// boolean, and typed clients send a schema together with false.
+// The codec also corrects definitions that an earlier version of miniapi stored in protobuf. In protobuf, the fields
+// additionalProperties and additionalItems have a schema and a boolean. Typed clients set the schema and leave the
+// boolean false, although a schema means that additional properties are allowed. Decode sets the boolean to true. JSON
+// needs no correction, because a field in JSON is either a schema or a boolean.
 type definitionCodec struct {
 	runtime.Codec
 	stored *specs

@@ -31,7 +31,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"Seed of the draws by which requests meet faults with a share, and of latencies. The same seed draws the same.")
 }
 
-// Validate returns the errors of the flags and of the file, unless the file is a pipe. Each error names the flag.
+// Validate returns the errors of the flags, and the errors of the file. It doesn't read a file that is a pipe. Each error
+// names the flag.
 func (o *Options) Validate() []error {
 	var errs []error
 	var faults []Fault

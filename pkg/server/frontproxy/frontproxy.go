@@ -35,9 +35,9 @@ type Writer interface {
 type Config struct {
 	// CertFile and KeyFile are the values of --proxy-client-cert-file and --proxy-client-key-file, or "".
 	CertFile, KeyFile string
-	// Told is true if flags or other servers publish the authority of front-proxy certificates. Then Identity makes
-	// no certificate.
-	Told bool
+	// PublishedElsewhere is true if flags or other servers publish the authority of front-proxy certificates. Then
+	// Identity makes no certificate.
+	PublishedElsewhere bool
 	// ClientCA returns the authority of the server's clients. Identity publishes it together with the authority of the
 	// front-proxy certificate.
 	ClientCA func() dynamiccertificates.CAContentProvider
@@ -47,8 +47,8 @@ type Config struct {
 }
 
 // Identity returns a function that returns the certificate and its key. If CertFile is set, the function reads the
-// files. If only Told is set, it returns no certificate. Otherwise, the first call makes the certificate and the key,
-// and each call publishes the certificate's authority.
+// files. Otherwise, if PublishedElsewhere is set, the function returns no certificate. Otherwise, the first call makes
+// the certificate and the key, and each call publishes the certificate's authority.
 func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 	if c.CertFile != "" {
 		return func(context.Context) (cert, key []byte, err error) {
@@ -61,7 +61,7 @@ func (c Config) Identity() func(context.Context) (cert, key []byte, err error) {
 			return cert, key, nil
 		}
 	}
-	if c.Told {
+	if c.PublishedElsewhere {
 		return func(context.Context) (cert, key []byte, err error) { return nil, nil, nil }
 	}
 	var mu sync.Mutex

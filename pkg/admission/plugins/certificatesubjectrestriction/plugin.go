@@ -17,7 +17,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "CertificateSubjectRestriction"
 
 // New returns the plugin.

@@ -20,7 +20,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "DefaultIngressClass"
 
 // New returns the plugin.

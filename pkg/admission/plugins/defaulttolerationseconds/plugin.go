@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "DefaultTolerationSeconds"
 
 // DefaultSeconds is the default time for which a pod stays on a node that is not ready or unreachable.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "DenyServiceExternalIPs"
 
 // New returns the plugin.

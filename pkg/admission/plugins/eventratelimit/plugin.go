@@ -28,7 +28,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/configuration"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "EventRateLimit"
 
 // Configuration lists the limits. An Event must be within all of them.

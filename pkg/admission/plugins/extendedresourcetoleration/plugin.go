@@ -18,7 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "ExtendedResourceToleration"
 
 // New returns the plugin.

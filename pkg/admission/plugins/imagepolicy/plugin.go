@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "ImagePolicyWebhook"
 
 const (

@@ -16,7 +16,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/namespaces"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "NamespaceAutoProvision"
 
 // New returns the plugin.

@@ -12,7 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/namespaces"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "NamespaceExists"
 
 // New returns the plugin.

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "NodeDeclaredFeatureValidator"
 
 // New returns the plugin.

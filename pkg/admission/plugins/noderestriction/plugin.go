@@ -26,7 +26,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "NodeRestriction"
 
 // userPrefix is the prefix of a kubelet's user name.

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "OwnerReferencesPermissionEnforcement"
 
 // New returns the plugin.

@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "PodResizeValidator"
 
 // The causes in the status of a refusal, which clients can compare.

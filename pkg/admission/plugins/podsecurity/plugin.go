@@ -31,7 +31,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/namespaces"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "PodSecurity"
 
 // recorder counts decisions for all servers of the process, because a metric can be registered only once.

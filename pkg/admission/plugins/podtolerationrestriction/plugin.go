@@ -22,7 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "PodTolerationRestriction"
 
 // The annotations of a namespace. Each is a list of tolerations in JSON.

@@ -19,7 +19,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = "PodTopologyLabels"
 
 // copied are the keys of the labels that are copied from the node to the pod.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Name is the plugin's name.
+// Name is the plugin's name in flags and in files of configuration.
 const Name = resourcequota.PluginName
 
 // evaluators is the number of goroutines that update quotas. kube-apiserver has the same number.

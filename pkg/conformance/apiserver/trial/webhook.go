@@ -117,8 +117,7 @@ func Objects(key, value string) Change {
 	return func(h *Hook) { h.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}} }
 }
 
-// NamespacesWith sets the requirements of the namespace selector. The selector always requires the label of the case,
-// too.
+// NamespacesWith sets the requirements of the namespace selector. T adds the label of the case to the selector.
 func NamespacesWith(requirements ...metav1.LabelSelectorRequirement) Change {
 	return func(h *Hook) { h.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: requirements} }
 }

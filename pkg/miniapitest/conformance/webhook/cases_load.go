@@ -296,7 +296,7 @@ func (s *Suite) beside(ctx context.Context, in *Input) *Finding {
 	return nil
 }
 
-// unbuffered returns a client that sends each piece of a body at once, unless the endpoint has its own transport.
+// unbuffered returns a client that sends each piece of a body immediately, unless the endpoint has its own transport.
 func (h *Hook) unbuffered() *http.Client {
 	transport := h.Endpoint.transport(false)
 	if t, is := transport.(*http.Transport); is && h.Endpoint.Transport == nil {

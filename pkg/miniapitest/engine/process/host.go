@@ -89,7 +89,8 @@ func (h *host) greet(ctx context.Context, program string) error {
 	var first wire.Reply
 	ctx, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	// If the pipe doesn't support deadlines, the read waits for the reply.
+	// The end of ctx interrupts the read. If the pipe doesn't support deadlines, the read continues until the program
+	// replies or ends.
 	defer context.AfterFunc(ctx, func() { _ = h.out.SetReadDeadline(time.Now()) })()
 	err := h.reader.Read(&first)
 	switch {

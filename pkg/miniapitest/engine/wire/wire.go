@@ -44,7 +44,7 @@ type Request struct {
 	Cancel  int64 `json:",omitempty"` // the number of a request whose context has ended
 	Audited int64 `json:",omitempty"` // the number of an audit event that the test process has handled
 	Forget  int64 `json:",omitempty"` // the number of a snapshot that the test process doesn't need any more
-	// Content is an object that the process stores for later requests, which name it by its number.
+	// Content is an object. The miniapi process keeps the object, and later requests refer to it by its number.
 	Content *Content `json:",omitempty"`
 }
 

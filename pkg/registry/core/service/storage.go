@@ -102,7 +102,7 @@ func newServiceStorage(main *registry.Storage, deps registry.Dependencies) (rest
 	return s, nil
 }
 
-// Destroy destroys the stores.
+// Destroy implements rest.Storage. It also closes the store of the reserved ports.
 func (s *serviceStorage) Destroy() {
 	s.portStore.close()
 	s.Storage.Destroy()

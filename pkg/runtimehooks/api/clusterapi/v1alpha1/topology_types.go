@@ -198,7 +198,7 @@ type DiscoverVariablesResponse struct {
 	Variables []ClusterClassVariable `json:"variables,omitempty"`
 }
 
-// ClusterClassVariable is a variable of a ClusterClass.
+// ClusterClassVariable declares a variable of a ClusterClass. Clusters set the variable, and patches use its value.
 type ClusterClassVariable struct {
 	// name is the name of the variable.
 	// +required
