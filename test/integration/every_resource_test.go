@@ -245,6 +245,8 @@ func (w *walk) existing(t *testing.T, gvr schema.GroupVersionResource) *unstruct
 	return found
 }
 
+// object returns the object of testdata/objects.yaml for a resource. For a resource that the file lacks, the object has
+// only a name, which is enough for most simple kinds.
 func (w *walk) object(t *testing.T, gvr schema.GroupVersionResource) *unstructured.Unstructured {
 	t.Helper()
 	content, found := w.objects[w.name(gvr)]
@@ -252,7 +254,7 @@ func (w *walk) object(t *testing.T, gvr schema.GroupVersionResource) *unstructur
 		content, found = w.objects[gvr.Resource]
 	}
 	if !found {
-		t.Fatalf("testdata/objects.yaml has no %s", w.name(gvr))
+		t.Logf("testdata/objects.yaml has no %s: the object has only a name", w.name(gvr))
 	}
 	o := (&unstructured.Unstructured{Object: content}).DeepCopy()
 	o.SetAPIVersion(gvr.GroupVersion().String())
