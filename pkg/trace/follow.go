@@ -24,7 +24,6 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 	for ctx.Err() == nil {
 		r.mu.Lock()
 		request, last, missed := r.next(seen, filter)
-		changed := r.changed
 		r.mu.Unlock()
 		seen = last
 		var err error
@@ -38,10 +37,7 @@ func (r *Recorder) Follow(ctx context.Context, filter Filter, caughtUp func() er
 		case !told:
 			err, told = caughtUp(), true
 		default:
-			select {
-			case <-ctx.Done():
-			case <-changed:
-			}
+			_ = r.published.Wait(ctx, func(last int64) bool { return last > seen }) // the loop ends with ctx
 		}
 		if err != nil {
 			return err

@@ -94,7 +94,7 @@ func TestSlowFollowersMissTheOldest(t *testing.T) {
 	}
 }
 
-// Without a limit of requests, the recorder is on only while Follow runs.
+// Without a limit of requests, the recorder is on only while Follow runs. It doesn't keep a request that ends later.
 func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	t.Parallel()
 	r := NewRecorder(Limits{})
@@ -104,7 +104,9 @@ func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var got []string
+	var late *Recording
 	err := r.Follow(ctx, Filter{Name: "b"}, sync.OnceValue(func() error {
+		late = r.Begin(Request{Name: "late"})
 		record(r, "a", 1)
 		record(r, "b", 1)
 		return nil
@@ -116,6 +118,7 @@ func TestRecorderIsOffUntilFollowed(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || strings.Join(got, " ") != "b" {
 		t.Errorf("want b until the context ends, got %s and error %v", got, err)
 	}
+	late.Finish()
 	if r.On() || len(r.Requests(Filter{})) != 0 {
 		t.Error("want the recorder to be off and empty again")
 	}

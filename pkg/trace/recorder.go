@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 // Limits bound the memory of a Recorder.
@@ -30,13 +32,13 @@ type Recorder struct {
 	// inFlight is the size of the JSON of requests that haven't ended.
 	inFlight atomic.Int64
 
-	mu       sync.Mutex
-	last     int64 // the id of the last kept request
-	requests []kept
-	bytes    int64
-	// changed is closed when the next request is kept while Follow runs.
-	changed   chan struct{}
+	mu        sync.Mutex
+	last      int64 // the id of the last kept request
+	requests  []kept
+	bytes     int64
 	followers int
+	// published is the value of last that callers of Follow wait for.
+	published condition.Variable[int64]
 }
 
 type kept struct {
@@ -49,7 +51,7 @@ func NewRecorder(limits Limits) *Recorder {
 	if limits.Bytes == 0 {
 		limits.Bytes = DefaultBytes
 	}
-	r := &Recorder{limits: limits, changed: make(chan struct{})}
+	r := &Recorder{limits: limits}
 	r.on.Store(limits.Requests > 0)
 	return r
 }
@@ -81,7 +83,8 @@ func (r *Recorder) Observe(request Request) *Recording {
 	return &Recording{recorder: r, received: request.Received, request: &request, observing: true}
 }
 
-// add keeps a request, and drops the oldest requests beyond the limits.
+// add keeps a request, and drops the oldest requests beyond the limits. A request that ends after the last caller of
+// Follow is gone isn't kept, unless the recorder keeps requests without callers, too.
 func (r *Recorder) add(request *Request) {
 	bytes := request.size()
 	if bytes > r.limits.Bytes {
@@ -94,6 +97,9 @@ func (r *Recorder) add(request *Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.limits.Requests == 0 && r.followers == 0 {
+		return
+	}
 	r.last++
 	request.ID = r.last
 	r.requests = append(r.requests, kept{request, bytes})
@@ -103,10 +109,7 @@ func (r *Recorder) add(request *Request) {
 		r.requests[0].request = nil
 		r.requests = r.requests[1:]
 	}
-	if r.followers > 0 {
-		close(r.changed)
-		r.changed = make(chan struct{})
-	}
+	r.published.Set(r.last)
 }
 
 // Requests returns the kept requests that the filter selects, in the order of their ids.
