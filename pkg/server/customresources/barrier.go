@@ -102,12 +102,13 @@ func (b *barrier) observe(crd *apiextensionsv1.CustomResourceDefinition, deleted
 }
 
 // await waits until the function holds returns true, but no longer than barrierTimeout. After that time it logs an
-// error with the name of the definition.
-func (b *barrier) await(name string, holds func(knownDefinitions) bool) {
-	ctx, cancel := context.WithTimeout(b.following, barrierTimeout)
+// error with the name of the definition. The wait also ends with ctx, because no client then waits for the answer.
+func (b *barrier) await(ctx context.Context, name string, holds func(knownDefinitions) bool) {
+	waiting, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
-	if err := b.known.Wait(ctx, holds); err != nil && b.following.Err() == nil {
-		klog.ErrorS(err, "a custom resource definition isn't in effect yet", "name", name)
+	defer context.AfterFunc(b.following, cancel)()
+	if err := b.known.Wait(waiting, holds); err != nil && ctx.Err() == nil && b.following.Err() == nil {
+		klog.FromContext(ctx).Error(err, "a custom resource definition isn't in effect yet", "name", name)
 	}
 }
 
@@ -120,8 +121,8 @@ func (b *barrier) last(name string) (crd *apiextensionsv1.CustomResourceDefiniti
 // created waits until a definition is in effect, or until the controllers can't bring it into effect. The uid
 // distinguishes the definition from a definition of the same name whose deletion is still in progress. An empty uid
 // stands for any definition of the name.
-func (b *barrier) created(name string, uid types.UID) {
-	b.await(name, func(k knownDefinitions) bool {
+func (b *barrier) created(ctx context.Context, name string, uid types.UID) {
+	b.await(ctx, name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
 		return crd != nil && (uid == "" || crd.UID == uid) && (k.isInEffect(crd) || k.isStuck(crd))
 	})
@@ -141,14 +142,14 @@ func (b *barrier) definition(kind schema.GroupVersionKind) (found *apiextensions
 
 // updated waits until the server handles requests by the definition with the resource version or by a later version, or
 // until the definition is deleted.
-func (b *barrier) updated(name, resourceVersion string) {
-	b.await(name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
+func (b *barrier) updated(ctx context.Context, name, resourceVersion string) {
+	b.await(ctx, name, func(k knownDefinitions) bool { return k.isPast(name, resourceVersion) })
 }
 
 // changed waits until the present definition of the name is in effect or deleted, or until the controllers can't bring
 // it into effect.
-func (b *barrier) changed(name string) {
-	b.await(name, func(k knownDefinitions) bool {
+func (b *barrier) changed(ctx context.Context, name string) {
+	b.await(ctx, name, func(k knownDefinitions) bool {
 		crd := k.seen[name]
 		return crd == nil || k.isInEffect(crd) || k.isStuck(crd)
 	})
@@ -169,7 +170,7 @@ func (b *barrier) ends(name, resourceVersion string) {
 
 // settle waits until the informer has delivered each definition whose deletion has begun (the field ending), but no
 // longer than barrierTimeout for each. From then on, no custom resource of these definitions can be created.
-func (b *barrier) settle() {
+func (b *barrier) settle(ctx context.Context) {
 	var ending map[string]string
 	b.known.Read(func(k knownDefinitions) {
 		if len(k.ending) > 0 {
@@ -177,7 +178,10 @@ func (b *barrier) settle() {
 		}
 	})
 	for name, resourceVersion := range ending {
-		b.updated(name, resourceVersion)
+		b.updated(ctx, name, resourceVersion)
+		if ctx.Err() != nil {
+			return // later requests wait for the definition
+		}
 		b.known.Update(func(k *knownDefinitions) {
 			if k.ending[name] == resourceVersion {
 				delete(k.ending, name)
@@ -196,8 +200,3 @@ func (k knownDefinitions) isPast(name, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(crd.ResourceVersion, resourceVersion)
 	return err != nil || order >= 0
 }
-
-// deleted waits until the informer has delivered a deletion. The resource version is the version of the deleted
-// definition. The UID can't identify the deletion: if a restore of a snapshot brings the definition back, it has the
-// same UID.
-func (b *barrier) deleted(name, resourceVersion string) { b.updated(name, resourceVersion) }

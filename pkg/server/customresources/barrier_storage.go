@@ -55,7 +55,7 @@ func (s *barredStorage) Create(ctx context.Context, key string, obj, out runtime
 		return err
 	}
 	m := objectMeta(out)
-	s.barrier.created(m.GetName(), m.GetUID())
+	s.barrier.created(ctx, m.GetName(), m.GetUID())
 	return nil
 }
 
@@ -82,16 +82,16 @@ func (s *barredStorage) GuaranteedUpdate(ctx context.Context, key string, destin
 	}
 	m := objectMeta(destination)
 	if created { // an apply of a new name creates a definition
-		s.barrier.created(m.GetName(), m.GetUID())
+		s.barrier.created(ctx, m.GetName(), m.GetUID())
 		return nil
 	}
 	if m.GetDeletionTimestamp() != nil {
 		s.barrier.ends(m.GetName(), m.GetResourceVersion())
 		return nil
 	}
-	s.barrier.updated(m.GetName(), m.GetResourceVersion())
+	s.barrier.updated(ctx, m.GetName(), m.GetResourceVersion())
 	if !byServer(ctx) { // a controller's own write can't wait for the work of the controllers
-		s.barrier.changed(m.GetName())
+		s.barrier.changed(ctx, m.GetName())
 		s.barrier.definitionChanged()
 	}
 	return nil
@@ -103,7 +103,8 @@ func (s *barredStorage) Delete(ctx context.Context, key string, out runtime.Obje
 		return err
 	}
 	m := objectMeta(out)
-	s.barrier.deleted(m.GetName(), m.GetResourceVersion())
+	// The UID can't identify the deletion: if a restore of a snapshot brings the definition back, it has the same UID.
+	s.barrier.updated(ctx, m.GetName(), m.GetResourceVersion())
 	return nil
 }
 

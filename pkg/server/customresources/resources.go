@@ -72,7 +72,7 @@ func (r *Resources) Definition(kind schema.GroupVersionKind) *apiextensionsv1.Cu
 func (r *Resources) Settled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !byServer(req.Context()) {
-			r.barrier.settle()
+			r.barrier.settle(req.Context())
 		}
 		next.ServeHTTP(w, req)
 	})

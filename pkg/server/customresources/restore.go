@@ -19,7 +19,7 @@ const deletionTimeout = 500 * time.Millisecond
 // resources, and then the controllers check the definition only every five seconds.
 func (r *Resources) EndDeletions(ctx context.Context) {
 	b := r.barrier
-	b.settle()
+	b.settle(ctx)
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.following, cancel)()
@@ -41,15 +41,15 @@ func isCleanedUp(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // Restored waits until a restore's write or deletion of a definition is in effect. The argument revision is the etcd
 // revision of the restore's write, or 0 if another client has written the definition in the meantime.
-func (r *Resources) Restored(name string, revision int64, deleted bool) {
+func (r *Resources) Restored(ctx context.Context, name string, revision int64, deleted bool) {
 	b := r.barrier
 	switch {
 	case revision == 0:
 	case deleted:
-		b.await(name, func(k knownDefinitions) bool { return k.seen[name] == nil })
+		b.await(ctx, name, func(k knownDefinitions) bool { return k.seen[name] == nil })
 	default:
 		resourceVersion := strconv.FormatInt(revision, 10)
-		b.await(name, func(k knownDefinitions) bool {
+		b.await(ctx, name, func(k knownDefinitions) bool {
 			crd := k.seen[name]
 			// The snapshot may be from a time before the controllers accepted the names. They accept the names after
 			// the restore.

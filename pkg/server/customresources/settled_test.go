@@ -1,6 +1,7 @@
 package customresources
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -46,4 +47,31 @@ func TestSettled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request whose client gives up doesn't wait until the deletion is in effect. The next request waits.
+func TestSettledGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := New(t.Context(), Hooks{})
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		crd.Name, crd.ResourceVersion = "things.example.com", "7"
+		r.Observe(crd, false)
+		r.barrier.ends(crd.Name, "8")
+		time.AfterFunc(3*time.Second, func() { r.Observe(crd, true) })
+
+		began := time.Now()
+		served := func(waited time.Duration) http.Handler {
+			return r.Settled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				if got := time.Since(began); got != waited {
+					t.Errorf("want the request to be served after %v, got %v", waited, got)
+				}
+			}))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		served(time.Second).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/apis", http.NoBody))
+		served(3*time.Second).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis", http.NoBody))
+		synctest.Wait()
+	})
 }

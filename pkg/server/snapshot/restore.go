@@ -82,7 +82,7 @@ func (s *Snapshots) await(ctx context.Context, changes []storage.Change, locate 
 	last := map[schema.GroupResource]int64{}
 	for _, change := range changes {
 		if locate.defines(change.Key) {
-			s.CustomResources.Restored(path.Base(change.Key), change.Revision, change.Delete)
+			s.CustomResources.Restored(ctx, path.Base(change.Key), change.Revision, change.Delete)
 			continue
 		}
 		for _, resource := range locate.resources(change.Key) {

@@ -25,7 +25,7 @@ type CustomResources interface {
 	EndDeletions(ctx context.Context)
 	// Restored waits until the server serves a custom resource definition as it was written at an etcd revision. If
 	// deleted is true, the definition was deleted at the revision, and Restored waits until the server doesn't serve it.
-	Restored(name string, revision int64, deleted bool)
+	Restored(ctx context.Context, name string, revision int64, deleted bool)
 }
 
 // Barrier waits until informers have received a write: see admission.Barrier.
