@@ -53,6 +53,8 @@ func TestReview(t *testing.T) {
 	pod, deployment := file(t, "pod.yaml", "%s", reviewedPod), file(t, "deployment.yaml", "%s", reviewedDeployment)
 	more := file(t, "more.yaml", "%s", strings.Replace(reviewedDeployment, "replicas: 3", "replicas: 5", 1))
 	definition, widget := file(t, "definition.yaml", "%s", reviewedDefinition), file(t, "widget.yaml", "%s", reviewedWidget)
+	optionsDefinition := file(t, "options-definition.yaml", "%s", strings.NewReplacer("widgets", "buildoptions", "Widget", "BuildOptions", "storage: true,", "storage: true, subresources: {status: {}},").Replace(reviewedDefinition))
+	options := file(t, "options.yaml", "%s", strings.Replace(reviewedWidget, "Widget", "BuildOptions", 1))
 	exec := file(t, "exec.yaml", "%s", "apiVersion: v1\nkind: PodExecOptions\ncommand: [ls, -l]\ntty: true\nstdin: true\ncontainer: c\n")
 	namespace := file(t, "namespace.yaml", "%s", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\nspec: {finalizers: [kubernetes]}\n")
 	access := file(t, "access.yaml", "%s", "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: jane, nonResourceAttributes: {path: /, verb: get}}\n")
@@ -94,6 +96,9 @@ func TestReview(t *testing.T) {
 		}},
 		{"delete", "a deletion has only the old object", []string{"-f", pod, "--operation=delete"}, map[string]any{
 			"request.operation": "DELETE", "request.object": nil, "request.oldObject.metadata.name": "web",
+		}},
+		{"status of a custom kind with options", "only kinds of the core group are options of connections", []string{"-f", options, "--subresource=status", "--apply", optionsDefinition}, map[string]any{
+			"request.operation": "UPDATE", "request.subResource": "status", "request.object.kind": "BuildOptions", "request.oldObject.metadata.name": "one",
 		}},
 		{"connect", "the options of the connection are the object", []string{"-f", pod, "--operation=CONNECT", "--subresource=exec"}, map[string]any{
 			"request.operation": "CONNECT", "request.object.kind": "PodExecOptions", "request.name": "web",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -99,7 +99,7 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 		ctx = request.WithUser(ctx, &user.DefaultInfo{Name: asked.User, Groups: groupsOf(asked)})
 	}
 	if operation == update && object.GetResourceVersion() == "" {
-		current, err := e.get(ctx, resource.path(object.GetName()))
+		current, err := e.get(ctx, resource.path(object.GetName(), ""))
 		if err != nil {
 			return nil, e.absent(ctx, err, resource, "the operation UPDATE is for an object that exists")
 		}
@@ -117,7 +117,7 @@ func (e *evaluator) evaluate(ctx context.Context, asked Evaluation) (*trace.Requ
 		body = nil
 	}
 	recording := e.Recorder.Evaluate(trace.Request{DryRun: asked.DryRun})
-	response, err := e.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, path.Join(resource.path(name), asked.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
+	response, err := e.do(trace.Within(ctx, &trace.Scope{Recording: recording}), method, resource.path(name, asked.Subresource), parametersOf(operation), body, func(req *http.Request, info *request.RequestInfo) error {
 		described := requested(req, info)
 		described.Name = object.GetName()
 		recording.Update(func(r *trace.Request) {
@@ -174,16 +174,10 @@ type resource struct {
 	namespace string
 }
 
-// path returns the path of the object with the name. If the name is empty, it returns the path of the resource.
-func (r resource) path(name string) string {
-	root := "/api/" + r.Version
-	if r.Group != "" {
-		root = "/apis/" + r.Group + "/" + r.Version
-	}
-	if r.namespace != "" {
-		root = path.Join(root, "namespaces", r.namespace)
-	}
-	return path.Join(root, r.Resource, name)
+// path returns the path of the object with the name, or of the object's subresource. If the name is empty, it returns the
+// path of the resource.
+func (r resource) path(name, subresource string) string {
+	return resources.Path(r.GroupVersionResource, r.namespace, name, subresource)
 }
 
 func (e *evaluator) resourceOf(object *unstructured.Unstructured) (resource, error) {
@@ -212,7 +206,7 @@ func (e *evaluator) stored(ctx context.Context, filter trace.Filter) (Evaluation
 		})
 	}
 	from := resource{found, filter.Namespace}
-	object, err := e.get(ctx, from.path(filter.Name))
+	object, err := e.get(ctx, from.path(filter.Name, ""))
 	if err != nil {
 		return Evaluation{}, e.absent(ctx, err, from, "")
 	}
@@ -241,7 +235,7 @@ func (e *evaluator) absent(ctx context.Context, err error, from resource, reason
 	}
 	failure.Message += fmt.Sprintf(" in namespace %q", from.namespace)
 	namespaces := resource{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces")}
-	if _, err := e.get(ctx, namespaces.path(from.namespace)); apierrors.IsNotFound(err) {
+	if _, err := e.get(ctx, namespaces.path(from.namespace, "")); apierrors.IsNotFound(err) {
 		failure.Message += ", which doesn't exist"
 	}
 	return statusOf(failure)
@@ -255,15 +249,15 @@ func (e *evaluator) unserved(of resource, subresource string, object *unstructur
 		return nil // the answer of the API is all that is known
 	}
 	exists, subresources := false, []string{}
-	for _, each := range servedBy([]*metav1.APIResourceList{list}) {
+	for _, each := range sorted([]*metav1.APIResourceList{list}) {
 		switch {
 		case each.Resource != of.Resource:
-		case each.subresource == subresource:
+		case each.Subresource == subresource:
 			return nil
-		case each.subresource == "":
+		case each.Subresource == "":
 			exists = true
 		default:
-			subresources = append(subresources, each.subresource)
+			subresources = append(subresources, each.Subresource)
 		}
 	}
 	if !exists {

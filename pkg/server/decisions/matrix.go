@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/discovery"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -52,15 +51,6 @@ type MatrixCell struct {
 	As *trace.Resource `json:"as,omitempty"`
 }
 
-// served is a resource that this server or another server serves, with the operations that admission handles.
-type served struct {
-	schema.GroupVersionResource
-	kind        schema.GroupVersionKind
-	subresource string
-	namespaced  bool
-	operations  []admission.Operation
-}
-
 // matrix serves MatrixPath.
 func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	columns, err := d.configurations.columns(req.Context())
@@ -76,8 +66,8 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	for _, column := range columns {
 		matrix.Columns = append(matrix.Columns, column.MatrixColumn)
 	}
-	for _, resource := range servedBy(lists) {
-		row := MatrixResource{Resource: trace.Resource{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: resource.subresource}}
+	for _, resource := range sorted(lists) {
+		row := MatrixResource{Resource: trace.Resource{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: resource.Subresource}}
 		for _, column := range columns {
 			row.Cells = append(row.Cells, d.cell(column, resource))
 		}
@@ -90,17 +80,17 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 
 // cell returns the cell of a webhook or a policy, and a resource. It is nil if no operation on the resource calls the
 // webhook or evaluates the policy, for example because the admission plugin is off.
-func (d *Decisions) cell(column column, resource served) *MatrixCell {
+func (d *Decisions) cell(column column, resource resources.Resource) *MatrixCell {
 	if column.Unbound || !d.Runs(column.plugin) {
 		return nil
 	}
 	var cell *MatrixCell
 	namespace := ""
-	if resource.namespaced {
+	if resource.Namespaced {
 		namespace = metav1.NamespaceDefault
 	}
-	for _, operation := range resource.operations {
-		attributes := admission.NewAttributesRecord(nil, nil, resource.kind, namespace, "", resource.GroupVersionResource, resource.subresource, operation, nil, false, nil)
+	for _, operation := range resource.Operations() {
+		attributes := admission.NewAttributesRecord(nil, nil, resource.Kind, namespace, "", resource.GroupVersionResource, resource.Subresource, operation, nil, false, nil)
 		if column.exemption(attributes, d.Hides(column.plugin, resource.GroupResource())) != nil {
 			return nil
 		}
@@ -126,45 +116,11 @@ type equivalents struct {
 // GetEquivalentResourceMapper implements admission.ObjectInterfaces.
 func (e equivalents) GetEquivalentResourceMapper() runtime.EquivalentResourceMapper { return e.mapper }
 
-// operationsOf has the operations of admission except for CONNECT, each with the verbs of discovery that lead to the
-// operation.
-var operationsOf = []struct {
-	operation admission.Operation
-	verbs     []string
-}{
-	{admission.Create, []string{"create"}},
-	{admission.Update, []string{"update", "patch"}},
-	{admission.Delete, []string{"delete", "deletecollection"}},
-}
-
-// servedBy returns the resources of discovery documents in sorted order.
-func servedBy(lists []*metav1.APIResourceList) []served {
-	var all []served
-	for _, list := range lists {
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue // a document whose group version can't be parsed has no resources that rules could name
-		}
-		for _, listed := range list.APIResources {
-			name, subresource, _ := strings.Cut(listed.Name, "/")
-			kind := schema.GroupVersionKind{Group: cmp.Or(listed.Group, version.Group), Version: cmp.Or(listed.Version, version.Version), Kind: listed.Kind}
-			resource := served{GroupVersionResource: version.WithResource(name), kind: kind, subresource: subresource, namespaced: listed.Namespaced}
-			// A kind of the core group such as PodExecOptions shows that requests for the subresource are connections. A
-			// custom resource may have such a kind, too.
-			if kind.Group == "" && subresource != "" && strings.HasSuffix(kind.Kind, "Options") {
-				resource.operations = []admission.Operation{admission.Connect}
-			} else {
-				for _, each := range operationsOf {
-					if slices.ContainsFunc(each.verbs, func(verb string) bool { return slices.Contains(listed.Verbs, verb) }) {
-						resource.operations = append(resource.operations, each.operation)
-					}
-				}
-			}
-			all = append(all, resource)
-		}
-	}
-	slices.SortFunc(all, func(a, b served) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.subresource, b.subresource), cmp.Compare(a.Version, b.Version))
+// sorted returns the resources of discovery documents in the order of the Matrix.
+func sorted(lists []*metav1.APIResourceList) []resources.Resource {
+	all := resources.Of(lists)
+	slices.SortFunc(all, func(a, b resources.Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Version, b.Version))
 	})
 	return all
 }

@@ -27,13 +27,13 @@ func (m *maker) dropped(ctx context.Context, exchange Exchange) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	of := m.served // the webhook may have got the object in another version
+	of := m.at // the webhook may have got the object in another version
 	of.GroupVersionResource = schema.GroupVersionResource(review.Resource)
 	strict := call{client: m.admin, verb: "POST", path: m.path(of), body: object, query: url.Values{
 		"dryRun": {metav1.DryRunAll}, "fieldValidation": {metav1.FieldValidationStrict},
 	}}
-	if m.subresource != "" || m.Operation == admissionv1.Update {
-		strict.path = m.path(of, m.name, m.subresource)
+	if m.at.Subresource != "" || m.Operation == admissionv1.Update {
+		strict.path = m.path(of, m.name, m.at.Subresource)
 	}
 	if m.Operation == admissionv1.Update {
 		strict.verb = "PUT"

@@ -22,8 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maker prepares the server for a request, and makes the request. It has many methods, because each operation of
-// admission needs other preparations.
+// maker prepares the server for a request, and makes the request.
 type maker struct {
 	Request
 	target
@@ -35,8 +34,6 @@ type maker struct {
 	// main is the object of the resource. If the request's object is the object of a subresource, main is the parent
 	// resource's object, or nil if there is none.
 	main *unstructured.Unstructured
-	// namespace and name are the namespace and the name in the path of the request.
-	namespace, name string
 }
 
 func newMaker(ctx context.Context, config *rest.Config, request Request, webhook Webhook) (*maker, error) {
@@ -59,12 +56,12 @@ func newMaker(ctx context.Context, config *rest.Config, request Request, webhook
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // the other groups count
 		return nil, err
 	}
-	served := newCatalog(lists)
-	if m.target, err = request.target(served); err != nil {
+	all := newCatalog(lists)
+	if m.target, err = request.target(all); err != nil {
 		return nil, err
 	}
-	if versions := served.versions(m.served); !webhook.Version.Empty() && !oneOf(webhook.Version.String(), versions) {
-		return nil, unfit("--webhook-version %q: must be a version in which the server has %s: %s", webhook.Version, m.served, strings.Join(versions, ", "))
+	if versions := all.versions(m.at); !webhook.Version.Empty() && !oneOf(webhook.Version.String(), versions) {
+		return nil, unfit("--webhook-version %q: must be a version in which the server has %s: %s", webhook.Version, m.at, strings.Join(versions, ", "))
 	}
 	if err := m.decide(m.target); err != nil {
 		return nil, err
@@ -74,9 +71,6 @@ func newMaker(ctx context.Context, config *rest.Config, request Request, webhook
 	}
 	return m, m.locate()
 }
-
-// applies tells whether the request is a server-side apply.
-func (m *maker) applies() bool { return m.Patch != nil && m.Patch.applies() }
 
 // locate sets the fields main, namespace and name. Objects without a namespace get the namespace of the request.
 func (m *maker) locate() error {
@@ -88,20 +82,20 @@ func (m *maker) locate() error {
 		m.main = named
 	}
 	for _, object := range append(m.Objects[:len(m.Objects):len(m.Objects)], m.Old) {
-		if object != nil && m.namespaced && object.GetNamespace() == "" && !m.connects() {
+		if object != nil && m.at.Namespaced && object.GetNamespace() == "" && !m.at.Connects() {
 			object.SetNamespace(cmp.Or(m.Namespace, metav1.NamespaceDefault))
 		}
 	}
 	m.name = cmp.Or(m.Name, named.GetName())
-	if m.namespaced {
+	if m.at.Namespaced {
 		m.namespace = cmp.Or(named.GetNamespace(), m.Namespace, metav1.NamespaceDefault)
 		if m.main != nil {
 			m.main.SetNamespace(m.namespace)
 		}
 	}
-	created := m.Operation == admissionv1.Create && m.subresource == ""
+	created := m.Operation == admissionv1.Create && m.at.Subresource == ""
 	if m.name == "" && named.GetGenerateName() == "" && (!created || !m.nameless()) {
-		if m.connects() {
+		if m.at.Connects() {
 			return unfit("--name: must name the object of the connection, or --old must have that object")
 		}
 		return unfit("the %s must have metadata.name", named.GetKind())
@@ -109,34 +103,16 @@ func (m *maker) locate() error {
 	return nil
 }
 
-// nameless tells whether objects of the resource, such as TokenReviews, have no name: the server doesn't store them.
-func (m *maker) nameless() bool { return !slices.Contains(m.verbs, "get") }
-
-// path returns the path of a resource. With elements, it is the path of an object or of a subresource.
-func (m *maker) path(of served, elements ...string) string {
-	parts := []string{"/apis", of.Group, of.Version}
-	if of.Group == "" {
-		parts = []string{"/api", of.Version}
-	}
-	if of.namespaced {
-		parts = append(parts, "namespaces", m.namespace)
-	}
-	return path.Join(append(append(parts, of.Resource), elements...)...)
-}
-
-// object returns the path of the request's object or subresource.
-func (m *maker) object() string { return m.path(m.served, m.name, m.subresource) }
-
 // prepare creates the namespace of the request, if the resource has namespaces. It also creates the stored objects that
 // the request needs, such as the object before an update.
 func (m *maker) prepare(ctx context.Context) error {
-	if m.namespaced {
+	if m.at.Namespaced {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}}
 		if _, err := m.admin.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
-	if m.main == nil || m.Operation == admissionv1.Create && m.subresource == "" {
+	if m.main == nil || m.Operation == admissionv1.Create && m.at.Subresource == "" {
 		return nil
 	}
 	before := []*unstructured.Unstructured{m.main}
@@ -235,9 +211,9 @@ const configurationName = "review"
 
 // register creates the webhook configuration. Its rule has the operation and the resource of the request.
 func (m *maker) register(ctx context.Context, sent *listening, webhook Webhook) error {
-	resource, version := m.Resource, m.GroupVersion()
-	if m.subresource != "" {
-		resource += "/" + m.subresource
+	resource, version := m.at.Resource, m.at.GroupVersion()
+	if m.at.Subresource != "" {
+		resource += "/" + m.at.Subresource
 	}
 	policy := admissionregistrationv1.Exact
 	if !webhook.Version.Empty() {

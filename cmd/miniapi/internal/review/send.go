@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -14,7 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-func (p *Patch) applies() bool { return p.Type == types.ApplyPatchType }
+// applies tells whether the request is a server-side apply.
+func (r Request) applies() bool { return r.Patch != nil && r.Patch.Type == types.ApplyPatchType }
 
 // make sends the request that is reviewed. It returns the server's error, such as the refusal of the webhook.
 func (m *maker) make(ctx context.Context) error {
@@ -25,8 +25,8 @@ func (m *maker) make(ctx context.Context) error {
 		request.encoded = m.Patch.Body
 	case m.Operation == admissionv1.Create:
 		request.verb, request.body = "POST", m.Objects[0]
-		if m.subresource == "" {
-			request.path = m.path(m.served)
+		if m.at.Subresource == "" {
+			request.path = m.path(m.at)
 		}
 	case m.Operation == admissionv1.Update:
 		body, err := m.updated(ctx)
@@ -46,7 +46,7 @@ func (m *maker) make(ctx context.Context) error {
 func (m *maker) delete(ctx context.Context) error {
 	request := call{client: m.user, verb: "DELETE", path: m.object()}
 	if m.Collection {
-		request.path = m.path(m.served)
+		request.path = m.path(m.at)
 	}
 	live := &unstructured.Unstructured{}
 	if m.Options.Preconditions {
@@ -64,8 +64,8 @@ func (m *maker) delete(ctx context.Context) error {
 // connect makes a CONNECT request for the object. If the request's object has options of the connection, such as
 // PodExecOptions, the options become parameters of the request.
 func (m *maker) connect(ctx context.Context) error {
-	options := map[string]map[string]any{"exec": {"stdout": true, "command": "true"}, "attach": {"stdout": true}}[m.subresource]
-	if len(m.Objects) > 0 && m.Objects[0].GetKind() == m.kind.Kind {
+	options := map[string]map[string]any{"exec": {"stdout": true, "command": "true"}, "attach": {"stdout": true}}[m.at.Subresource]
+	if len(m.Objects) > 0 && m.Objects[0].GetKind() == m.at.Kind.Kind {
 		options = m.Objects[0].Object
 	}
 	request := call{client: m.user, verb: "POST", path: m.object(), query: url.Values{}}
@@ -93,8 +93,8 @@ func (m *maker) connect(ctx context.Context) error {
 // the object, as for scale, the body is the stored subresource with the object's replicas.
 func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, at := &unstructured.Unstructured{}, m.object()
-	if !slices.Contains(m.verbs, "get") { // such as the subresource finalize of a namespace
-		at = m.path(m.served, m.name)
+	if !m.readable() { // such as the subresource finalize of a namespace
+		at = m.path(m.at, m.name)
 	}
 	if err := m.send(ctx, call{client: m.admin, verb: "GET", path: at}, live); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (m *maker) updated(ctx context.Context) (*unstructured.Unstructured, error)
 	if body.GetKind() != live.GetKind() {
 		replicas, found, err := unstructured.NestedFieldCopy(body.Object, "spec", "replicas")
 		if err != nil || !found {
-			return nil, unfit("-f: an update of %s takes a %s, or an object with spec.replicas, got a %s", m.served, live.GetKind(), body.GetKind())
+			return nil, unfit("-f: an update of %s takes a %s, or an object with spec.replicas, got a %s", m.at, live.GetKind(), body.GetKind())
 		}
 		return live, unstructured.SetNestedField(live.Object, replicas, "spec", "replicas")
 	}

@@ -10,102 +10,69 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
 )
 
-// served is a resource or a subresource of the server.
-type served struct {
-	schema.GroupVersionResource
-	subresource string
-	// kind is the kind of the body of a request.
-	kind       schema.GroupVersionKind
-	namespaced bool
-	verbs      []string
+// target is the resource or subresource of a request, and the object there.
+type target struct {
+	at resources.Resource
+	// stored is the resource of the object in --old or, without --old, of the object in -f. It is nil if that object
+	// is the body of a request for a subresource, such as an Eviction.
+	stored *resources.Resource
+	// namespace and name are the namespace and the name in the path of the request.
+	namespace, name string
 }
 
-// String returns the name of the resource or subresource in the form of a webhook's rule, such as pods/exec.
-func (s served) String() string {
-	if s.subresource == "" {
-		return s.GroupResource().String()
+// path returns the path of a resource in the namespace of the request. With elements, it is the path of an object or of
+// a subresource.
+func (t target) path(of resources.Resource, elements ...string) string {
+	namespace := ""
+	if of.Namespaced {
+		namespace = t.namespace
 	}
-	return s.GroupResource().String() + "/" + s.subresource
+	return resources.Path(of.GroupVersionResource, namespace, elements...)
 }
 
-// connects tells whether requests for the subresource are connections, with options such as PodExecOptions.
-func (s served) connects() bool {
-	return s.subresource != "" && strings.HasSuffix(s.kind.Kind, "Options")
-}
+// object returns the path of the request's object or subresource.
+func (t target) object() string { return t.path(t.at, t.name, t.at.Subresource) }
 
-// operations returns the admission operations, such as CREATE, that the resource or subresource supports.
-func (s served) operations() []string {
-	if s.connects() {
-		return []string{string(admissionv1.Connect)}
-	}
-	var all []string
-	for _, each := range []struct {
-		operation admissionv1.Operation
-		verbs     []string
-	}{
-		{admissionv1.Create, []string{"create"}}, {admissionv1.Update, []string{"update", "patch"}}, {admissionv1.Delete, []string{"delete"}},
-	} {
-		if slices.ContainsFunc(each.verbs, func(verb string) bool { return slices.Contains(s.verbs, verb) }) {
-			all = append(all, string(each.operation))
-		}
-	}
-	return all
-}
+// nameless tells whether objects of the resource, such as TokenReviews, have no name: the server doesn't store them.
+func (t target) nameless() bool { return !t.readable() }
+
+// readable tells whether the server answers a GET of the object or the subresource.
+func (t target) readable() bool { return slices.Contains(t.at.Verbs, "get") }
 
 // catalog has all resources and subresources of the server.
-type catalog []served
+type catalog []resources.Resource
 
 func newCatalog(lists []*metav1.APIResourceList) catalog {
-	var all catalog
-	for _, list := range lists {
-		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue // no request can name a version that can't be parsed
-		}
-		for _, listed := range list.APIResources {
-			name, subresource, _ := strings.Cut(listed.Name, "/")
-			all = append(all, served{
-				groupVersion.WithResource(name), subresource,
-				schema.GroupVersionKind{Group: cmp.Or(listed.Group, groupVersion.Group), Version: cmp.Or(listed.Version, groupVersion.Version), Kind: listed.Kind},
-				listed.Namespaced, listed.Verbs,
-			})
-		}
-	}
-	slices.SortFunc(all, func(a, b served) int { // discovery has no order of groups
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.subresource, b.subresource), -version.CompareKubeAwareVersionStrings(a.Version, b.Version))
+	all := catalog(resources.Of(lists))
+	slices.SortFunc(all, func(a, b resources.Resource) int { // discovery has no order of groups
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Subresource, b.Subresource), -version.CompareKubeAwareVersionStrings(a.Version, b.Version))
 	})
 	return all
 }
 
 // resource returns the resource of a kind.
-func (c catalog) resource(kind schema.GroupVersionKind) (served, bool) {
-	i := slices.IndexFunc(c, func(s served) bool { return s.subresource == "" && s.kind == kind })
+func (c catalog) resource(kind schema.GroupVersionKind) (resources.Resource, bool) {
+	i := slices.IndexFunc(c, func(s resources.Resource) bool { return s.Subresource == "" && s.Kind == kind })
 	if i < 0 {
-		return served{}, false
+		return resources.Resource{}, false
 	}
 	return c[i], true
 }
 
 // subresources returns the subresources for which the function fit returns true: subresources of the resource in the
 // argument of, or of all resources if the argument of is nil.
-func (c catalog) subresources(of *served, fit func(served) bool) []served {
-	var found []served
+func (c catalog) subresources(of *resources.Resource, fit func(resources.Resource) bool) []resources.Resource {
+	var found []resources.Resource
 	for _, s := range c {
-		if s.subresource != "" && (of == nil || s.GroupVersionResource == of.GroupVersionResource) && fit(s) {
+		if s.Subresource != "" && (of == nil || s.GroupVersionResource == of.GroupVersionResource) && fit(s) {
 			found = append(found, s)
 		}
 	}
 	return found
-}
-
-// target is the resource or subresource of a request.
-type target struct {
-	served
-	// stored is the resource of the object in --old or, without --old, of the object in -f. It is nil if that object
-	// is the body of a request for a subresource, such as an Eviction.
-	stored *served
 }
 
 // target finds the resource or subresource of the request by the kinds of the objects.
@@ -124,11 +91,11 @@ func (r Request) target(c catalog) (target, error) {
 	if asked, found := c.resource(body.GroupVersionKind()); found && asked.GroupResource() == stored.GroupResource() || found && body.GetKind() == r.Old.GetKind() {
 		return r.within(c, asked, &stored) // the resource may be served in another version
 	}
-	fitting := c.subresources(&stored, func(s served) bool {
-		return s.kind.Kind == body.GetKind() && (r.Subresource == "" || r.Subresource == s.subresource)
+	fitting := c.subresources(&stored, func(s resources.Resource) bool {
+		return s.Kind.Kind == body.GetKind() && (r.Subresource == "" || r.Subresource == s.Subresource)
 	})
 	if len(fitting) == 1 {
-		return target{fitting[0], &stored}, nil
+		return target{at: fitting[0], stored: &stored}, nil
 	}
 	return target{}, unfit("-f has a %s, and --old a %s: both must be of one kind, or -f must be of a subresource of %s: %s",
 		body.GetKind(), r.Old.GetKind(), stored, c.namesOf(stored))
@@ -140,12 +107,12 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 	if found && (r.Subresource == "" || len(c.subresources(&resource, r.named)) > 0) {
 		return r.within(c, resource, &resource)
 	}
-	fitting := c.subresources(nil, func(s served) bool {
-		return s.kind == body.GroupVersionKind() && (r.Subresource == "" || r.named(s))
+	fitting := c.subresources(nil, func(s resources.Resource) bool {
+		return s.Kind == body.GroupVersionKind() && (r.Subresource == "" || r.named(s))
 	})
 	switch {
 	case len(fitting) == 1:
-		return target{fitting[0], nil}, nil
+		return target{at: fitting[0]}, nil
 	case len(fitting) > 1:
 		var names []string
 		for _, s := range fitting {
@@ -158,26 +125,26 @@ func (r Request) targetOf(c catalog, body *unstructured.Unstructured) (target, e
 	return target{}, unknownKind("-f", body)
 }
 
-func (r Request) named(s served) bool { return s.subresource == r.Subresource }
+func (r Request) named(s resources.Resource) bool { return s.Subresource == r.Subresource }
 
 // within returns the target of a request for a resource. If the request names a subresource, the target is that
 // subresource of the resource.
-func (r Request) within(c catalog, resource served, stored *served) (target, error) {
+func (r Request) within(c catalog, resource resources.Resource, stored *resources.Resource) (target, error) {
 	if r.Subresource == "" {
-		return target{resource, stored}, nil
+		return target{at: resource, stored: stored}, nil
 	}
 	if found := c.subresources(&resource, r.named); len(found) > 0 {
-		return target{found[0], stored}, nil
+		return target{at: found[0], stored: stored}, nil
 	}
 	return target{}, unfit("--subresource %q: must be a subresource of %s: %s", r.Subresource, resource, c.namesOf(resource))
 }
 
 // versions returns the groups and versions in which the server has a resource or subresource with the same name and
 // kind.
-func (c catalog) versions(of served) []string {
+func (c catalog) versions(of resources.Resource) []string {
 	var all []string
 	for _, s := range c {
-		if s.Resource == of.Resource && s.subresource == of.subresource && s.kind.Kind == of.kind.Kind {
+		if s.Resource == of.Resource && s.Subresource == of.Subresource && s.Kind.Kind == of.Kind.Kind {
 			all = append(all, s.GroupVersion().String())
 		}
 	}
@@ -185,10 +152,10 @@ func (c catalog) versions(of served) []string {
 }
 
 // namesOf returns the names of the subresources of a resource, as a list in a text.
-func (c catalog) namesOf(resource served) string {
+func (c catalog) namesOf(resource resources.Resource) string {
 	var names []string
-	for _, s := range c.subresources(&resource, func(served) bool { return true }) {
-		names = append(names, s.subresource)
+	for _, s := range c.subresources(&resource, func(resources.Resource) bool { return true }) {
+		names = append(names, s.Subresource)
 	}
 	slices.Sort(names)
 	return cmp.Or(strings.Join(names, ", "), "none")
@@ -201,17 +168,20 @@ func unknownKind(flag string, object *unstructured.Unstructured) error {
 // decide sets the operation of the request if the request doesn't give an operation. It returns an error if the target
 // doesn't support the operation, or if other fields of the request contradict the operation.
 func (r *Request) decide(t target) error {
-	possible := t.operations()
+	var possible []string
+	for _, operation := range t.at.Operations() {
+		possible = append(possible, string(operation))
+	}
 	has := func(operation admissionv1.Operation) bool { return oneOf(string(operation), possible) }
 	if r.Operation == "" {
 		switch {
-		case t.connects():
+		case t.at.Connects():
 			r.Operation = admissionv1.Connect
 		case r.Collection:
 			r.Operation = admissionv1.Delete
 		case r.Old != nil && has(admissionv1.Update):
 			r.Operation = admissionv1.Update
-		case t.subresource != "" && !has(admissionv1.Create):
+		case t.at.Subresource != "" && !has(admissionv1.Create):
 			r.Operation = admissionv1.Update
 		default:
 			r.Operation = admissionv1.Create
@@ -219,17 +189,17 @@ func (r *Request) decide(t target) error {
 	}
 	switch {
 	case !has(r.Operation):
-		return unfit("--operation %s: requests for %s must have %s", r.Operation, t, cmp.Or(orList(possible), "none"))
-	case r.Collection && !slices.Contains(t.verbs, "deletecollection"):
-		return unfit("--collection: leave the flag out, because %s can't be deleted as a collection", t)
-	case r.Operation == admissionv1.Create && t.subresource == "" && r.Old != nil:
+		return unfit("--operation %s: requests for %s must have %s", r.Operation, t.at, cmp.Or(orList(possible), "none"))
+	case r.Collection && !slices.Contains(t.at.Verbs, "deletecollection"):
+		return unfit("--collection: leave the flag out, because %s can't be deleted as a collection", t.at)
+	case r.Operation == admissionv1.Create && t.at.Subresource == "" && r.Old != nil:
 		return unfit("--old: leave the flag out, or give --operation UPDATE, because a created object has no earlier state")
 	case r.Patch != nil && r.Old == nil && r.Operation != admissionv1.Create:
 		return unfit("--operation %s: give --old too, with the object that is patched", r.Operation)
 	case r.Patch != nil && r.Old != nil && r.Operation != admissionv1.Update:
 		return unfit("--operation %s: must be UPDATE, because --old is patched", r.Operation)
-	case r.Operation == admissionv1.Create && r.Patch == nil && r.Objects[0].GetKind() != t.kind.Kind:
-		return unfit("-f: %s takes the kind %s, got %s: --old has the object whose subresource it is", t, t.kind.Kind, r.Objects[0].GetKind())
+	case r.Operation == admissionv1.Create && r.Patch == nil && r.Objects[0].GetKind() != t.at.Kind.Kind:
+		return unfit("-f: %s takes the kind %s, got %s: --old has the object whose subresource it is", t.at, t.at.Kind.Kind, r.Objects[0].GetKind())
 	case r.Name != "" && r.Operation != admissionv1.Connect:
 		return unfit("--name %q: is for a connection, and the operation is %s", r.Name, r.Operation)
 	}
