@@ -12,6 +12,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 )
 
 // newKubeAPIServerCommand returns the command that replaces the program kube-apiserver: it has the flags and the
@@ -39,7 +40,7 @@ func runKubeAPIServer(parent context.Context, o *launch.Options, out, errOut io.
 	if err := o.Begin(errOut, errOut); err != nil {
 		return err
 	}
-	if len(o.Server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+	if etcd.IsEmbedded(o.Server.Etcd) {
 		return cli.UsageError{Err: errors.New("--etcd-servers must be specified")}
 	}
 	ctx, cancel := launch.UntilSignal(parent)

@@ -10,6 +10,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/tuning"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 )
 
 // Run runs a server until ctx ends, and calls ready when the server is ready. If ready returns an error, the server
@@ -55,7 +56,7 @@ func (o *Options) buildUntil(ctx context.Context, errOut io.Writer) (*server.Ser
 		built <- result{s, err}
 	}()
 	abandon := ctx.Done()
-	if len(o.Server.Etcd.StorageConfig.Transport.ServerList) == 0 {
+	if etcd.IsEmbedded(o.Server.Etcd) {
 		abandon = nil // never leave an embedded etcd behind: it must be closed
 	}
 	select {
