@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
@@ -154,24 +153,18 @@ func (o *certOptions) issue(ctx context.Context, request []byte) (chain []byte, 
 
 // ask requests the certificate from the running server.
 func (o *certOptions) ask(ctx context.Context, request []byte) ([]byte, error) {
-	file := o.kubeconfig.Name()
-	config, err := o.kubeconfig.ClientConfig()
+	server, err := o.kubeconfig.Server()
 	if err != nil {
 		return nil, fmt.Errorf("%w; or give the server's data folder by --data-dir", err)
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", file, err)
-	}
-	answer := client.Discovery().RESTClient().Post().AbsPath(keys.IssuePath).Body(request).Do(ctx)
-	err = answer.Error() // Error has the server's message, and the error of Raw lacks the message
+	chain, err := kubeconfig.Answer(ctx, server.Client.Post().AbsPath(keys.IssuePath).Body(request))
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s of kubeconfig %s issues no certificates: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", config.Host, file)
+		return nil, server.Lacks(server.Host, "issues no certificates")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("request to %s of kubeconfig %s: %w", config.Host, file, err)
+		return nil, server.Wrap(err)
 	}
-	return answer.Raw()
+	return chain, nil
 }
 
 // checkReplaceable returns an error if the folder has a certificate or key that miniapi hasn't made. A certificate is

@@ -14,6 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
@@ -60,7 +61,7 @@ func oneRecording(cmd *cobra.Command, args []string) error {
 }
 
 func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writer) error {
-	object, err := parseObject(o.object, o.namespace)
+	object, err := traceclient.ParseObject(o.object, o.namespace)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, err)}
 	}
@@ -74,11 +75,10 @@ func (o *recordOptions) run(ctx context.Context, dir string, out, errOut io.Writ
 	}
 	ctx, cancel := launch.UntilSignal(ctx)
 	defer cancel()
-	object.expand(server.Client)
-	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user).Param("follow", "true")
+	selection := traceclient.Selection{Object: object, User: o.user}
 	begun := func() { fmt.Fprintf(out, "recording into %s until interrupted\n", cli.Quoted(dir)) }
 	r := &recording{writer: writer, out: out, errOut: errOut}
-	err = followed(ctx, server, request, begun, func(event decisions.Event) error {
+	err = traceclient.New(server).Follow(ctx, selection, begun, func(event decisions.Event) error {
 		if event.Missed > 0 {
 			r.missed += event.Missed
 			fmt.Fprintf(errOut, "Warning: the server forgot %d requests before they could be recorded: start the server with a larger --trace-requests and --trace-bytes\n", event.Missed)

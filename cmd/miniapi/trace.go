@@ -1,27 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/browser"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -85,7 +78,7 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	if o.limit < 0 {
 		return cli.UsageError{Err: fmt.Errorf("--limit %d: must be at least 0", o.limit)}
 	}
-	object, err := parseObject(o.object, o.namespace)
+	object, err := traceclient.ParseObject(o.object, o.namespace)
 	if err != nil {
 		return cli.UsageError{Err: fmt.Errorf("--for %q: %w", o.object, err)}
 	}
@@ -93,19 +86,15 @@ func (o *traceOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.open {
-		return openPage(ctx, server, out)
+	client, selection := traceclient.New(server), traceclient.Selection{Object: object, User: o.user}
+	switch {
+	case o.open:
+		return openPage(ctx, client, out)
+	case o.follow:
+		return o.stream(ctx, client, selection, out)
 	}
-	object.expand(server.Client)
-	request := object.parameters(server.Client.Get().AbsPath(decisions.RequestsPath)).Param("user", o.user)
-	if o.follow {
-		return o.stream(ctx, server, request.Param("follow", "true"), out)
-	}
-	if o.limit > 0 {
-		request.Param("limit", strconv.Itoa(o.limit))
-	}
-	var list decisions.List
-	if err := ask(ctx, server, request, &list); err != nil {
+	list, err := client.Recorded(ctx, selection, o.limit)
+	if err != nil {
 		return err
 	}
 	if !list.Recording {
@@ -148,10 +137,10 @@ func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 }
 
 // stream prints requests as they end, until a signal ends the command or the server stops.
-func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, request *rest.Request, out io.Writer) error {
+func (o *traceOptions) stream(ctx context.Context, client *traceclient.Client, selection traceclient.Selection, out io.Writer) error {
 	ctx, cancel := launch.UntilSignal(ctx)
 	defer cancel()
-	return followed(ctx, server, request, func() {}, func(event decisions.Event) error {
+	return client.Follow(ctx, selection, func() {}, func(event decisions.Event) error {
 		if event.Missed > 0 {
 			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
 		}
@@ -162,119 +151,15 @@ func (o *traceOptions) stream(ctx context.Context, server *kubeconfig.Server, re
 	})
 }
 
-// followed opens a stream of events, which have the requests that the server records. It calls begun when the server
-// has answered, and each for every event. It returns when the context ends, when the server stops, or after an error.
-func followed(ctx context.Context, server *kubeconfig.Server, request *rest.Request, begun func(), each func(decisions.Event) error) error {
-	body, err := request.Stream(ctx)
+// openPage prints a link to the server's page about requests, and opens the link in the user's browser.
+func openPage(ctx context.Context, client *traceclient.Client, out io.Writer) error {
+	link, seconds, err := client.SignIn(ctx)
 	if err != nil {
-		return explained(server, err)
+		return err
 	}
-	defer body.Close()
-	begun()
-	decoder := json.NewDecoder(bufio.NewReader(body))
-	for {
-		var event decisions.Event
-		switch err := decoder.Decode(&event); {
-		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, io.EOF):
-			return nil
-		case errors.As(err, new(*json.SyntaxError)):
-			return server.Wrap(notTrace(err))
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return server.Wrap(errors.New("the connection to the server broke off: run the command again when the server runs"))
-		default:
-			return server.Wrap(err)
-		}
-		if err := each(event); err != nil {
-			return err
-		}
-	}
-}
-
-// ask sends a request to a server, and decodes the answer.
-func ask(ctx context.Context, server *kubeconfig.Server, request *rest.Request, into any) error {
-	answer := request.Do(ctx)
-	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
-		return explained(server, err)
-	}
-	body, err := answer.Raw()
-	if err != nil {
-		return server.Wrap(err)
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return server.Wrap(notTrace(err))
+	fmt.Fprintf(out, "%s\nThe link works once, within %d seconds.\n", link, seconds)
+	if err := browser.Open(ctx, link); err != nil {
+		fmt.Fprintf(out, "%v: open it in a browser.\n", err)
 	}
 	return nil
-}
-
-// notTrace returns the error about a response that can't be decoded.
-func notTrace(err error) error {
-	return fmt.Errorf("the response isn't a trace: the server isn't miniapi, or is another version: %w", err)
-}
-
-// explained adds the server's address to an error. If the server has no path for traces, the new error says that the
-// server isn't miniapi, or is an older version.
-func explained(server *kubeconfig.Server, err error) error {
-	if apierrors.IsNotFound(err) && !strings.Contains(err.Error(), " not found") {
-		return fmt.Errorf("%s of kubeconfig %s has no trace: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", server.Host, server.Name)
-	}
-	return server.Wrap(err)
-}
-
-// tracedObject names an object, or all objects of a resource.
-type tracedObject struct{ resource, namespace, name string }
-
-// parseObject parses RESOURCE, RESOURCE/NAME or RESOURCE/NAMESPACE/NAME.
-func parseObject(text, namespace string) (tracedObject, error) {
-	parts := strings.Split(text, "/")
-	if text != "" && slices.Contains(parts, "") || len(parts) > 3 {
-		return tracedObject{}, errors.New("must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME")
-	}
-	object := tracedObject{resource: parts[0], namespace: namespace}
-	if len(parts) > 1 {
-		object.name = parts[len(parts)-1]
-	}
-	if len(parts) > 2 {
-		object.namespace = parts[1]
-	}
-	return object, nil
-}
-
-// expand replaces a short name of a resource, such as po or deploy, by the full name. It reads the names from the
-// server. If the server has no resource of that name, expand leaves the name unchanged: the trace may have requests for
-// a resource that isn't served any more.
-func (o *tracedObject) expand(client rest.Interface) {
-	plain, subresource, hasSubresource := strings.Cut(o.resource, "/")
-	if plain == "" {
-		return
-	}
-	discovered := discovery.NewDiscoveryClient(client)
-	groups, err := restmapper.GetAPIGroupResources(discovered)
-	if err != nil {
-		return // the request for the trace fails with the same cause
-	}
-	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), discovered, nil)
-	// kubectl also accepts RESOURCE.VERSION.GROUP, such as deployments.v1.apps. It prefers that meaning of a name.
-	versioned, unversioned := schema.ParseResourceArg(strings.ToLower(plain))
-	candidates := []schema.GroupVersionResource{unversioned.WithVersion("")}
-	if versioned != nil {
-		candidates = []schema.GroupVersionResource{*versioned, candidates[0]}
-	}
-	var found schema.GroupVersionResource
-	for _, candidate := range candidates {
-		if found, err = mapper.ResourceFor(candidate); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		return
-	}
-	o.resource = found.GroupResource().String()
-	if hasSubresource {
-		o.resource += "/" + subresource
-	}
-}
-
-func (o tracedObject) parameters(request *rest.Request) *rest.Request {
-	return request.Param("resource", o.resource).Param("namespace", o.namespace).Param("name", o.name)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 )
 
@@ -80,24 +81,24 @@ func (o *whyOptions) run(ctx context.Context, args []string, in io.Reader, out i
 	if err != nil {
 		return err
 	}
-	var why decisions.Why
+	client := traceclient.New(server)
 	if o.dryRun {
 		evaluation, err := o.evaluation(args[0], server.Namespace, in)
 		if err != nil {
 			return err
 		}
-		err = ask(ctx, server, server.Client.Post().AbsPath(decisions.WhyPath).Body(evaluation), &why)
+		why, err := client.Evaluate(ctx, evaluation)
 		if err != nil {
 			return err
 		}
 		return o.show(out, why)
 	}
-	object, err := parseObject(args[1], cmp.Or(o.namespace, server.Namespace))
-	if err != nil || object.name == "" {
+	object, err := traceclient.ParseObject(args[1], cmp.Or(o.namespace, server.Namespace))
+	if err != nil || object.Name == "" {
 		return cli.UsageError{Err: fmt.Errorf("argument %q: must be RESOURCE/NAME, such as pods/web, or RESOURCE/NAMESPACE/NAME", args[1])}
 	}
-	object.expand(server.Client)
-	if err := ask(ctx, server, object.parameters(server.Client.Get().AbsPath(decisions.WhyPath)).Param("webhook", args[0]), &why); err != nil {
+	why, err := client.Why(ctx, args[0], object)
+	if err != nil {
 		return err
 	}
 	return o.show(out, why)
@@ -131,14 +132,14 @@ func (o *whyOptions) check(args []string) error {
 	return errors.Join(errs...)
 }
 
-// evaluation returns the JSON of a decisions.Evaluation: the request that the flags describe.
-func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) ([]byte, error) {
+// evaluation returns the request that the flags describe.
+func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (decisions.Evaluation, error) {
 	objects, err := loadObjects("-f", o.file, in)
 	if err != nil {
-		return nil, err
+		return decisions.Evaluation{}, err
 	}
 	if len(objects) > 1 {
-		return nil, fmt.Errorf("-f %s: must have one object, got %d", o.file, len(objects))
+		return decisions.Evaluation{}, fmt.Errorf("-f %s: must have one object, got %d", o.file, len(objects))
 	}
 	object := objects[0]
 	if object.GetNamespace() == "" {
@@ -146,11 +147,11 @@ func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) ([]byte
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("-f %s: %w", o.file, err)
+		return decisions.Evaluation{}, fmt.Errorf("-f %s: %w", o.file, err)
 	}
-	return json.Marshal(decisions.Evaluation{
+	return decisions.Evaluation{
 		Webhook: webhook, Operation: o.operation, Object: encoded, Subresource: o.subresource, User: o.as, Groups: o.groups,
-	})
+	}, nil
 }
 
 func (o *whyOptions) show(out io.Writer, why decisions.Why) error {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	clusterapi "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/clusterapi/v1alpha1"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1alpha1"
@@ -84,13 +85,9 @@ func CallByServer(ctx context.Context, config *rest.Config, call client.Call) (_
 	if err != nil {
 		return nil, false, err
 	}
-	answer := typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body).Do(ctx)
-	if err := answer.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
-		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
-	}
-	data, err := answer.Raw()
+	data, err := kubeconfig.Answer(ctx, typed.Discovery().RESTClient().Post().AbsPath(runtimehooks.CallPath).Body(body))
 	if err != nil {
-		return nil, true, err
+		return nil, !apierrors.IsNotFound(err), fmt.Errorf("calling hook %q by %s: %w", call.Hook, config.Host, err)
 	}
 	result := &client.Result{}
 	return result, true, json.Unmarshal(data, result)

@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/client-go/kubernetes"
@@ -36,4 +37,24 @@ func (s *Source) Server() (*Server, error) {
 // Wrap adds the address of the server and the path of the kubeconfig to an error.
 func (s *Server) Wrap(err error) error {
 	return fmt.Errorf("request to %s of kubeconfig %s: %w", s.Host, s.Name, err)
+}
+
+// Lacks returns the error about a path that the server doesn't serve. The argument subject names the server, and the
+// argument what says what the server doesn't do without the path.
+func (s *Server) Lacks(subject, what string) error {
+	return fmt.Errorf("%s of kubeconfig %s %s: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", subject, s.Name, what)
+}
+
+// Unreadable returns the error about a response that can't be decoded. The argument what says what the response isn't.
+func (s *Server) Unreadable(what string, err error) error {
+	return s.Wrap(fmt.Errorf("the response %s: the server isn't miniapi, or is another version: %w", what, err))
+}
+
+// Answer sends a request, and returns the body of the response. It returns the error of the server unchanged.
+func Answer(ctx context.Context, request *rest.Request) ([]byte, error) {
+	response := request.Do(ctx)
+	if err := response.Error(); err != nil { // Error has the server's message, and the error of Raw lacks the message
+		return nil, err
+	}
+	return response.Raw()
 }
