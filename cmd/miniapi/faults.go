@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/faultclient"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
@@ -61,42 +59,21 @@ The subcommands add and remove faults; docs/faults.md has all of them.`,
 	return cmd
 }
 
-// do sends a request to the server, and returns the faults in the response.
-func (o *faultsOptions) do(ctx context.Context, server *kubeconfig.Server, request *rest.Request) ([]faults.State, error) {
-	answer := request.Do(ctx)
-	err := answer.Error() // Error has the server's message, and the error of Raw lacks the message
-	switch {
-	case isFault(err):
-		return nil, err
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("the server of kubeconfig %s injects no faults: the server isn't miniapi, or is an older version: give the kubeconfig of a miniapi server", server.Name)
-	case err != nil:
-		return nil, server.Wrap(err)
-	}
-	body, err := answer.Raw()
+// client returns a client of the server that the kubeconfig names.
+func (o *faultsOptions) client() (*faultclient.Client, error) {
+	server, err := o.kubeconfig.Server()
 	if err != nil {
-		return nil, server.Wrap(err)
+		return nil, err
 	}
-	list := faults.List{}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, server.Wrap(fmt.Errorf("the response has no faults: the server isn't miniapi, or is another version: %w", err))
-	}
-	return list.Faults, nil
-}
-
-// isFault tells whether a server's error is about a fault, such as a missing one. A not-found error about anything else
-// means that the server doesn't have the path of faults.
-func isFault(err error) bool {
-	status := apierrors.APIStatus(nil)
-	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "faults"
+	return faultclient.New(server), nil
 }
 
 func (o *faultsOptions) list(ctx context.Context, out io.Writer) error {
-	server, err := o.kubeconfig.Server()
+	client, err := o.client()
 	if err != nil {
 		return err
 	}
-	states, err := o.do(ctx, server, server.Client.Get().AbsPath(faults.Path))
+	states, err := client.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,22 +95,20 @@ func (o *faultsOptions) add(ctx context.Context, args []string, out, errOut io.W
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	body, err := json.Marshal(faults.File{Faults: added})
+	client, err := o.client()
 	if err != nil {
 		return err
 	}
-	server, err := o.kubeconfig.Server()
-	if err != nil {
-		return err
-	}
-	states, err := o.do(ctx, server, server.Client.Post().AbsPath(faults.Path).Body(body))
+	states, err := client.Add(ctx, added)
 	if err != nil {
 		return err
 	}
 	for _, state := range states {
 		fmt.Fprintf(out, "%s added\n", state.Name)
 	}
-	warnOfUnknown(ctx, server.Client, states, errOut)
+	for _, unserved := range client.Unserved(ctx, states) {
+		fmt.Fprintf(errOut, "Warning: fault %s: the server has no resource %q, so the fault has no effect until the resource is served\n", unserved.Fault, unserved.Resource)
+	}
 	return nil
 }
 
@@ -171,12 +146,12 @@ func (o *faultsOptions) remove(ctx context.Context, names []string) error {
 	if o.all {
 		names = []string{""}
 	}
-	server, err := o.kubeconfig.Server()
+	client, err := o.client()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := o.do(ctx, server, server.Client.Delete().AbsPath(faults.Path, name)); err != nil {
+		if err := client.Remove(ctx, name); err != nil {
 			return err
 		}
 	}

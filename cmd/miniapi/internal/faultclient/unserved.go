@@ -1,16 +1,13 @@
-package main
+package faultclient
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 )
@@ -18,16 +15,19 @@ import (
 // discoveryTimeout bounds the time of the requests for the names of resources.
 const discoveryTimeout = 5 * time.Second
 
-// warnOfUnknown prints a warning for each resource that a fault names and the server doesn't serve. The fault affects
-// no request for the resource until a definition adds the resource. warnOfUnknown also warns of a short name, such as
-// po, because a fault compares full names only.
-func warnOfUnknown(ctx context.Context, client rest.Interface, added []faults.State, errOut io.Writer) {
+// Unserved is a resource that a fault names and the server doesn't serve.
+type Unserved struct{ Fault, Resource string }
+
+// Unserved returns the resources that the faults name and the server doesn't serve. Such a fault affects no request for
+// the resource until a definition adds the resource. The result also has short names, such as po, because a fault
+// compares full names only. It is nil if the server doesn't list its resources.
+func (c *Client) Unserved(ctx context.Context, added []faults.State) []Unserved {
 	// Limit the time, because a fault that is in force may delay discovery.
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
-	_, lists, err := discovery.NewDiscoveryClient(client).ServerGroupsAndResourcesWithContext(ctx)
+	_, lists, err := discovery.NewDiscoveryClient(c.server.Client).ServerGroupsAndResourcesWithContext(ctx)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return // the faults are added, and a warning is no reason to fail
+		return nil // the faults are added, and a warning is no reason to fail
 	}
 	served := sets.New[string]()
 	for _, list := range lists {
@@ -42,11 +42,13 @@ func warnOfUnknown(ctx context.Context, client rest.Interface, added []faults.St
 			}
 		}
 	}
+	var unserved []Unserved
 	for _, fault := range added {
 		for _, resource := range fault.Resources {
 			if !strings.Contains(resource, "*") && !served.Has(resource) {
-				fmt.Fprintf(errOut, "Warning: fault %s: the server has no resource %q, so the fault has no effect until the resource is served\n", fault.Name, resource)
+				unserved = append(unserved, Unserved{fault.Name, resource})
 			}
 		}
 	}
+	return unserved
 }
