@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,9 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cluster"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/conformance"
 	suite "github.com/miniapi-dev/miniapi/pkg/conformance/webhook"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/conformance/inputs"
@@ -135,7 +136,7 @@ func (o *conformanceWebhookOptions) runCommand(ctx context.Context, out, progres
 			}
 		}
 	}
-	return disposable{objects: given.applied}.do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
+	return disposable.Server{Objects: given.applied}.Do(ctx, progress, func(ctx context.Context, config *rest.Config) error {
 		return o.judgeAll(ctx, config, given, out, progress)
 	})
 }
@@ -170,12 +171,8 @@ func (o *conformanceWebhookOptions) load(ctx context.Context) (*given, error) {
 	}
 	var roots *x509.CertPool
 	if o.ca != "" {
-		pem, err := os.ReadFile(o.ca)
-		if err != nil {
-			return nil, fmt.Errorf("--ca: %w", err)
-		}
-		if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--ca %s: must have certificates in PEM", o.ca)
+		if roots, err = trust.Authorities(o.ca); err != nil {
+			return nil, err
 		}
 	}
 	at := places{url: o.url, roots: roots}

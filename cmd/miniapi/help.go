@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/term"
 
 	"github.com/miniapi-dev/miniapi/pkg/server"
 )
@@ -25,12 +23,6 @@ var usual = []struct{ name, usage string }{
 	{"runtime-config", "Serve these API `versions` or not, such as api/beta=true or api/legacy=true."},
 	{"secure-port", "Serve on this `port`; 0 takes a free one."},
 	{"v", "Log more, from the start: the `level` is a number, 1 or greater."},
-}
-
-// columns returns the width of the terminal in characters, or 0 without a terminal.
-func columns() int {
-	width, _, _ := term.TerminalSize(os.Stdout)
-	return width
 }
 
 // setShortHelp makes --help print one page: the examples, miniapi's own flags and the usual flags of kube-apiserver. The

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/hooks"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	hookclient "github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
@@ -190,7 +190,7 @@ func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, err
 	if o.file == "" {
 		return call, errors.New("--filename must name a file with the object or the request: -f FILE")
 	}
-	data, err := readFile(o.file, in)
+	data, err := input.Read(o.file, in)
 	if err == nil {
 		call.Object, err = yaml.YAMLToJSON(data)
 	}
@@ -198,13 +198,6 @@ func (o *hooksCallOptions) call(hook string, in io.Reader) (hookclient.Call, err
 		return call, fmt.Errorf("--filename %s: %w", o.file, err)
 	}
 	return call, nil
-}
-
-func readFile(name string, in io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(name)
 }
 
 func newHooksOpenAPICommand() *cobra.Command {

@@ -29,7 +29,7 @@ that runs already. A link with the name kube-apiserver does the same.`,
 			return runKubeAPIServer(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cliflag.SetUsageAndHelpFunc(cmd, o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError)), columns())
+	cliflag.SetUsageAndHelpFunc(cmd, o.AddFlags(cmd, pflag.NewFlagSet("", pflag.ContinueOnError)), cli.Columns())
 	return cmd
 }
 

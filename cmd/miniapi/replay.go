@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
 )
 
@@ -16,7 +17,7 @@ import (
 type replayOptions struct {
 	url    string
 	update bool
-	trust  trustOptions
+	trust  trust.Options
 }
 
 func newReplayCommand() *cobra.Command {
@@ -36,7 +37,7 @@ they make the same object. No server is needed.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.url, "url", "", "The `URL` of the webhook. Without a path, each review goes to the path of its recording.")
 	flags.BoolVar(&o.update, "update", false, "Write the new responses into the files.")
-	o.trust.addFlags(flags)
+	o.trust.AddFlags(flags)
 	return cmd
 }
 
@@ -44,7 +45,7 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 	if o.url == "" {
 		return cli.UsageError{Err: errors.New("--url must name the webhook, as in https://localhost:9443/mutate")}
 	}
-	client, err := o.trust.client()
+	client, err := o.trust.Client()
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -54,7 +55,7 @@ func (o *replayOptions) run(ctx context.Context, dir string, out io.Writer) erro
 	}
 	results, err := replay.Run(ctx, dir, target, o.update)
 	if err != nil {
-		return o.trust.explain(err)
+		return o.trust.Explain(err)
 	}
 	different := 0
 	for _, r := range results {

@@ -13,16 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/disposable"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/review"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/manifests"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
@@ -47,7 +47,7 @@ type reviewOptions struct {
 	apply          []string
 	output         string
 	url            string
-	trust          trustOptions
+	trust          trust.Options
 }
 
 // unset is the value of --grace-period that leaves the period to the server, as in kubectl.
@@ -104,7 +104,7 @@ the object is valid then. The exit code is 1 if not.`,
 	flags.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path` before. May be repeated.")
 	flags.StringVarP(&o.output, "output", "o", "json", "Format: json or yaml.")
 	flags.StringVar(&o.url, "url", "", "Send the review to the webhook at this `URL`, and judge its response.")
-	o.trust.addFlags(flags)
+	o.trust.AddFlags(flags)
 	return cmd
 }
 
@@ -141,7 +141,7 @@ func (o *reviewOptions) run(ctx context.Context, in io.Reader, out, errOut io.Wr
 	if err == nil {
 		fmt.Fprintln(errOut, verdict)
 	}
-	return o.trust.explain(err)
+	return o.trust.Explain(err)
 }
 
 // patches are the values of --patch.
@@ -171,7 +171,7 @@ func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) 
 		request.As.Extra[key] = append(request.As.Extra[key], value)
 	}
 	if o.old != "" {
-		old, err := loadObjects("--old", o.old, in)
+		old, err := input.Load("--old", o.old, in)
 		if err != nil {
 			return request, err
 		}
@@ -186,7 +186,7 @@ func (o *reviewOptions) asked(in io.Reader) (request review.Request, err error) 
 		}
 		return request, request.Check()
 	}
-	if request.Objects, err = loadObjects("-f", o.file, in); err != nil {
+	if request.Objects, err = input.Load("-f", o.file, in); err != nil {
 		return request, err
 	}
 	return request, request.Check()
@@ -198,7 +198,7 @@ func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
 	if !known {
 		return fmt.Errorf("--patch %q: must be apply, merge, strategic or json", o.patch)
 	}
-	content, err := readFile(o.file, in)
+	content, err := input.Read(o.file, in)
 	if err != nil {
 		return fmt.Errorf("-f: %w", err)
 	}
@@ -210,7 +210,7 @@ func (o *reviewOptions) patched(request *review.Request, in io.Reader) error {
 		return nil
 	}
 	request.Options.FieldManager = cmp.Or(request.Options.FieldManager, "miniapi")
-	request.Objects, err = objectsOf("-f", o.file, content)
+	request.Objects, err = input.Objects("-f", o.file, content)
 	return err
 }
 
@@ -222,7 +222,7 @@ func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
 		return webhook, fmt.Errorf("--review-version %q: must be v1 or v1beta1", o.reviewVersion)
 	case o.output != "json" && o.output != "yaml":
 		return webhook, fmt.Errorf("--output %q: must be json or yaml", o.output)
-	case o.timeout < time.Second || o.timeout > callTimeout || o.timeout%time.Second != 0:
+	case o.timeout < time.Second || o.timeout > trust.CallTimeout || o.timeout%time.Second != 0:
 		return webhook, fmt.Errorf("--timeout %s: must be a number of seconds from 1s to 30s", o.timeout)
 	}
 	if webhook.Version, err = schema.ParseGroupVersion(o.webhookVersion); err != nil {
@@ -231,7 +231,7 @@ func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
 	if o.url == "" {
 		return webhook, nil
 	}
-	client, err := o.trust.client()
+	client, err := o.trust.Client()
 	if err != nil {
 		return webhook, err
 	}
@@ -245,52 +245,6 @@ func (o *reviewOptions) webhook() (webhook review.Webhook, err error) {
 	return webhook, nil
 }
 
-func loadObjects(flag, name string, in io.Reader) ([]*unstructured.Unstructured, error) {
-	content, err := readFile(name, in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return objectsOf(flag, name, content)
-}
-
-// objectsOf returns the objects of a file. The file may have objects of kinds that are never stored, such as
-// SubjectAccessReview or PodExecOptions.
-func objectsOf(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
-	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
-		}
-		if len(object.Object) == 0 {
-			continue
-		}
-		if object.GetKind() == "" || object.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s %s: the object must have apiVersion and kind", flag, name)
-		}
-		if !object.IsList() {
-			objects = append(objects, object)
-			continue
-		}
-		err = object.EachListItem(func(item runtime.Object) error {
-			objects = append(objects, item.(*unstructured.Unstructured))
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
-		}
-	}
-	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s %s: must have an object", flag, name)
-	}
-	return objects, nil
-}
-
 // made runs a server, makes the request, and returns the result.
 func (o *reviewOptions) made(ctx context.Context, request review.Request, webhook review.Webhook, objects []manifests.Object, errOut io.Writer) (outcome *review.Outcome, err error) {
 	// Run only the controllers that admission needs. Other controllers could change the stored object before the
@@ -299,8 +253,8 @@ func (o *reviewOptions) made(ctx context.Context, request review.Request, webhoo
 	if len(objects) > 0 {
 		selection = append(selection, "resourcequota-controller") // without this controller, a quota is not in force
 	}
-	server := disposable{controllers: selection, objects: objects}
-	err = server.do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
+	server := disposable.Server{Controllers: selection, Objects: objects}
+	err = server.Do(ctx, errOut, func(ctx context.Context, config *rest.Config) error {
 		var err error
 		outcome, err = review.Do(ctx, config, request, webhook)
 		return err

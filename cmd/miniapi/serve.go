@@ -60,7 +60,7 @@ Flags that kube-apiserver has, too, have the same names.`,
 	own.StringArrayVar(&o.apply, "apply", nil, "Apply the manifests of this `path`, a file, a folder or a glob, in order, before the server says that it is ready. May be repeated.")
 	own.BoolVar(&o.skipUnknown, "apply-skip-unknown", false, "Skip objects of unknown kinds, with a line for each, instead of failing.")
 	own.BoolVar(&o.helpAll, cli.HelpAll, false, "Print all flags, kube-apiserver's and its feature gates among them.")
-	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), columns())
+	printAll := setShortHelp(cmd, o.AddFlags(cmd, own), cli.Columns())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.helpAll {
 			printAll()

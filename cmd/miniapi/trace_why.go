@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 )
@@ -134,7 +135,7 @@ func (o *whyOptions) check(args []string) error {
 
 // evaluation returns the request that the flags describe.
 func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (decisions.Evaluation, error) {
-	objects, err := loadObjects("-f", o.file, in)
+	objects, err := input.Load("-f", o.file, in)
 	if err != nil {
 		return decisions.Evaluation{}, err
 	}

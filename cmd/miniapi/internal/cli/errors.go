@@ -1,6 +1,6 @@
 // Package cli has the parts of a command line that all commands of miniapi share: usage errors, exit codes, suggestions
-// for misspelled flags and commands, and quoting for shells. Don't use it for the texts of a single command: these are
-// in the command's own file.
+// for misspelled flags and commands, quoting for shells, and the width of the terminal. Don't use it for the texts of a
+// single command: these are in the command's own file.
 package cli
 
 import (

@@ -1,0 +1,73 @@
+// Package input reads the files that flags of a command name, or standard input if the name is a dash. [Read] reads the
+// bytes of a file, and [Load] its objects.
+//
+// Don't use the package for manifests that are applied: the fixture's package manifests reads folders and globs, too, but
+// refuses kinds that are never stored.
+package input
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Read returns the content of a file. With the name -, it returns the content of the argument in.
+func Read(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+// Load returns the objects of the file that a flag names, as Objects does.
+func Load(flag, name string, in io.Reader) ([]*unstructured.Unstructured, error) {
+	content, err := Read(name, in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return Objects(flag, name, content)
+}
+
+// Objects returns the objects in the content of a file. The errors name the flag and the file. The file may have objects
+// of kinds that are never stored, such as SubjectAccessReview or PodExecOptions.
+func Objects(flag, name string, content []byte) ([]*unstructured.Unstructured, error) {
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("%s %s: the object must have apiVersion and kind", flag, name)
+		}
+		if !object.IsList() {
+			objects = append(objects, object)
+			continue
+		}
+		err = object.EachListItem(func(item runtime.Object) error {
+			objects = append(objects, item.(*unstructured.Unstructured))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", flag, name, err)
+		}
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s %s: must have an object", flag, name)
+	}
+	return objects, nil
+}
