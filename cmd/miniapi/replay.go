@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/recording"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/trust"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews/replay"
 )
@@ -29,7 +30,7 @@ func newReplayCommand() *cobra.Command {
 responses with the recorded ones. The exit code is 1 if one is different. Patches are the same if
 they make the same object. No server is needed.`,
 		Example: `  miniapi replay testdata/reviews --url https://localhost:9443 --ca certs/ca.crt`,
-		Args:    cli.UsageArgs(oneRecording),
+		Args:    cli.UsageArgs(recording.OneFolder),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
