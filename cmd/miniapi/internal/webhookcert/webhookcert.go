@@ -1,0 +1,113 @@
+// Package webhookcert has the names and the files of a webhook's certificate, which the authority of a server issues.
+// [NamesOf] reads the names, and [New] makes the files. Don't use the package for the server's own certificates: see
+// pkg/server/pki and pkg/server/keys.
+package webhookcert
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/pki"
+)
+
+// The files of a webhook's certificate. controller-runtime reads tls.crt and tls.key.
+const (
+	CertFile = "tls.crt"
+	KeyFile  = "tls.key"
+	CAFile   = "ca.crt"
+)
+
+// NamesOf returns the host names and addresses of the arguments. For an argument NAMESPACE/SERVICE, it returns
+// SERVICE.NAMESPACE.svc and SERVICE.NAMESPACE.svc.cluster.local. It adds localhost and the loopback addresses,
+// because developers also call a webhook on their own machine.
+func NamesOf(args []string) (pki.Names, error) {
+	names := pki.Names{}
+	for _, arg := range args {
+		if ip := net.ParseIP(arg); ip != nil {
+			names.IPs = append(names.IPs, ip)
+			continue
+		}
+		namespace, service, isService := strings.Cut(arg, "/")
+		host := arg
+		if isService {
+			host = service + "." + namespace + ".svc"
+			names.DNS = append(names.DNS, host, host+".cluster.local")
+		} else {
+			names.DNS = append(names.DNS, host)
+		}
+		if wrong := validation.IsDNS1123Subdomain(host); len(wrong) > 0 || isService && (strings.Contains(namespace, ".") || strings.Contains(service, ".")) {
+			return names, fmt.Errorf("%q: must be NAMESPACE/SERVICE, or a host name or an IP address without a port", arg)
+		}
+	}
+	names.DNS = append(names.DNS, "localhost")
+	names.IPs = append(names.IPs, net.IPv4(127, 0, 0, 1), net.IPv6loopback)
+	return names, nil
+}
+
+// Files are the contents of the files of a certificate.
+type Files struct {
+	chain, key, ca []byte
+	issued         *x509.Certificate
+}
+
+// New returns the files of a certificate. The argument chain has the certificate in PEM and ends with the certificate of
+// its authority, which becomes the file ca.crt.
+func New(chain, key []byte) (*Files, error) {
+	certificates, err := certutil.ParseCertsPEM(chain)
+	if err != nil {
+		return nil, fmt.Errorf("must be PEM: %w", err)
+	}
+	ca, err := certutil.EncodeCertificates(certificates[len(certificates)-1])
+	if err != nil {
+		return nil, err
+	}
+	return &Files{chain: chain, key: key, ca: ca, issued: certificates[0]}, nil
+}
+
+// Write writes the files to a folder, which it makes if needed. It returns an error if the folder has a certificate or a
+// key that miniapi hasn't made.
+func (f *Files) Write(dir string) error {
+	if err := f.checkReplaceable(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name    string
+		content []byte
+		mode    fs.FileMode
+	}{{KeyFile, f.key, 0o600}, {CertFile, f.chain, 0o644}, {CAFile, f.ca, 0o644}} {
+		if err := pki.WriteFile(filepath.Join(dir, file.name), file.content, file.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkReplaceable returns an error if a folder has a certificate or key that miniapi hasn't made. A certificate is from
+// miniapi if it has the same issuer name as the new certificate.
+func (f *Files) checkReplaceable(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, CertFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, keyErr := os.Lstat(filepath.Join(dir, KeyFile))
+	if err != nil && errors.Is(keyErr, fs.ErrNotExist) {
+		return nil
+	}
+	if there, err := certutil.ParseCertsPEM(text); err == nil && bytes.Equal(there[0].RawIssuer, f.issued.RawIssuer) {
+		return nil
+	}
+	return fmt.Errorf("%s or %s exists and isn't miniapi's: choose another folder, or remove the files", CertFile, KeyFile)
+}
