@@ -1,0 +1,111 @@
+// Package suite has the common parts of the commands that run conformance cases: the flags, the list of cases, the run
+// with its progress and its reports, and the end of a run by an interrupt. [Options] is the way in.
+//
+// Don't use the package in a Go test: pkg/conformance/conformancetest runs cases there.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
+	"github.com/miniapi-dev/miniapi/pkg/conformance"
+	"github.com/miniapi-dev/miniapi/pkg/conformance/report"
+)
+
+// Options are the flags that select, run, list and report the cases of a suite.
+type Options struct {
+	Run conformance.Options
+	// List lists the cases, and runs none.
+	List    bool
+	output  string
+	reports []string
+}
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.Run.Selection.Only, "only", nil, "Run the cases whose identifiers match one of these `globs`, such as review.* or *.dryRun*.")
+	flags.StringSliceVar(&o.Run.Selection.Skip, "skip", nil, "Don't run the cases whose identifiers match one of these `globs`.")
+	flags.BoolVar(&o.List, "list", false, "List the cases, with their promises and sources, and run none.")
+	flags.IntVar(&o.Run.Parallel, "parallel", conformance.DefaultParallel, "How many cases run at once.")
+	flags.StringVarP(&o.output, "output", "o", "text", "Format of the report: "+strings.Join(report.Formats(), ", ")+".")
+	flags.StringArrayVar(&o.reports, "report", nil, "Also write a report to a file, by `FORMAT=FILE` as in junit=conformance.xml. May be repeated.")
+}
+
+// Validate checks the values of the flags, and joins all errors that it finds.
+func (o *Options) Validate() error {
+	errs := []error{o.Run.Validate()}
+	if !slices.Contains(report.Formats(), o.output) {
+		errs = append(errs, fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(report.Formats(), ", ")))
+	}
+	for _, r := range o.reports {
+		format, file, _ := strings.Cut(r, "=")
+		if file == "" || !slices.Contains(report.Formats(), format) {
+			errs = append(errs, fmt.Errorf("--report %q: must be FORMAT=FILE, with a format of %s", r, strings.Join(report.Formats(), ", ")))
+			continue
+		}
+		if err := report.ValidateFile(file); err != nil {
+			errs = append(errs, fmt.Errorf("--report %s: %w", file, err))
+		}
+	}
+	if o.List && !slices.Contains(listFormats, o.output) {
+		errs = append(errs, fmt.Errorf("--list with --output %q: must be one of %s", o.output, strings.Join(listFormats, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// listFormats are the formats of a list of cases.
+var listFormats = []string{"markdown", "text"}
+
+// Judge runs the cases of a suite, and writes the reports.
+func (o *Options) Judge(ctx context.Context, suite string, cases []conformance.Case, out, progress io.Writer) error {
+	o.Run.Progress = func(p conformance.Progress) {
+		fmt.Fprintf(progress, "[%d/%d] %-7s %s (%v; about %v left)\n", p.Done, p.All, p.Last.Status, p.Last.ID,
+			p.Last.Took.Round(time.Millisecond), p.Left.Round(time.Second))
+	}
+	began := time.Now()
+	results, err := conformance.Run(ctx, cases, o.Run)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	run := &report.Run{Suite: suite, Results: results, Took: time.Since(began)}
+	errs := []error{report.Write(out, o.output, run)}
+	for _, r := range o.reports {
+		format, file, _ := strings.Cut(r, "=")
+		if err := report.WriteFile(file, format, run); err != nil {
+			errs = append(errs, fmt.Errorf("--report %s: %w", file, err))
+		}
+	}
+	if n := results.Count(conformance.Failed); n > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d cases failed: the report has their findings", n, len(results)))
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, errors.New("the run was interrupted: the report has the remaining cases as skipped"))
+	}
+	return errors.Join(errs...)
+}
+
+// PrintCases prints the selected cases: as a table for a document if the format is markdown, and as text otherwise.
+func (o *Options) PrintCases(out io.Writer, all []conformance.Case) error {
+	if err := o.Run.Selection.Check(all); err != nil {
+		return cli.UsageError{Err: err}
+	}
+	cases := o.Run.Selection.Of(all)
+	if o.output == "markdown" {
+		return report.Promises(out, cases)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "CASE\tPROMISE\tSOURCE")
+	for i := range cases {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", cases[i].ID, cases[i].Promise, cases[i].Source)
+	}
+	return table.Flush()
+}
