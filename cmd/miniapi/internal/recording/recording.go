@@ -70,30 +70,37 @@ func (r *Recording) record(request *trace.Request) error {
 	for _, admission := range request.Admissions {
 		for _, step := range admission.Steps {
 			for _, webhook := range step.Webhooks {
-				if webhook.Call == nil {
-					continue
-				}
-				if len(webhook.Call.Request) == 0 || len(webhook.Call.Response) == 0 {
-					fmt.Fprintf(r.errOut, "Warning: %s gave no AdmissionReview for %s, so none is recorded\n", webhook.Reference, request.Subject())
-					continue
-				}
-				file, err := r.writer.Write(reviews.Exchange{
-					Webhook: webhook.Reference.String(),
-					Path:    pathOf(webhook.Call.Address),
-					Request: webhook.Call.Request, Response: webhook.Call.Response,
-				})
-				if err != nil {
-					return fmt.Errorf("recording the review of %s for %s: %w", webhook.Reference, request.Subject(), err)
-				}
-				if file != "" {
-					fmt.Fprintln(r.out, file)
-				}
-				if !r.redacted && bytes.Contains(webhook.Call.Request, []byte(trace.Redacted)) {
-					r.redacted = true
-					fmt.Fprintf(r.errOut, "Warning: secret values are %s in the files: a server with --trace-secrets keeps them\n", trace.Redacted)
+				if err := r.write(request, webhook); err != nil {
+					return err
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// write writes the review that a webhook got for a request, if the server called the webhook.
+func (r *Recording) write(request *trace.Request, webhook *trace.Webhook) error {
+	call := webhook.Call
+	if call == nil {
+		return nil
+	}
+	if len(call.Request) == 0 || len(call.Response) == 0 {
+		fmt.Fprintf(r.errOut, "Warning: %s gave no AdmissionReview for %s, so none is recorded\n", webhook.Reference, request.Subject())
+		return nil
+	}
+	file, err := r.writer.Write(reviews.Exchange{
+		Webhook: webhook.Reference.String(), Path: pathOf(call.Address), Request: call.Request, Response: call.Response,
+	})
+	if err != nil {
+		return fmt.Errorf("recording the review of %s for %s: %w", webhook.Reference, request.Subject(), err)
+	}
+	if file != "" {
+		fmt.Fprintln(r.out, file)
+	}
+	if !r.redacted && bytes.Contains(call.Request, []byte(trace.Redacted)) {
+		r.redacted = true
+		fmt.Fprintf(r.errOut, "Warning: secret values are %s in the files: a server with --trace-secrets keeps them\n", trace.Redacted)
 	}
 	return nil
 }
