@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Function is a conversion from one Go type to another. Renamed and Different make it.
+// Function is a conversion from one Go type to another. Renamed, Different and Generated make it.
 type Function struct {
 	from, to any // nil pointers of the two types
 	convert  conversion.ConversionFunc
@@ -89,9 +89,15 @@ func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
 // Different makes a conversion for types that have little in common. convert gets an empty out, and sets all its
 // fields.
 func Different[In, Out any](convert func(in *In, out *Out) error) Function {
-	return Function{from: (*In)(nil), to: (*Out)(nil), convert: func(in, out any, _ conversion.Scope) error {
+	return Generated(func(in *In, out *Out, _ conversion.Scope) error { return convert(in, out) })
+}
+
+// Generated makes a conversion of a function that Kubernetes' conversion-gen has written. convert gets an empty out,
+// and sets all its fields. The fields of out may share memory with in.
+func Generated[In, Out any](convert func(in *In, out *Out, scope conversion.Scope) error) Function {
+	return Function{from: (*In)(nil), to: (*Out)(nil), convert: func(in, out any, scope conversion.Scope) error {
 		var fresh Out
-		if err := convert(in.(*In), &fresh); err != nil {
+		if err := convert(in.(*In), &fresh, scope); err != nil {
 			return fmt.Errorf("converting %T to %T: %w", in, out, err)
 		}
 		assign(out, &fresh)
