@@ -1,9 +1,14 @@
 package scheduling
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"context"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/conversion"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/scheduling/schedulingv1/workloadbuilder"
+
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -15,25 +20,31 @@ var gates = map[string]bool{
 	"TopologyAwareWorkloadScheduling": true,
 }
 
-// declared checks a part of a Workload or a PodGroup by the validation that k8s.io/api generates for v1alpha3.
+// These functions check the parts of a Workload and a PodGroup by the validation that k8s.io/api generates for v1alpha3.
 // k8s.io/api generates no validation for v1beta1, which has the same fields and declarations.
-func declared[V1alpha3, V1beta1 any](generated validation.Generated[V1alpha3], path *field.Path, value, old *V1beta1) field.ErrorList {
-	now, err := inVersion[V1alpha3](value)
-	if err != nil {
-		return field.ErrorList{field.InternalError(path, err)}
-	}
-	was, err := inVersion[V1alpha3](old)
-	if err != nil {
-		return field.ErrorList{field.InternalError(path, err)}
-	}
-	return validation.Declared(generated, path, now, was, gates)
-}
+var (
+	declaredWorkloadSpec = inV1alpha3(schedulingv1alpha3.Validate_WorkloadSpec,
+		workloadbuilder.Convert_v1beta1_WorkloadSpec_To_v1alpha3_WorkloadSpec)
+	declaredPodGroupSpec = inV1alpha3(schedulingv1alpha3.Validate_PodGroupSpec,
+		workloadbuilder.Convert_v1beta1_PodGroupSpec_To_v1alpha3_PodGroupSpec)
+	declaredPodGroupStatus = inV1alpha3(schedulingv1alpha3.Validate_PodGroupStatus,
+		workloadbuilder.Convert_v1beta1_PodGroupStatus_To_v1alpha3_PodGroupStatus)
+)
 
-// inVersion converts a part of an object to the Go type of another version that has the same fields.
-func inVersion[To, From any](part *From) (*To, error) {
-	if part == nil {
-		return nil, nil
+// inV1alpha3 returns a validation of v1beta1 that converts a part of an object, and calls the generated validation of
+// v1alpha3. The conversion is a cast, because both versions have the same fields.
+func inV1alpha3[V1alpha3, V1beta1 any](generated validation.Generated[V1alpha3], convert func(*V1beta1, *V1alpha3, conversion.Scope) error) validation.Generated[V1beta1] {
+	return func(ctx context.Context, op operation.Operation, path *field.Path, value, old *V1beta1) field.ErrorList {
+		var parts [2]*V1alpha3
+		for i, part := range []*V1beta1{value, old} {
+			if part == nil {
+				continue
+			}
+			parts[i] = new(V1alpha3)
+			if err := convert(part, parts[i], nil); err != nil {
+				return field.ErrorList{field.InternalError(path, err)}
+			}
+		}
+		return generated(ctx, op, path, parts[0], parts[1])
 	}
-	converted := new(To)
-	return converted, conversion.CopyFields(part, converted)
 }

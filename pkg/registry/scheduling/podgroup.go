@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -39,14 +38,14 @@ func defaultPodGroupV1beta1(g *schedulingv1beta1.PodGroup) {
 // validatePodGroup checks a new PodGroup (KEP-4671).
 func validatePodGroup(o *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, nil))
+	f.Merge(validation.Declared(declaredPodGroupSpec, validation.SpecPath, &o.Spec, nil, gates))
 	return f.Errs
 }
 
 // validatePodGroupUpdate checks an update of a PodGroup. In the spec, only the size of a gang can change.
 func validatePodGroupUpdate(o, old *schedulingv1beta1.PodGroup) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec))
+	f.Merge(validation.Declared(declaredPodGroupSpec, validation.SpecPath, &o.Spec, &old.Spec, gates))
 	return f.Errs
 }
 
@@ -62,7 +61,7 @@ func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.Erro
 		path := validation.StatusPath.Child("resourceClaimStatuses").Index(i)
 		f.AddIf(!claims.Has(s.Name), field.Invalid(path.Child("name"), s.Name, "must match the name of an entry in `spec.resourceClaims`"))
 	}
-	f.Merge(declared(schedulingv1alpha3.Validate_PodGroupStatus, validation.StatusPath, &o.Status, &old.Status))
+	f.Merge(validation.Declared(declaredPodGroupStatus, validation.StatusPath, &o.Status, &old.Status, gates))
 	return f.Errs
 }
 

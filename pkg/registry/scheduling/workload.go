@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,14 +26,14 @@ var workloadKind = registry.Kind{
 // validateWorkload checks a new Workload (KEP-4671).
 func validateWorkload(o *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Created(&o.ObjectMeta, validation.Namespaced, apivalidation.NameIsDNSSubdomain)
-	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, nil))
+	f.Merge(samePriority(&o.Spec), validation.Declared(declaredWorkloadSpec, validation.SpecPath, &o.Spec, nil, gates))
 	return f.Errs
 }
 
 // validateWorkloadUpdate checks an update of a Workload. In the templates, only the size of a gang can change.
 func validateWorkloadUpdate(o, old *schedulingv1beta1.Workload) field.ErrorList {
 	f := validation.Updated(&o.ObjectMeta, &old.ObjectMeta)
-	f.Merge(samePriority(&o.Spec), declared(schedulingv1alpha3.Validate_WorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec))
+	f.Merge(samePriority(&o.Spec), validation.Declared(declaredWorkloadSpec, validation.SpecPath, &o.Spec, &old.Spec, gates))
 	return f.Errs
 }
 
