@@ -28,6 +28,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -77,11 +78,7 @@ func defaultCertificateSigningRequestV1beta1(r *certificatesv1beta1.CertificateS
 }
 
 func signerName(request []byte, usages []certificatesv1beta1.KeyUsage) string {
-	block, _ := pem.Decode(request)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return certificatesv1beta1.LegacyUnknownSignerName
-	}
-	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	csr, err := signing.ParseRequest(request)
 	if err != nil || !isNode(csr) {
 		return certificatesv1beta1.LegacyUnknownSignerName
 	}
@@ -167,7 +164,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bo
 	f := validation.Created(&o.ObjectMeta, validation.ClusterScoped, func(string, bool) []string { return nil })
 	spec := field.NewPath("spec")
 	if old == nil || !slices.Equal(o.Spec.Request, old.Spec.Request) {
-		if err := parseRequest(o.Spec.Request); err != nil {
+		if err := checkRequest(o.Spec.Request); err != nil {
 			f.Add(field.Invalid(spec.Child("request"), o.Spec.Request, err.Error()))
 		}
 	}
@@ -182,7 +179,7 @@ func signingRequest(o, old *certificatesv1.CertificateSigningRequest, v1beta1 bo
 		}
 	}
 	signer := spec.Child("signerName")
-	legacy := o.Spec.SignerName == "kubernetes.io/legacy-unknown"
+	legacy := o.Spec.SignerName == certificatesv1beta1.LegacyUnknownSignerName
 	if legacy && !v1beta1 && (old == nil || old.Spec.SignerName != o.Spec.SignerName) {
 		f.Add(field.Invalid(signer, o.Spec.SignerName, "the legacy signerName is not allowed via this API version"))
 	} else {
@@ -256,12 +253,9 @@ func requestConditionList(conditions []certificatesv1.CertificateSigningRequestC
 	return f.Errs
 }
 
-func parseRequest(data []byte) error {
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	request, err := x509.ParseCertificateRequest(block.Bytes)
+// checkRequest checks the encoding and the signature of a certificate request.
+func checkRequest(data []byte) error {
+	request, err := signing.ParseRequest(data)
 	if err != nil {
 		return err
 	}

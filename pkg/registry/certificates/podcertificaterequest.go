@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/ptr"
 
@@ -34,6 +33,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -412,17 +412,8 @@ func maySign(ctx context.Context, deps registry.Dependencies, r, old *certificat
 	if !ok {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("the request has no user"))}
 	}
-	domain, _, _ := strings.Cut(signer, "/")
-	for _, name := range []string{signer, domain + "/*"} {
-		// The error of the authorizer isn't needed: if the authorizer fails, it doesn't return DecisionAllow, and
-		// maySign refuses the update.
-		decision, _, _ := deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: user, Verb: "sign", APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers",
-			Name: name, ResourceRequest: true,
-		})
-		if decision == authorizer.DecisionAllow {
-			return nil
-		}
+	if signing.Permitted(ctx, deps.Authorizer, user, "sign", signer) {
+		return nil
 	}
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("User %q is not permitted to \"sign\" for signer %q", user.GetName(), signer))}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
 )
 
 // Name is the plugin's name in flags and in files of configuration.
@@ -39,7 +39,7 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	if request.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return nil
 	}
-	parsed, err := signers.ParseRequest(request.Spec.Request)
+	parsed, err := signing.ParseRequest(request.Spec.Request)
 	if err != nil {
 		return admission.NewForbidden(a, fmt.Errorf("failed to parse CSR: %w", err))
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/reader"
-	"github.com/miniapi-dev/miniapi/pkg/admission/plugins/internal/signers"
+	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
 )
 
 // Name is the plugin's name in flags and in files of configuration.
@@ -213,7 +213,7 @@ func signingRequest(node string, a admission.Attributes) error {
 	if s := request.Spec.SignerName; s != certificatesv1.KubeletServingSignerName && s != certificatesv1.KubeAPIServerClientKubeletSignerName {
 		return nil
 	}
-	parsed, err := signers.ParseRequest(request.Spec.Request)
+	parsed, err := signing.ParseRequest(request.Spec.Request)
 	if err != nil {
 		return fmt.Errorf("unable to parse csr: %w", err)
 	}

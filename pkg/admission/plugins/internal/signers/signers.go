@@ -1,5 +1,4 @@
-// Package signers is for plugins that check a user's permissions for signers of certificates, or the certificate
-// requests to signers.
+// Package signers is for plugins that check a user's permissions for signers of certificates.
 //
 // It checks only permissions for the resource "signers". A plugin that checks other permissions calls the authorizer
 // itself, as OwnerReferencesPermissionEnforcement does.
@@ -8,12 +7,12 @@ package signers
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/klog/v2"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/signing"
 )
 
 // Handler is an admission.Handler that has an authorizer. Plugins embed it.
@@ -41,21 +40,5 @@ func (h *Handler) ValidateInitialization() error {
 // Authorized reports whether the user may use the verb (approve, sign or attest) for the signer, or for all signers
 // of the signer's domain.
 func (h *Handler) Authorized(ctx context.Context, by user.Info, verb, signer string) bool {
-	domain, _, _ := strings.Cut(signer, "/")
-	for _, name := range []string{signer, domain + "/*"} {
-		decision, reason, err := h.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User:            by,
-			Verb:            verb,
-			APIGroup:        "certificates.k8s.io",
-			APIVersion:      "*",
-			Resource:        "signers",
-			Name:            name,
-			ResourceRequest: true,
-		})
-		if decision == authorizer.DecisionAllow {
-			return true
-		}
-		klog.FromContext(ctx).V(4).Info("user not permitted for signer", "user", by.GetName(), "verb", verb, "signer", name, "reason", reason, "err", err)
-	}
-	return false
+	return signing.Permitted(ctx, h.authorizer, by, verb, signer)
 }

@@ -1,4 +1,4 @@
-package signers
+package signing
 
 import (
 	"crypto/x509"
@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// ParseRequest parses a certificate request that is encoded as a PEM block.
+// ParseRequest parses a certificate request that is encoded as a PEM block. It doesn't check the signature.
 func ParseRequest(request []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
