@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // ipFamilies are the IP families for which the server has ranges of cluster IPs. The preferred family comes first.
@@ -32,7 +34,7 @@ func (f ipFamilies) settle(s, old *corev1.Service) error {
 	if spec.IPFamilyPolicy == nil {
 		spec.IPFamilyPolicy = ptr.To(inferredPolicy(s, old))
 	}
-	if errs := validateServiceClusterIPs(s, old); len(errs) > 0 {
+	if errs := serviceAddresses(s, old, validation.SpecPath); len(errs) > 0 {
 		return invalidService(s, errs...)
 	}
 	var errs field.ErrorList

@@ -143,7 +143,7 @@ func (c *portClaim) create(ctx context.Context, s *corev1.Service) error {
 			}
 		}
 	}
-	if needsHealthCheckPort(s) {
+	if needsHealthCheck(s) {
 		return c.healthCheck(ctx, s)
 	}
 	return nil
@@ -195,7 +195,7 @@ func (c *portClaim) update(ctx context.Context, s, old *corev1.Service) error {
 			}
 		}
 	}
-	switch needed, needs := needsHealthCheckPort(old), needsHealthCheckPort(s); {
+	switch needed, needs := needsHealthCheck(old), needsHealthCheck(s); {
 	case needs && !needed:
 		return c.healthCheck(ctx, s)
 	case needed && !needs:
@@ -266,11 +266,6 @@ func hasNodePorts(s *corev1.Service) bool {
 func allocatesNodePorts(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeNodePort ||
 		s.Spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(s.Spec.AllocateLoadBalancerNodePorts, true)
-}
-
-func needsHealthCheckPort(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer &&
-		s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 // nodePortsOf returns the node ports of a service, without healthCheckNodePort.

@@ -31,10 +31,10 @@ func dropForType(_ context.Context, s, old *corev1.Service) {
 			spec.Ports[i].NodePort = 0
 		}
 	}
-	if lost(needsHealthCheckPort) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
+	if lost(needsHealthCheck) && spec.HealthCheckNodePort == was.HealthCheckNodePort {
 		spec.HealthCheckNodePort = 0
 	}
-	if lost(isLoadBalancerSpec) {
+	if lost(isLoadBalancer) {
 		if ptr.Equal(spec.AllocateLoadBalancerNodePorts, was.AllocateLoadBalancerNodePorts) {
 			spec.AllocateLoadBalancerNodePorts = nil
 		}
@@ -42,19 +42,12 @@ func dropForType(_ context.Context, s, old *corev1.Service) {
 			spec.LoadBalancerClass = nil
 		}
 	}
-	if lost(reachedFromOutside) && spec.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
+	if lost(externallyAccessible) && spec.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
 		spec.ExternalTrafficPolicy = ""
 	}
-	if !isLoadBalancerSpec(s) {
+	if !isLoadBalancer(s) {
 		s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	}
-}
-
-func isLoadBalancerSpec(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeLoadBalancer }
-
-// reachedFromOutside reports whether traffic from outside of the cluster can reach a service.
-func reachedFromOutside(s *corev1.Service) bool {
-	return hasNodePorts(s) || s.Spec.Type == corev1.ServiceTypeClusterIP && len(s.Spec.ExternalIPs) > 0
 }
 
 func containsAll(set, values []int32) bool {
@@ -82,7 +75,7 @@ func carryOver(s, old *corev1.Service) {
 	if allocatesNodePorts(s) && allocatesNodePorts(old) {
 		carryOverNodePorts(s, old)
 	}
-	if needsHealthCheckPort(s) && needsHealthCheckPort(old) && s.Spec.HealthCheckNodePort == 0 {
+	if needsHealthCheck(s) && needsHealthCheck(old) && s.Spec.HealthCheckNodePort == 0 {
 		s.Spec.HealthCheckNodePort = old.Spec.HealthCheckNodePort
 	}
 }

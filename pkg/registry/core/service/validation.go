@@ -89,8 +89,7 @@ func isLoadBalancer(o *corev1.Service) bool { return o.Spec.Type == corev1.Servi
 
 // externallyAccessible reports whether traffic from outside of the cluster can reach a service.
 func externallyAccessible(o *corev1.Service) bool {
-	return isLoadBalancer(o) || o.Spec.Type == corev1.ServiceTypeNodePort ||
-		(o.Spec.Type == corev1.ServiceTypeClusterIP && len(o.Spec.ExternalIPs) > 0)
+	return hasNodePorts(o) || (o.Spec.Type == corev1.ServiceTypeClusterIP && len(o.Spec.ExternalIPs) > 0)
 }
 
 func needsHealthCheck(o *corev1.Service) bool {

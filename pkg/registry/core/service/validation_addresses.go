@@ -12,7 +12,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
-// serviceAddresses checks clusterIPs and ipFamilies, and that they match (KEP-563).
+// serviceAddresses checks clusterIPs and ipFamilies, and that they match (KEP-563). old is nil on create. The allocation
+// relies on the checks.
 func serviceAddresses(o, old *corev1.Service, spec *field.Path) field.ErrorList {
 	var f validation.Findings
 	ips, families := spec.Child("clusterIPs"), spec.Child("ipFamilies")
@@ -166,10 +167,4 @@ func anyExternalName(services ...*corev1.Service) bool {
 	return slices.ContainsFunc(services, func(o *corev1.Service) bool {
 		return o.Spec.Type == corev1.ServiceTypeExternalName
 	})
-}
-
-// validateServiceClusterIPs checks clusterIPs and ipFamilies before the allocation, which relies on them. old is
-// nil on create.
-func validateServiceClusterIPs(o, old *corev1.Service) field.ErrorList {
-	return serviceAddresses(o, old, field.NewPath("spec"))
 }
