@@ -200,7 +200,7 @@ func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionv1.P
 	match *admissionv1.MatchResources, matchField string) validation.Findings {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
-	f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("policyName"), policy))
+	f.Merge(validation.Required(validation.ObjectName, spec.Child("policyName"), policy))
 	if params != nil {
 		f.Merge(paramRef(params, spec.Child("paramRef")))
 	}
@@ -252,7 +252,7 @@ const maxMatchConditions = 64
 // matchConditions checks the matchConditions of a webhook or a policy (KEP-3716).
 func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
 	var f validation.Findings
-	f.AddIf(len(conditions) > maxMatchConditions, field.TooMany(path, len(conditions), maxMatchConditions))
+	f.Merge(validation.Few(path, len(conditions), maxMatchConditions))
 	names := sets.New[string]()
 	for i, c := range conditions {
 		path := path.Index(i)

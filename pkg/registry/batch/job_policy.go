@@ -38,20 +38,13 @@ func chosenOneOf[T ~string](path *field.Path, value T, allowed []T) field.ErrorL
 	return validation.OneOf(path, value, allowed...)
 }
 
-func tooMany(path *field.Path, n, most int) field.ErrorList {
-	if n <= most {
-		return nil
-	}
-	return field.ErrorList{field.TooMany(path, n, most)}
-}
-
 // failurePolicy checks podFailurePolicy, the rules for pods that fail (KEP-3329).
 func failurePolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	if s.PodFailurePolicy == nil {
 		return nil
 	}
 	rules := path.Child("rules")
-	errs := tooMany(rules, len(s.PodFailurePolicy.Rules), maxPolicyRules)
+	errs := validation.Few(rules, len(s.PodFailurePolicy.Rules), maxPolicyRules)
 	names := podvalidation.ContainerNames(s.Template.Spec.Containers).Union(podvalidation.ContainerNames(s.Template.Spec.InitContainers))
 	for i := range s.PodFailurePolicy.Rules {
 		errs = append(errs, failureRule(rules.Index(i), &s.PodFailurePolicy.Rules[i], names, s.BackoffLimitPerIndex != nil)...)
@@ -69,7 +62,7 @@ func failureRule(path *field.Path, r *batchv1.PodFailurePolicyRule, containers s
 		f.Merge(failureExitCodes(path.Child("onExitCodes"), r.OnExitCodes, containers))
 	}
 	conditions := path.Child("onPodConditions")
-	f.Merge(tooMany(conditions, len(r.OnPodConditions), maxPolicyConditions))
+	f.Merge(validation.Few(conditions, len(r.OnPodConditions), maxPolicyConditions))
 	for i, c := range r.OnPodConditions {
 		path := conditions.Index(i)
 		f.Merge(validation.Qualified(path.Child("type"), string(c.Type)), chosenOneOf(path.Child("status"), c.Status, conditionStatuses))
@@ -89,7 +82,7 @@ func failureExitCodes(path *field.Path, r *batchv1.PodFailurePolicyOnExitCodesRe
 	}
 	values := path.Child("values")
 	f.AddIf(len(r.Values) == 0, field.Invalid(values, r.Values, "at least one value is required"))
-	f.Merge(tooMany(values, len(r.Values), maxPolicyExitCodes))
+	f.Merge(validation.Few(values, len(r.Values), maxPolicyExitCodes))
 	seen := sets.New[int32]()
 	for i, code := range r.Values {
 		f.AddIf(code == 0 && r.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn, field.Invalid(values.Index(i), code, "must not be 0 for the In operator"))
@@ -108,7 +101,7 @@ func successPolicy(path *field.Path, s *batchv1.JobSpec) field.ErrorList {
 	var f validation.Findings
 	rules, n := path.Child("rules"), len(s.SuccessPolicy.Rules)
 	f.AddIf(n == 0, field.Required(rules, "at least one rules must be specified when the successPolicy is specified"))
-	f.Merge(tooMany(rules, n, maxPolicyRules))
+	f.Merge(validation.Few(rules, n, maxPolicyRules))
 	for i := range s.SuccessPolicy.Rules {
 		f.Merge(successRule(rules.Index(i), &s.SuccessPolicy.Rules[i], *s.Completions))
 	}

@@ -90,11 +90,11 @@ func validatePodCertificateRequest(o *certificatesv1beta1.PodCertificateRequest)
 	f.Merge(
 		podvalidation.SignerName(spec.Child("signerName"), s.SignerName),
 		podvalidation.UserAnnotations(spec.Child("unverifiedUserAnnotations"), s.UnverifiedUserAnnotations),
-		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("podName"), s.PodName),
+		validation.Follows(validation.ObjectName, spec.Child("podName"), s.PodName),
 		objectUID(spec.Child("podUID"), s.PodUID),
 		validation.Follows(validation.Named(apivalidation.ValidateServiceAccountName), spec.Child("serviceAccountName"), s.ServiceAccountName),
 		objectUID(spec.Child("serviceAccountUID"), s.ServiceAccountUID),
-		validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), string(s.NodeName)),
+		validation.Follows(validation.ObjectName, spec.Child("nodeName"), string(s.NodeName)),
 		objectUID(spec.Child("nodeUID"), s.NodeUID),
 		certificateSeconds(spec.Child("maxExpirationSeconds"), s))
 	if s.MaxExpirationSeconds != nil { // nil only if the object was never decoded

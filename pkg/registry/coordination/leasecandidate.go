@@ -43,7 +43,7 @@ func validateLeaseCandidateUpdate(o, old *coordinationv1beta1.LeaseCandidate) fi
 func candidateSpec(spec *coordinationv1beta1.LeaseCandidateSpec) field.ErrorList {
 	var f validation.Findings
 	path := field.NewPath("spec")
-	f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("leaseName"), spec.LeaseName))
+	f.Merge(validation.Required(validation.ObjectName, path.Child("leaseName"), spec.LeaseName))
 	emulation, err := semver.Parse(spec.EmulationVersion)
 	emulated := err == nil
 	const noVersion = "must be a valid semantic version"

@@ -99,7 +99,7 @@ func endpointAddress(path *field.Path, a *corev1.EndpointAddress, stored []strin
 		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), a.Hostname))
 	}
 	if a.NodeName != nil {
-		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *a.NodeName))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("nodeName"), *a.NodeName))
 	}
 	f.Merge(validation.EndpointIP(path.Child("ip"), a.IP))
 	return f.Errs

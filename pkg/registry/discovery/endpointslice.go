@@ -101,7 +101,7 @@ func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1
 	var f validation.Findings
 	addresses := path.Child("addresses")
 	f.AddIf(len(e.Addresses) == 0, field.Required(addresses, "must contain at least 1 address"))
-	f.AddIf(len(e.Addresses) > maxSliceAddresses, field.TooMany(addresses, len(e.Addresses), maxSliceAddresses))
+	f.Merge(validation.Few(addresses, len(e.Addresses), maxSliceAddresses))
 	for i, a := range e.Addresses {
 		switch family {
 		case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
@@ -117,10 +117,10 @@ func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1
 		}
 	}
 	if e.NodeName != nil {
-		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *e.NodeName))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("nodeName"), *e.NodeName))
 	}
 	topology := path.Child("deprecatedTopology")
-	f.AddIf(len(e.DeprecatedTopology) > maxSliceTopology, field.TooMany(topology, len(e.DeprecatedTopology), maxSliceTopology))
+	f.Merge(validation.Few(topology, len(e.DeprecatedTopology), maxSliceTopology))
 	f.Merge(metav1validation.ValidateLabels(e.DeprecatedTopology, topology))
 	if e.Hostname != nil {
 		f.Merge(validation.Follows(utilvalidation.IsDNS1123Label, path.Child("hostname"), *e.Hostname))
@@ -134,15 +134,15 @@ func sliceEndpoint(path *field.Path, e *discoveryv1.Endpoint, family discoveryv1
 func sliceHints(path *field.Path, hints *discoveryv1.EndpointHints) field.ErrorList {
 	var f validation.Findings
 	zones, nodes := path.Child("forZones"), path.Child("forNodes")
-	f.AddIf(len(hints.ForZones) > maxSliceHints, field.TooMany(zones, len(hints.ForZones), maxSliceHints))
+	f.Merge(validation.Few(zones, len(hints.ForZones), maxSliceHints))
 	for i, zone := range hints.ForZones {
 		f.AddIf(slices.Contains(hints.ForZones[:i], zone), field.Duplicate(zones.Index(i).Child("name"), zone.Name))
 		f.Merge(validation.Follows(utilvalidation.IsValidLabelValue, zones.Index(i).Child("name"), zone.Name))
 	}
-	f.AddIf(len(hints.ForNodes) > maxSliceHints, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
+	f.Merge(validation.Few(nodes, len(hints.ForNodes), maxSliceHints))
 	for i, node := range hints.ForNodes {
 		f.AddIf(slices.Contains(hints.ForNodes[:i], node), field.Duplicate(nodes.Index(i).Child("name"), node.Name))
-		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), nodes.Index(i).Child("name"), node.Name))
+		f.Merge(validation.Follows(validation.ObjectName, nodes.Index(i).Child("name"), node.Name))
 	}
 	return f.Errs
 }

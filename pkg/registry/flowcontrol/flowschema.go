@@ -92,7 +92,7 @@ func flowSchemaSpec(o *flowcontrolv1.FlowSchema) field.ErrorList {
 	if name := o.Spec.PriorityLevelConfiguration.Name; name == "" {
 		f.Add(field.Required(level, "must reference a priority level"))
 	} else {
-		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), level, name))
+		f.Merge(validation.Follows(validation.ObjectName, level, name))
 	}
 	for i := range o.Spec.Rules {
 		f.Merge(flowRule(path.Child("rules").Index(i), &o.Spec.Rules[i]))

@@ -126,7 +126,7 @@ func ingressSpec(spec *networkingv1.IngressSpec, lenient ingressLeniency) field.
 		}
 	}
 	if spec.IngressClassName != nil {
-		f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("ingressClassName"), *spec.IngressClassName))
+		f.Merge(validation.Follows(validation.ObjectName, path.Child("ingressClassName"), *spec.IngressClassName))
 	}
 	return f.Errs
 }

@@ -249,9 +249,7 @@ func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 	}
 	f.Merge(validation.OptionalOneOf(policy, c.RestartPolicy, corev1.ContainerRestartPolicyAlways,
 		corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure))
-	if n := len(c.RestartPolicyRules); n > maxRestartRules {
-		f.Add(field.TooMany(rules, n, maxRestartRules))
-	}
+	f.Merge(validation.Few(rules, len(c.RestartPolicyRules), maxRestartRules))
 	for i, r := range c.RestartPolicyRules {
 		path := rules.Index(i)
 		f.Merge(validation.OneOf(path.Child("action"), r.Action,
@@ -263,9 +261,7 @@ func restartRules(path *field.Path, c *corev1.Container) field.ErrorList {
 		}
 		f.Merge(validation.OneOf(codes.Child("operator"), r.ExitCodes.Operator,
 			corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn))
-		if n := len(r.ExitCodes.Values); n > maxRestartExitCodes {
-			f.Add(field.TooMany(codes.Child("values"), n, maxRestartExitCodes))
-		}
+		f.Merge(validation.Few(codes.Child("values"), len(r.ExitCodes.Values), maxRestartExitCodes))
 	}
 	return f.Errs
 }

@@ -58,7 +58,7 @@ func optionalClass(path *field.Path, class *string) field.ErrorList {
 	if ptr.Deref(class, "") == "" {
 		return nil
 	}
-	return validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path, *class)
+	return validation.Follows(validation.ObjectName, path, *class)
 }
 
 // claimSources checks dataSource and dataSourceRef of a claim (KEP-1495, KEP-3294).

@@ -112,11 +112,8 @@ func (p *projection) downward(path *field.Path, s *corev1.VolumeProjection) {
 }
 
 func (p *projection) token(path *field.Path, s *corev1.VolumeProjection) {
-	const shortest, longest = 10 * 60, 1 << 32
 	if seconds := s.ServiceAccountToken.ExpirationSeconds; seconds != nil {
-		path := path.Child("expirationSeconds")
-		p.AddIf(*seconds < shortest, field.Invalid(path, *seconds, "may not specify a duration less than 10 minutes"))
-		p.AddIf(*seconds > longest, field.Invalid(path, *seconds, "may not specify a duration larger than 2^32 seconds"))
+		p.Merge(validation.TokenLifetime(path.Child("expirationSeconds"), *seconds))
 	}
 	file := s.ServiceAccountToken.Path
 	p.Merge(validation.Present(p.volume, "path", file))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -326,7 +325,7 @@ func csiVolume(path *field.Path, s *corev1.CSIVolumeSource) field.ErrorList {
 	case ref.Name == "":
 		errs = append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
 	default:
-		errs = append(errs, validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("name"), ref.Name)...)
+		errs = append(errs, validation.Follows(validation.ObjectName, path.Child("name"), ref.Name)...)
 	}
 	return errs
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -78,7 +77,7 @@ func deviceRequest(path *field.Path, r *resourcev1.DeviceRequest) field.ErrorLis
 		f.Add(field.Invalid(path, nil, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"))
 	case r.Exactly != nil:
 		path, e := path.Child("exactly"), r.Exactly
-		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("deviceClassName"), e.DeviceClassName),
+		f.Merge(validation.Required(validation.ObjectName, path.Child("deviceClassName"), e.DeviceClassName),
 			wantedDevices(path, e.Selectors, e.AllocationMode, e.Count, e.Tolerations))
 	default:
 		for i, sub := range validation.Within(r.FirstAvailable, resourcev1.FirstAvailableDeviceRequestMaxSize) {

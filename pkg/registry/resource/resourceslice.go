@@ -156,7 +156,7 @@ func reachingNodes(path *field.Path, name *string, selector *corev1.NodeSelector
 	var f validation.Findings
 	if name != nil {
 		ways = append(ways, "`nodeName`")
-		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("nodeName"), *name))
+		f.Merge(validation.Required(validation.ObjectName, path.Child("nodeName"), *name))
 	}
 	if selector != nil {
 		ways = append(ways, "`nodeSelector`")

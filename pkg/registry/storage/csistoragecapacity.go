@@ -49,7 +49,7 @@ func validateCSIStorageCapacityUpdate(o, old *storagev1.CSIStorageCapacity) fiel
 
 func capacity(o *storagev1.CSIStorageCapacity, opts metav1validation.LabelSelectorValidationOptions) field.ErrorList {
 	f := validation.Findings{Errs: metav1validation.ValidateLabelSelector(o.NodeTopology, opts, field.NewPath("nodeTopology"))}
-	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), field.NewPath("storageClassName"), o.StorageClassName))
+	f.Merge(validation.Follows(validation.ObjectName, field.NewPath("storageClassName"), o.StorageClassName))
 	if q := o.Capacity; q != nil {
 		f.AddIf(q.Sign() < 0, field.Invalid(field.NewPath("capacity"), q.String(), apivalidation.IsNegativeErrorMsg))
 	}

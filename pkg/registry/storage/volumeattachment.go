@@ -51,13 +51,13 @@ func validateVolumeAttachment(o *storagev1.VolumeAttachment) field.ErrorList {
 	spec := field.NewPath("spec")
 	f.Merge(podvalidation.CSIDriverName(spec.Child("attacher"), o.Spec.Attacher))
 	f.Merge(attachmentSource(&o.Spec.Source, spec.Child("source")))
-	f.Merge(validation.Follows(validation.Named(apivalidation.NameIsDNSSubdomain), spec.Child("nodeName"), o.Spec.NodeName))
+	f.Merge(validation.Follows(validation.ObjectName, spec.Child("nodeName"), o.Spec.NodeName))
 	status := field.NewPath("status")
 	f.Merge(attachmentMetadata(status.Child("attachmentMetadata"), o.Status.AttachmentMetadata),
 		volumeError(status.Child("attachError"), o.Status.AttachError), volumeError(status.Child("detachError"), o.Status.DetachError))
 	if name := o.Spec.Source.PersistentVolumeName; name != nil {
 		path := spec.Child("source", "persistentVolumeName")
-		f.Merge(validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path, *name))
+		f.Merge(validation.Required(validation.ObjectName, path, *name))
 	}
 	return f.Errs
 }
@@ -76,7 +76,7 @@ func attachmentSource(s *storagev1.VolumeAttachmentSource, path *field.Path) fie
 	case s.InlineVolumeSpec != nil && s.PersistentVolumeName != nil:
 		return field.ErrorList{field.Forbidden(path, "must specify exactly one of inlineVolumeSpec and persistentVolumeName")}
 	case s.PersistentVolumeName != nil:
-		return validation.Required(validation.Named(apivalidation.NameIsDNSSubdomain), path.Child("persistentVolumeName"), *s.PersistentVolumeName)
+		return validation.Required(validation.ObjectName, path.Child("persistentVolumeName"), *s.PersistentVolumeName)
 	default:
 		return podvalidation.PersistentVolumeSpec(path.Child("inlineVolumeSpec"), s.InlineVolumeSpec, "", true)
 	}
