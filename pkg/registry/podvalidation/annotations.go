@@ -85,9 +85,7 @@ func seccompAnnotation(path *field.Path, v string) field.ErrorList {
 // both are set.
 func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSpec) field.ErrorList {
 	var f validation.Findings
-	var podProfile *corev1.AppArmorProfile
 	if sc := spec.SecurityContext; sc != nil {
-		podProfile = sc.AppArmorProfile
 		if v, set := meta.Annotations[corev1.SeccompPodAnnotationKey]; set && sc.SeccompProfile != nil {
 			f.Merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), sc.SeccompProfile, v))
 		}
@@ -97,11 +95,11 @@ func ProfilesAgree(path *field.Path, meta *metav1.ObjectMeta, spec *corev1.PodSp
 			f.Merge(seccompAgrees(path.Child("securityContext", "seccompProfile"), c.SecurityContext.SeccompProfile, v))
 		}
 	}
-	if IsWindows(spec) {
+	if podspec.IsWindows(spec) {
 		return f.Errs
 	}
 	for path, c := range podspec.Containers(spec, path) {
-		p := podProfile
+		p := podspec.AppArmorProfile(spec)
 		if c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
 			p = c.SecurityContext.AppArmorProfile
 		}

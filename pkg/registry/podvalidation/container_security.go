@@ -85,8 +85,8 @@ func seccompProfile(path *field.Path, p *corev1.SeccompProfile) field.ErrorList 
 	return f.Errs
 }
 
-// maxAppArmorProfile bounds the length of a profile's name. It is PATH_MAX - 1.
-const maxAppArmorProfile = 4095
+// MaxAppArmorProfile bounds the length of the name of an AppArmor profile. It is PATH_MAX - 1.
+const MaxAppArmorProfile = 4095
 
 // appArmorProfile checks an AppArmor profile (KEP-24).
 func appArmorProfile(path *field.Path, p *corev1.AppArmorProfile) field.ErrorList {
@@ -108,7 +108,7 @@ func appArmorProfile(path *field.Path, p *corev1.AppArmorProfile) field.ErrorLis
 		} else if name == "" {
 			f.Add(field.Required(local, needed))
 		}
-		f.AddIf(len(name) > maxAppArmorProfile, field.TooLong(local, "", maxAppArmorProfile))
+		f.AddIf(len(name) > MaxAppArmorProfile, field.TooLong(local, "", MaxAppArmorProfile))
 	case corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined:
 		f.AddIf(p.LocalhostProfile != nil, field.Invalid(local, p.LocalhostProfile, "can only be set when AppArmor type is Localhost"))
 	case "":

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
@@ -16,7 +17,7 @@ func podResources(path *field.Path, spec *corev1.PodSpec, claims sets.Set[string
 	switch {
 	case spec.Resources == nil:
 		return nil
-	case IsWindows(spec):
+	case podspec.IsWindows(spec):
 		return field.ErrorList{field.Forbidden(path, "may not be set for a windows pod")}
 	}
 	var f validation.Findings

@@ -134,9 +134,6 @@ func userNamespace(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	return f.Errs
 }
 
-// IsWindows reports whether a pod is for Windows.
-func IsWindows(spec *corev1.PodSpec) bool { return spec.OS != nil && spec.OS.Name == corev1.Windows }
-
 // podOS checks the operating system of a pod, and refuses fields that are for another operating system.
 func podOS(path *field.Path, spec *corev1.PodSpec) field.ErrorList {
 	switch {

@@ -12,6 +12,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
 )
 
+// AppArmorMessage is the warning about AppArmor annotations.
+const AppArmorMessage = `deprecated since v1.30; use the "appArmorProfile" field instead`
+
 // containers adds the warnings about the containers of a pod template.
 func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec) {
 	annotations := path.Child("metadata", "annotations")
@@ -23,7 +26,7 @@ func (l templateWarnings) containers(path *field.Path, t *corev1.PodTemplateSpec
 		if c.SecurityContext == nil || c.SecurityContext.SeccompProfile == nil {
 			l.seccomp(annotations, &t.ObjectMeta, corev1.SeccompContainerAnnotationKeyPrefix+c.Name)
 		}
-		hasProfile := PodAppArmorProfile(&t.Spec) != nil ||
+		hasProfile := podspec.AppArmorProfile(&t.Spec) != nil ||
 			c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil
 		key := corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + c.Name
 		// For a pod (path is nil), package core/pod warns of this annotation.

@@ -8,22 +8,17 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/podspec"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 )
-
-// maxLocalhostProfile bounds the length of the name of an AppArmor profile that is loaded on the node.
-const maxLocalhostProfile = 4095
 
 // appArmorFields copies AppArmor profiles from annotations, which old clients send, to containers whose field
 // appArmorProfile isn't set (KEP-24). It skips pods for Windows, invalid profiles, and profiles that equal the pod's
 // profile.
 func appArmorFields(pod *corev1.Pod) {
-	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
+	if podspec.IsWindows(&pod.Spec) {
 		return
 	}
-	var ofPod *corev1.AppArmorProfile
-	if pod.Spec.SecurityContext != nil {
-		ofPod = pod.Spec.SecurityContext.AppArmorProfile
-	}
+	ofPod := podspec.AppArmorProfile(&pod.Spec)
 	for _, c := range podspec.Containers(&pod.Spec, nil) {
 		annotation, annotated := pod.Annotations[corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix+c.Name]
 		if !annotated || c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
@@ -41,7 +36,7 @@ func appArmorFields(pod *corev1.Pod) {
 }
 
 func validLocalhostProfile(name *string) bool {
-	return name == nil || strings.TrimSpace(*name) == *name && len(*name) <= maxLocalhostProfile
+	return name == nil || strings.TrimSpace(*name) == *name && len(*name) <= podvalidation.MaxAppArmorProfile
 }
 
 // appArmorProfile returns the profile that an AppArmor annotation stands for, or nil if the annotation is

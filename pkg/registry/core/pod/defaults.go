@@ -1,12 +1,11 @@
 package pod
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
 
 // defaultPod sets the defaults of a Pod. Some of these defaults are only for pods, and not for pod templates.
@@ -75,7 +74,7 @@ func podLevelResources(pod *corev1.Pod) {
 	defaults.AddMissing(limits, resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{}),
 		func(name corev1.ResourceName) bool {
 			_, requested := requests[name]
-			return isHugePages(name) && !requested
+			return validation.IsHugePages(name) && !requested
 		})
 	if len(limits) == 0 {
 		return
@@ -84,14 +83,10 @@ func podLevelResources(pod *corev1.Pod) {
 
 	defaults.AddMissing(requests, resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{}),
 		func(name corev1.ResourceName) bool {
-			return resourcehelper.IsSupportedPodLevelResource(name) && !isHugePages(name)
+			return resourcehelper.IsSupportedPodLevelResource(name) && !validation.IsHugePages(name)
 		})
 	defaults.AddMissing(requests, limits, resourcehelper.IsSupportedPodLevelResource)
 	if len(requests) > 0 {
 		r.Requests = requests
 	}
-}
-
-func isHugePages(name corev1.ResourceName) bool {
-	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }

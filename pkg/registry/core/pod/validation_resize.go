@@ -19,7 +19,7 @@ func validatePodResize(pod, old *corev1.Pod) field.ErrorList {
 	switch {
 	case podvalidation.IsMirror(&old.ObjectMeta):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "static pods cannot be resized")}
-	case podvalidation.IsWindows(&old.Spec):
+	case podspec.IsWindows(&old.Spec):
 		return field.ErrorList{field.Forbidden(field.NewPath(""), "windows pods cannot be resized")}
 	}
 	f := podUpdate(pod, old)

@@ -46,7 +46,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 		{"ephemeralContainerStatuses", s.EphemeralContainerStatuses, nil},
 	}
 	for _, list := range lists {
-		f.Merge(statusUsers(validation.StatusPath.Child(list.name), list.statuses, podvalidation.IsWindows(&pod.Spec)))
+		f.Merge(statusUsers(validation.StatusPath.Child(list.name), list.statuses, podspec.IsWindows(&pod.Spec)))
 	}
 	for _, list := range lists {
 		f.Merge(allocations(validation.StatusPath.Child(list.name), list.statuses, list.containers, list.name == "ephemeralContainerStatuses"))

@@ -37,7 +37,7 @@ func podStatusWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 // podAppArmorWarnings returns the warnings about AppArmor annotations of containers whose field appArmorProfile
 // isn't set. It must be called before appArmorFields copies the annotations to the fields.
 func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
-	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
+	if podspec.IsWindows(&pod.Spec) {
 		return nil
 	}
 	var l warnings.List
@@ -48,7 +48,7 @@ func podAppArmorWarnings(_ context.Context, pod, _ *corev1.Pod) []string {
 			continue
 		}
 		profile := appArmorProfile(annotation)
-		if profile == nil || !equality.Semantic.DeepEqual(profile, warnings.PodAppArmorProfile(&pod.Spec)) {
+		if profile == nil || !equality.Semantic.DeepEqual(profile, podspec.AppArmorProfile(&pod.Spec)) {
 			l.At(field.NewPath("metadata", "annotations").Key(key), warnings.AppArmorMessage)
 		}
 	}
