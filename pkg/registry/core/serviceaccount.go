@@ -246,9 +246,7 @@ func nameSecretsOnly(a *corev1.ServiceAccount) {
 
 // serviceAccountColumns makes the rows of kubectl get. They don't show the number of secrets, because since 1.24
 // the tokens of a service account aren't Secrets.
-var serviceAccountColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(s *corev1.ServiceAccount) []any { return []any{s.Name, printers.Since(s.CreationTimestamp)} })
+var serviceAccountColumns = printers.NameAndAge[corev1.ServiceAccount]()
 
 // enforceMountableSecrets is a deprecated annotation of service accounts.
 const enforceMountableSecrets = "kubernetes.io/enforce-mountable-secrets"

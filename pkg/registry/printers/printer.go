@@ -41,6 +41,17 @@ func Of[T any](columns []Column, cells func(*T) []any) Printer {
 	}
 }
 
+// NameAndAge returns the Printer of a kind of which only the name and the age are shown. Unlike Default, it shows how
+// long ago the object was created, and not the time.
+func NameAndAge[T any, P interface {
+	*T
+	metav1.Object
+}]() Printer {
+	return Of([]Column{NameColumn, AgeColumn}, func(o *T) []any {
+		return []any{P(o).GetName(), Since(P(o).GetCreationTimestamp())}
+	})
+}
+
 // The texts for missing values.
 const (
 	None    = "<none>"

@@ -51,6 +51,4 @@ func deviceClassSpec(spec, old *resourcev1.DeviceClassSpec) field.ErrorList {
 	return f.Errs
 }
 
-var deviceClassColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(c *resourcev1.DeviceClass) []any { return []any{c.Name, printers.Since(c.CreationTimestamp)} })
+var deviceClassColumns = printers.NameAndAge[resourcev1.DeviceClass]()

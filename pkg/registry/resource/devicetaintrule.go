@@ -93,6 +93,4 @@ func retaint(_ context.Context, r, old *resourcev1.DeviceTaintRule) {
 	}
 }
 
-var deviceTaintRuleColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(r *resourcev1.DeviceTaintRule) []any { return []any{r.Name, printers.Since(r.CreationTimestamp)} })
+var deviceTaintRuleColumns = printers.NameAndAge[resourcev1.DeviceTaintRule]()

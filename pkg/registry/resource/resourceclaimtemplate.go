@@ -72,8 +72,4 @@ func authorizeClaimTemplate(ctx context.Context, deps registry.Dependencies, t, 
 	return allowAdminAccess(ctx, deps, t.Namespace, requestedAdminAccess(t.Spec.Spec.Devices.Requests))
 }
 
-var resourceClaimTemplateColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(t *resourcev1.ResourceClaimTemplate) []any {
-		return []any{t.Name, printers.Since(t.CreationTimestamp)}
-	})
+var resourceClaimTemplateColumns = printers.NameAndAge[resourcev1.ResourceClaimTemplate]()

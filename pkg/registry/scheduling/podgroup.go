@@ -65,6 +65,4 @@ func validatePodGroupStatusUpdate(o, old *schedulingv1beta1.PodGroup) field.Erro
 	return f.Errs
 }
 
-var podGroupColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(g *schedulingv1beta1.PodGroup) []any { return []any{g.Name, printers.Since(g.CreationTimestamp)} })
+var podGroupColumns = printers.NameAndAge[schedulingv1beta1.PodGroup]()

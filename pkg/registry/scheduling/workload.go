@@ -48,6 +48,4 @@ func samePriority(spec *schedulingv1beta1.WorkloadSpec) field.ErrorList {
 	return nil
 }
 
-var workloadColumns = printers.Of(
-	[]printers.Column{printers.NameColumn, printers.AgeColumn},
-	func(w *schedulingv1beta1.Workload) []any { return []any{w.Name, printers.Since(w.CreationTimestamp)} })
+var workloadColumns = printers.NameAndAge[schedulingv1beta1.Workload]()
