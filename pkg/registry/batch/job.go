@@ -111,8 +111,8 @@ func generatedSelector(o *batchv1.Job, domainLabels bool) field.ErrorList {
 		key, value string
 		domain     bool
 	}{
-		{"controller-uid", string(o.UID), false},
-		{"job-name", o.Name, false},
+		{legacyControllerUIDLabel, string(o.UID), false},
+		{legacyJobNameLabel, o.Name, false},
 		{batchv1.ControllerUidLabel, string(o.UID), true},
 		{batchv1.JobNameLabel, o.Name, true},
 	} {
@@ -302,6 +302,8 @@ var jobColumns = printers.Of(
 		}
 	})
 
+// jobStatus returns the state that kubectl get shows. Of two conditions of a type, the first one counts. For validation,
+// one true condition is enough (jobConditionIs). kube-apiserver differs in the same way.
 func jobStatus(j *batchv1.Job) string {
 	is := func(t batchv1.JobConditionType) bool {
 		for _, condition := range j.Status.Conditions {

@@ -22,6 +22,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/registry/core/connect"
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
+	"github.com/miniapi-dev/miniapi/pkg/registry/podvalidation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 	"github.com/miniapi-dev/miniapi/pkg/registry/warnings"
@@ -182,8 +183,7 @@ func taints(path *field.Path, list []corev1.Taint) field.ErrorList {
 		path := path.Index(i)
 		f.Merge(metav1validation.ValidateLabelName(t.Key, path.Child("key")))
 		f.Merge(validation.Follows(validation.Joined(utilvalidation.IsValidLabelValue, ";"), path.Child("value"), t.Value))
-		f.Merge(validation.RequiredOneOf(path.Child("effect"), t.Effect,
-			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute))
+		f.Merge(validation.RequiredOneOf(path.Child("effect"), t.Effect, podvalidation.TaintEffects...))
 		id := unique{t.Key, t.Effect}
 		if seen.Has(id) {
 			err := field.Duplicate(path, validation.Unversioned(t))
@@ -261,12 +261,11 @@ func nodeRoles(n *corev1.Node) []string {
 		if key == "kubernetes.io/role" {
 			role, ok = value, true
 		}
-		if ok && role != "" {
+		if ok {
 			roles = append(roles, role)
 		}
 	}
-	slices.Sort(roles)
-	return slices.Compact(roles)
+	return printers.Distinct(roles)
 }
 
 // nodeAddress returns the first address of a node that has the type t, or printers.None.

@@ -218,6 +218,9 @@ func positive(path *field.Path, n int32) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, n, "must be greater than zero")}
 }
 
+// TaintEffects are the valid effects of taints, and so of tolerations.
+var TaintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+
 // Tolerations checks the tolerations of a pod or of a runtime class.
 func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 	var f validation.Findings
@@ -244,14 +247,10 @@ func Tolerations(path *field.Path, ts []corev1.Toleration) field.ErrorList {
 			f.Add(field.NotSupported(operator, t.Operator, []corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 		}
 		if t.Effect != "" {
-			f.Merge(taintEffect(path.Child("effect"), t.Effect))
+			f.Merge(validation.OneOf(path.Child("effect"), t.Effect, TaintEffects...))
 		}
 	}
 	return f.Errs
-}
-
-func taintEffect(path *field.Path, effect corev1.TaintEffect) field.ErrorList {
-	return validation.OneOf(path, effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 }
 
 // schedulingGates checks the gates that delay the scheduling of a pod (KEP-3521).

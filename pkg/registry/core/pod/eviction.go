@@ -205,10 +205,8 @@ func disrupted(preconditions *metav1.Preconditions) rest.UpdatedObjectInfo {
 // evictableUnready reports whether a pod that isn't ready can be evicted without taking a disruption from its
 // budget. unhealthyPodEvictionPolicy of the budget selects the rule (KEP-3017).
 func evictableUnready(pod *corev1.Pod, budget *policyv1.PodDisruptionBudget) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return false
-		}
+	if podConditionTrue(pod, corev1.PodReady) {
+		return false
 	}
 	if p := budget.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
 		return true
