@@ -152,11 +152,7 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 		storages[k.Resource+"/status"] = newStatus(main)
 	}
 	for _, sub := range k.Subresources {
-		if sub.Storage == nil {
-			storages[k.Resource+"/"+sub.Name] = main.Part(sub.Update(main.Strategy))
-			continue
-		}
-		part, err := sub.Storage(main, s.deps)
+		part, err := sub.serve(main, s.deps)
 		if err != nil {
 			return nil, fmt.Errorf("making the storage of %s/%s: %w", k.Resource, sub.Name, err)
 		}
@@ -167,4 +163,15 @@ func (s *Stores) serve(k *Kind) (map[string]rest.Storage, error) {
 	}
 	s.served[k] = storages
 	return storages, nil
+}
+
+func (r Subresource) serve(main *Storage, deps Dependencies) (rest.Storage, error) {
+	if r.Update == nil {
+		return r.Storage(main, deps)
+	}
+	part := main.Part(r.Update(main.Strategy))
+	if r.Wrap == nil {
+		return part, nil
+	}
+	return r.Wrap(part, main.Strategy)
 }

@@ -123,10 +123,11 @@ type Subresource struct {
 	// Options is an empty value of the type of the subresource's query parameters, or nil.
 	Options runtime.Object
 	// Update returns the strategy for updates through the subresource, which change only a part of the object. Its
-	// argument is the Strategy of the kind.
+	// argument is the Strategy of the kind. The subresource supports get and update of the part.
 	Update func(Strategy) UpdateStrategy
-	// Storage makes the storage of the subresource from the storage of the kind. If it is nil, the subresource
-	// supports get and update, with the strategy that Update returns.
+	// Wrap changes how the part of Update is served. It may be nil. Its last argument is the Strategy of the kind.
+	Wrap func(ObjectPart, Strategy) (rest.Storage, error)
+	// Storage makes the storage of a subresource without Update, from the storage of the kind.
 	Storage func(*Storage, Dependencies) (rest.Storage, error)
 }
 

@@ -42,7 +42,7 @@ var namespaceKind = registry.Kind{
 		ValidateUpdate:       validateNamespaceUpdate,
 		ValidateStatusUpdate: validateNamespaceStatusUpdate,
 	},
-	Subresources: []registry.Subresource{{Name: "finalize", Update: updateFinalizers, Storage: newFinalize}},
+	Subresources: []registry.Subresource{{Name: "finalize", Update: updateFinalizers, Wrap: withoutGet}},
 	Storage:      newNamespaceStorage,
 	Printer:      &namespaceColumns,
 	Fields:       namespaceFields,
@@ -284,9 +284,9 @@ func (s finalizeStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Obj
 
 func updateFinalizers(s registry.Strategy) registry.UpdateStrategy { return finalizeStrategy{s} }
 
-// newFinalize returns the storage of namespaces/finalize. It supports only updates.
-func newFinalize(main *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
-	return onlyUpdate{main.Part(updateFinalizers(main.Strategy))}, nil
+// withoutGet returns the storage of namespaces/finalize. It supports only updates.
+func withoutGet(part registry.ObjectPart, _ registry.Strategy) (rest.Storage, error) {
+	return onlyUpdate{part}, nil
 }
 
 // onlyUpdate is a storage with the single verb update.

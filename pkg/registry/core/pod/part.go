@@ -23,7 +23,8 @@ type podPart struct {
 	validate func(pod, old *corev1.Pod) field.ErrorList
 }
 
-func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.Storage, error) {
+// wrap returns the storage of the subresource.
+func (p podPart) wrap(part registry.ObjectPart, s registry.Strategy) (rest.Storage, error) {
 	owned := make([]*fieldpath.SetMatcher, len(p.fields))
 	for i, path := range p.fields {
 		matcher, err := fieldpath.PrefixMatcher(path...)
@@ -33,10 +34,10 @@ func (p podPart) storage(pods *registry.Storage, _ registry.Dependencies) (rest.
 		owned[i] = matcher
 	}
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-	for _, gv := range pods.Strategy.Versions {
+	for _, gv := range s.Versions {
 		filters[fieldpath.APIVersion(gv.String())] = fieldpath.NewIncludeMatcherFilter(owned...)
 	}
-	return podPartREST{pods: pods.Part(p.update(pods.Strategy)), filters: filters}, nil
+	return podPartREST{pods: part, filters: filters}, nil
 }
 
 func (p podPart) update(s registry.Strategy) registry.UpdateStrategy { return podPartStrategy{s, p} }
