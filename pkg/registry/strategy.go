@@ -177,10 +177,8 @@ type StatusStrategy struct{ Strategy }
 // PrepareForUpdate implements rest.RESTUpdateStrategy.
 func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	copyAllBut(obj, old, metaField, typeField, statusField)
-	m, oldMeta := MetaOf(obj), MetaOf(old)
-	m.SetGeneration(oldMeta.GetGeneration())
 	if s.Kind.StatusKeepsMetadata {
-		metav1.ResetObjectMetaForStatus(m, oldMeta) // the store later refuses another name or uid
+		metav1.ResetObjectMetaForStatus(MetaOf(obj), MetaOf(old)) // the store later refuses another name or uid
 	}
 	s.DropGated(obj, old)
 	s.Kind.hooks().prepareForStatusUpdate(ctx, obj, old)
