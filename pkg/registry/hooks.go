@@ -47,7 +47,8 @@ type HooksOf[T runtime.Object] struct {
 	Validate             func(T) field.ErrorList
 	ValidateUpdate       func(obj, old T) field.ErrorList
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
-	// Through replaces Validate and ValidateUpdate for requests through certain group versions.
+	// Through replaces Validate, and ValidateUpdate unless its Update is nil, for requests through certain group
+	// versions.
 	Through map[schema.GroupVersion]Validation[T]
 
 	// Authorize checks a valid object against other objects, or against the permissions of the request's user. The
@@ -110,10 +111,14 @@ func (h HooksOf[T]) canonicalize(obj runtime.Object) {
 
 // validation returns the validation for the group version of the request. ctx is the context of the request.
 func (h HooksOf[T]) validation(ctx context.Context) Validation[T] {
-	if v, ok := h.Through[RequestVersion(ctx)]; ok {
-		return v
+	v, ok := h.Through[RequestVersion(ctx)]
+	if !ok {
+		v.Create = h.Validate
 	}
-	return Validation[T]{Create: h.Validate, Update: h.ValidateUpdate}
+	if v.Update == nil {
+		v.Update = h.ValidateUpdate
+	}
+	return v
 }
 
 func (h HooksOf[T]) validate(ctx context.Context, obj runtime.Object) field.ErrorList {

@@ -50,9 +50,7 @@ var certificateSigningRequestKind = registry.Kind{
 		ValidateUpdate:         validateCertificateSigningRequestUpdate,
 		ValidateStatusUpdate:   validateCertificateSigningRequestStatusUpdate,
 		Through: map[schema.GroupVersion]registry.Validation[*certificatesv1.CertificateSigningRequest]{
-			certificatesv1beta1.SchemeGroupVersion: {
-				Create: validateCertificateSigningRequestV1beta1, Update: validateCertificateSigningRequestUpdate,
-			},
+			certificatesv1beta1.SchemeGroupVersion: {Create: validateCertificateSigningRequestV1beta1},
 		},
 	},
 	Fields:       signingRequestFields,
