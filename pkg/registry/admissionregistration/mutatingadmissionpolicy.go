@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,8 +25,8 @@ var mutatingAdmissionPolicyKind = registry.Kind{
 	Object:     &admissionregistrationv1.MutatingAdmissionPolicy{}, List: &admissionregistrationv1.MutatingAdmissionPolicyList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultMutatingAdmissionPolicy),
-		registry.DefaultLike[admissionv1beta1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
-		registry.DefaultLike[admissionv1alpha1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
+		registry.DefaultLike[admissionregistrationv1beta1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
+		registry.DefaultLike[admissionregistrationv1alpha1.MutatingAdmissionPolicy](defaultMutatingAdmissionPolicy),
 	},
 	Generation:        true,
 	ConditionalUpdate: true,

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
@@ -12,37 +12,41 @@ import (
 
 func TestMutatingAdmissionPolicy(t *testing.T) {
 	t.Parallel()
-	policy := func(mutations ...admissionv1.Mutation) *admissionv1.MutatingAdmissionPolicy {
-		o := &admissionv1.MutatingAdmissionPolicy{
+	policy := func(mutations ...admissionregistrationv1.Mutation) *admissionregistrationv1.MutatingAdmissionPolicy {
+		o := &admissionregistrationv1.MutatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "policy"},
-			Spec: admissionv1.MutatingAdmissionPolicySpec{
-				MatchConstraints: configMaps(), Mutations: mutations, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				MatchConstraints: configMaps(), Mutations: mutations, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 			},
 		}
 		defaultMutatingAdmissionPolicy(o)
 		return o
 	}
-	apply := func(s string) *admissionv1.ApplyConfiguration { return &admissionv1.ApplyConfiguration{Expression: s} }
-	patch := func(s string) *admissionv1.JSONPatch { return &admissionv1.JSONPatch{Expression: s} }
+	apply := func(s string) *admissionregistrationv1.ApplyConfiguration {
+		return &admissionregistrationv1.ApplyConfiguration{Expression: s}
+	}
+	patch := func(s string) *admissionregistrationv1.JSONPatch {
+		return &admissionregistrationv1.JSONPatch{Expression: s}
+	}
 
 	registrytest.WantErrors(t, "objects and patches are known types", ValidateMutatingAdmissionPolicy(policy(
-		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration,
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
 			ApplyConfiguration: apply(`Object{metadata: Object.metadata{labels: {"a": "b"}}}`)},
-		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch,
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch,
 			JSONPatch: patch(`[JSONPatch{op: "add", path: "/data/" + jsonpatch.escapeKey("a/b"), value: "c"}]`)},
 	)))
 	registrytest.WantErrors(t, "a policy without mutations does nothing", ValidateMutatingAdmissionPolicy(policy()),
 		"spec.mutations: Required value: mutations must contain at least one item")
 
-	deletes := policy(admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
-	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
+	deletes := policy(admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, ApplyConfiguration: apply("Object{}")})
+	deletes.Spec.MatchConstraints.ResourceRules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Delete}
 	registrytest.WantErrors(t, "a deletion has no object to change", ValidateMutatingAdmissionPolicy(deletes),
 		`spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"`)
 
 	errs := ValidateMutatingAdmissionPolicy(policy(
-		admissionv1.Mutation{PatchType: admissionv1.PatchTypeApplyConfiguration, JSONPatch: patch("[]")},
-		admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: patch("unknown")},
-		admissionv1.Mutation{PatchType: "Diff"},
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeApplyConfiguration, JSONPatch: patch("[]")},
+		admissionregistrationv1.Mutation{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: patch("unknown")},
+		admissionregistrationv1.Mutation{PatchType: "Diff"},
 	))
 	var got []string
 	for _, err := range errs {

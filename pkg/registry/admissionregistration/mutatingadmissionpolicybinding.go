@@ -2,8 +2,8 @@ package admissionregistration
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -17,8 +17,8 @@ var mutatingAdmissionPolicyBindingKind = registry.Kind{
 	Object:     &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultMutatingAdmissionPolicyBinding),
-		registry.DefaultLike[admissionv1beta1.MutatingAdmissionPolicyBinding](defaultMutatingAdmissionPolicyBinding),
-		registry.DefaultLike[admissionv1alpha1.MutatingAdmissionPolicyBinding](defaultMutatingAdmissionPolicyBindingV1alpha1),
+		registry.DefaultLike[admissionregistrationv1beta1.MutatingAdmissionPolicyBinding](defaultMutatingAdmissionPolicyBinding),
+		registry.DefaultLike[admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding](defaultMutatingAdmissionPolicyBindingV1alpha1),
 	},
 	Generation:        true,
 	ConditionalUpdate: true,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -25,13 +25,13 @@ import (
 )
 
 // defaultMatchResources sets the defaults of the fields by which policies and bindings select requests.
-func defaultMatchResources(m *admissionv1.MatchResources) {
+func defaultMatchResources(m *admissionregistrationv1.MatchResources) {
 	if m == nil {
 		return
 	}
-	defaults.Pointer(&m.MatchPolicy, admissionv1.Equivalent)
+	defaults.Pointer(&m.MatchPolicy, admissionregistrationv1.Equivalent)
 	selectors(&m.NamespaceSelector, &m.ObjectSelector)
-	for _, resourceRules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
+	for _, resourceRules := range [][]admissionregistrationv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
 		for i := range resourceRules {
 			rule(&resourceRules[i].Rule)
 		}
@@ -40,9 +40,9 @@ func defaultMatchResources(m *admissionv1.MatchResources) {
 
 // denyWithoutParameters sets parameterNotFoundAction to Deny: a request is denied if its parameters aren't found.
 // Deny is the default of v1alpha1. In later versions, the client must set the field.
-func denyWithoutParameters(r *admissionv1.ParamRef) {
+func denyWithoutParameters(r *admissionregistrationv1.ParamRef) {
 	if r != nil {
-		defaults.Pointer(&r.ParameterNotFoundAction, admissionv1.DenyAction)
+		defaults.Pointer(&r.ParameterNotFoundAction, admissionregistrationv1.DenyAction)
 	}
 }
 
@@ -55,7 +55,7 @@ type storedPolicy struct {
 
 // storedMatching returns a storedPolicy with the match conditions of the stored policy, and sets its field
 // sameConditions. The other sets of expressions are nil.
-func storedMatching(params, oldParams *admissionv1.ParamKind, conditions, oldConditions []admissionv1.MatchCondition) storedPolicy {
+func storedMatching(params, oldParams *admissionregistrationv1.ParamKind, conditions, oldConditions []admissionregistrationv1.MatchCondition) storedPolicy {
 	stored := storedPolicy{
 		sameConditions: reflect.DeepEqual(params, oldParams) && reflect.DeepEqual(conditions, oldConditions),
 		conditions:     sets.New[string](),
@@ -77,8 +77,8 @@ func policyCompiler(variables bool) (plugincel.Compiler, error) {
 }
 
 // policyMatching checks the fields by which validating and mutating policies select requests.
-func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.ParamKind, match *admissionv1.MatchResources,
-	conditions []admissionv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
+func policyMatching(failure *admissionregistrationv1.FailurePolicyType, params *admissionregistrationv1.ParamKind, match *admissionregistrationv1.MatchResources,
+	conditions []admissionregistrationv1.MatchCondition, stored storedPolicy, spec *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(failure == nil, field.Required(spec.Child("failurePolicy"), ""))
 	f.Merge(validation.OptionalOneOf(spec.Child("failurePolicy"), failure, failurePolicies...))
@@ -99,7 +99,7 @@ func policyMatching(failure *admissionv1.FailurePolicyType, params *admissionv1.
 	return f.Errs
 }
 
-func paramKind(k *admissionv1.ParamKind, path *field.Path) field.ErrorList {
+func paramKind(k *admissionregistrationv1.ParamKind, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	version := path.Child("apiVersion")
 	group, name, slash := strings.Cut(k.APIVersion, "/")
@@ -130,7 +130,7 @@ func paramKind(k *admissionv1.ParamKind, path *field.Path) field.ErrorList {
 	return f.Errs
 }
 
-func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
+func matchResources(m *admissionregistrationv1.MatchResources, at *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.AddIf(m.MatchPolicy == nil, field.Required(at.Child("matchPolicy"), ""))
 	f.Merge(validation.OptionalOneOf(at.Child("matchPolicy"), m.MatchPolicy, matchPolicies...))
@@ -143,7 +143,7 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 	}
 	for _, rules := range []struct {
 		name  string
-		rules []admissionv1.NamedRuleWithOperations
+		rules []admissionregistrationv1.NamedRuleWithOperations
 	}{{"resourceRules", m.ResourceRules}, {"excludeResourceRules", m.ExcludeResourceRules}} {
 		for i, r := range rules.rules {
 			at := at.Child(rules.name).Index(i)
@@ -160,7 +160,7 @@ func matchResources(m *admissionv1.MatchResources, at *field.Path) field.ErrorLi
 
 // mutatedOperations checks that the rules of a mutating policy don't name the operation DELETE, which has no object
 // to change. In a mutating policy, "*" stands for all other operations.
-func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.ErrorList {
+func mutatedOperations(m *admissionregistrationv1.MatchResources, at *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
 	}
@@ -168,13 +168,13 @@ func mutatedOperations(m *admissionv1.MatchResources, at *field.Path) field.Erro
 	for _, r := range m.ResourceRules {
 		for _, op := range r.Operations {
 			f.Merge(validation.OneOf(at.Child("resourceRules", "operations"), op,
-				admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update))
+				admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create, admissionregistrationv1.Update))
 		}
 	}
 	return f.Errs
 }
 
-func policyVariables(compiler plugincel.Compiler, variables []admissionv1.Variable,
+func policyVariables(compiler plugincel.Compiler, variables []admissionregistrationv1.Variable,
 	uses plugincel.OptionalVariableDeclarations, stored storedPolicy, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	for i, v := range variables {
@@ -196,8 +196,8 @@ func policyVariables(compiler plugincel.Compiler, variables []admissionv1.Variab
 	return f.Errs
 }
 
-func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionv1.ParamRef,
-	match *admissionv1.MatchResources, matchField string) validation.Findings {
+func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionregistrationv1.ParamRef,
+	match *admissionregistrationv1.MatchResources, matchField string) validation.Findings {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMeta(meta, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	spec := field.NewPath("spec")
 	f.Merge(validation.Required(validation.ObjectName, spec.Child("policyName"), policy))
@@ -210,7 +210,7 @@ func policyBinding(meta *metav1.ObjectMeta, policy string, params *admissionv1.P
 	return f
 }
 
-func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
+func paramRef(r *admissionregistrationv1.ParamRef, at *field.Path) field.ErrorList {
 	var f validation.Findings
 	const exclusive = "name and selector are mutually exclusive"
 	if r.Name != "" {
@@ -227,7 +227,7 @@ func paramRef(r *admissionv1.ParamRef, at *field.Path) field.ErrorList {
 	if r.ParameterNotFoundAction == nil {
 		f.Add(field.Required(action, ""))
 	} else {
-		f.Merge(validation.RequiredOneOf(action, *r.ParameterNotFoundAction, admissionv1.DenyAction, admissionv1.AllowAction))
+		f.Merge(validation.RequiredOneOf(action, *r.ParameterNotFoundAction, admissionregistrationv1.DenyAction, admissionregistrationv1.AllowAction))
 	}
 	return f.Errs
 }
@@ -250,7 +250,7 @@ func plainCompiler() plugincel.Compiler {
 const maxMatchConditions = 64
 
 // matchConditions checks the matchConditions of a webhook or a policy (KEP-3716).
-func matchConditions(conditions []admissionv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
+func matchConditions(conditions []admissionregistrationv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.Merge(validation.Few(path, len(conditions), maxMatchConditions))
 	names := sets.New[string]()
@@ -297,11 +297,11 @@ var bindingColumns = []printers.Column{
 	printers.AgeColumn,
 }
 
-func bindingCells(meta *metav1.ObjectMeta, policy string, ref *admissionv1.ParamRef) []any {
+func bindingCells(meta *metav1.ObjectMeta, policy string, ref *admissionregistrationv1.ParamRef) []any {
 	return []any{meta.Name, policy, paramRefCell(ref), printers.Since(meta.CreationTimestamp)}
 }
 
-func paramKindCell(k *admissionv1.ParamKind) string {
+func paramKindCell(k *admissionregistrationv1.ParamKind) string {
 	if k == nil {
 		return printers.Unset
 	}
@@ -310,7 +310,7 @@ func paramKindCell(k *admissionv1.ParamKind) string {
 
 // paramRefCell shows the parameters of a binding in a table, by name or selector. If a reference by name has no
 // namespace, the cell shows "*" as the namespace, because the binding doesn't show whether the kind is namespaced.
-func paramRefCell(r *admissionv1.ParamRef) string {
+func paramRefCell(r *admissionregistrationv1.ParamRef) string {
 	switch {
 	case r == nil:
 		return printers.Unset

@@ -1,7 +1,7 @@
 package admissionregistration
 
 import (
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
@@ -14,6 +14,6 @@ func selectors(namespaces, objects **metav1.LabelSelector) {
 }
 
 // rule sets a missing scope of a rule to "*", which matches all scopes.
-func rule(r *admissionv1.Rule) {
-	defaults.Pointer(&r.Scope, admissionv1.AllScopes)
+func rule(r *admissionregistrationv1.Rule) {
+	defaults.Pointer(&r.Scope, admissionregistrationv1.AllScopes)
 }

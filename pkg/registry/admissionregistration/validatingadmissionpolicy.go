@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -29,8 +29,8 @@ var validatingAdmissionPolicyKind = registry.Kind{
 	Object:     &admissionregistrationv1.ValidatingAdmissionPolicy{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingAdmissionPolicy),
-		registry.DefaultLike[admissionv1beta1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
-		registry.DefaultLike[admissionv1alpha1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
+		registry.DefaultLike[admissionregistrationv1beta1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
+		registry.DefaultLike[admissionregistrationv1alpha1.ValidatingAdmissionPolicy](defaultValidatingAdmissionPolicy),
 	},
 	Status:              true,
 	StatusKeepsMetadata: true,

@@ -3,7 +3,7 @@ package admissionregistration
 import (
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -14,20 +14,20 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, reason string
-		spec         admissionv1.ValidatingAdmissionPolicySpec
+		spec         admissionregistrationv1.ValidatingAdmissionPolicySpec
 		want         []string
 	}{
 		{
 			name: "valid", reason: "variables, parameters and all kinds of expression compile together",
-			spec: admissionv1.ValidatingAdmissionPolicySpec{
-				ParamKind:        &admissionv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
 				MatchConstraints: configMaps(),
-				MatchConditions:  []admissionv1.MatchCondition{{Name: "a", Expression: "params != null"}},
-				Variables:        []admissionv1.Variable{{Name: "one", Expression: "1"}, {Name: "two", Expression: "variables.one + 1"}},
-				Validations: []admissionv1.Validation{{
+				MatchConditions:  []admissionregistrationv1.MatchCondition{{Name: "a", Expression: "params != null"}},
+				Variables:        []admissionregistrationv1.Variable{{Name: "one", Expression: "1"}, {Name: "two", Expression: "variables.one + 1"}},
+				Validations: []admissionregistrationv1.Validation{{
 					Expression: "variables.two == 2 && authorizer.group('').resource('pods').check('get').allowed()", MessageExpression: "'no ' + params.metadata.name",
 				}},
-				AuditAnnotations: []admissionv1.AuditAnnotation{{Key: "k", ValueExpression: "string(variables.two)"}},
+				AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "k", ValueExpression: "string(variables.two)"}},
 			},
 		},
 		{
@@ -40,14 +40,14 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 		},
 		{
 			name: "types", reason: "each expression has to yield the type of its field",
-			spec: admissionv1.ValidatingAdmissionPolicySpec{
+			spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 				MatchConstraints: configMaps(),
-				Variables:        []admissionv1.Variable{{Name: "in", Expression: " "}},
-				Validations: []admissionv1.Validation{
+				Variables:        []admissionregistrationv1.Variable{{Name: "in", Expression: " "}},
+				Validations: []admissionregistrationv1.Validation{
 					{Expression: "1", MessageExpression: "2", Message: " "},
 					{Expression: "true", Message: "a\nb", Reason: ptr.To(metav1.StatusReasonConflict), MessageExpression: " "},
 				},
-				AuditAnnotations: []admissionv1.AuditAnnotation{{Key: "k", ValueExpression: "3"}, {Key: "k", ValueExpression: "'s'"}},
+				AuditAnnotations: []admissionregistrationv1.AuditAnnotation{{Key: "k", ValueExpression: "3"}, {Key: "k", ValueExpression: "'s'"}},
 			},
 			want: []string{
 				`spec.variables[0].name: Invalid value: "in": name is not a valid CEL identifier`,
@@ -65,18 +65,18 @@ func TestValidatingAdmissionPolicy(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			o := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}, Spec: tc.spec}
+			o := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "policy"}, Spec: tc.spec}
 			defaultValidatingAdmissionPolicy(o)
 			registrytest.WantErrors(t, tc.reason, ValidateValidatingAdmissionPolicy(o), tc.want...)
 		})
 	}
 }
 
-func configMaps() *admissionv1.MatchResources {
-	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-		RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+func configMaps() *admissionregistrationv1.MatchResources {
+	return &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 		},
 	}}}
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	admissionregistrationv1alpha1 "k8s.io/api/admissionregistration/v1alpha1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
@@ -21,8 +21,8 @@ var validatingAdmissionPolicyBindingKind = registry.Kind{
 	Object:     &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, List: &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
 	Defaults: []registry.Default{
 		registry.DefaultOf(defaultValidatingAdmissionPolicyBinding),
-		registry.DefaultLike[admissionv1beta1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBinding),
-		registry.DefaultLike[admissionv1alpha1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBindingV1alpha1),
+		registry.DefaultLike[admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBinding),
+		registry.DefaultLike[admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding](defaultValidatingAdmissionPolicyBindingV1alpha1),
 	},
 	Generation:        true,
 	ConditionalUpdate: true,

@@ -3,7 +3,7 @@ package admissionregistration
 import (
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -12,13 +12,13 @@ import (
 
 func TestValidatingWebhookConfiguration(t *testing.T) {
 	t.Parallel()
-	o := &admissionv1.ValidatingWebhookConfiguration{
+	o := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
-		Webhooks: []admissionv1.ValidatingWebhook{{
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "hook.example.com", AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "ns", Name: "hook", Port: ptr.To[int32](443)}},
-			Rules:        []admissionv1.RuleWithOperations{{}}, TimeoutSeconds: ptr.To[int32](0),
-			MatchConditions: []admissionv1.MatchCondition{{Name: "a b", Expression: "true"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "hook", Port: ptr.To[int32](443)}},
+			Rules:        []admissionregistrationv1.RuleWithOperations{{}}, TimeoutSeconds: ptr.To[int32](0),
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "a b", Expression: "true"}},
 		}},
 	}
 	registrytest.WantErrors(t, "every field of a validating webhook is looked at", ValidateValidatingWebhookConfiguration(o),

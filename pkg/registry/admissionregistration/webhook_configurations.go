@@ -1,8 +1,8 @@
 package admissionregistration
 
 import (
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -16,34 +16,34 @@ import (
 const servicePort int32 = 443
 
 // webhookPolicies sets the defaults of v1 for the fields that say how a webhook is called.
-func webhookPolicies(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, timeoutSeconds **int32) {
-	defaults.Pointer(failure, admissionv1.Fail)
-	defaults.Pointer(match, admissionv1.Equivalent)
+func webhookPolicies(failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType, timeoutSeconds **int32) {
+	defaults.Pointer(failure, admissionregistrationv1.Fail)
+	defaults.Pointer(match, admissionregistrationv1.Equivalent)
 	defaults.Pointer(timeoutSeconds, 10)
 }
 
 // webhookPoliciesV1beta1 sets the defaults of v1beta1 for the fields that say how a webhook is called. These
 // defaults are more lenient than the defaults of v1, and the timeout is longer.
 func webhookPoliciesV1beta1(
-	failure **admissionv1.FailurePolicyType,
-	match **admissionv1.MatchPolicyType,
-	effects **admissionv1.SideEffectClass,
+	failure **admissionregistrationv1.FailurePolicyType,
+	match **admissionregistrationv1.MatchPolicyType,
+	effects **admissionregistrationv1.SideEffectClass,
 	timeoutSeconds **int32,
 	reviewVersions *[]string,
 ) {
-	defaults.Pointer(failure, admissionv1.Ignore)
-	defaults.Pointer(match, admissionv1.Exact)
-	defaults.Pointer(effects, admissionv1.SideEffectClassUnknown)
+	defaults.Pointer(failure, admissionregistrationv1.Ignore)
+	defaults.Pointer(match, admissionregistrationv1.Exact)
+	defaults.Pointer(effects, admissionregistrationv1.SideEffectClassUnknown)
 	defaults.Pointer(timeoutSeconds, 30)
 	if len(*reviewVersions) == 0 {
 		// A webhook that is older than the field admissionReviewVersions supports the version v1beta1 of
 		// AdmissionReview.
-		*reviewVersions = []string{admissionv1beta1.SchemeGroupVersion.Version}
+		*reviewVersions = []string{admissionregistrationv1beta1.SchemeGroupVersion.Version}
 	}
 }
 
 // webhookRequests sets the defaults of the fields that select requests, and of the service in clientConfig.
-func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
+func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissionregistrationv1.RuleWithOperations, service *admissionregistrationv1.ServiceReference) {
 	selectors(namespaces, objects)
 	for i := range rules {
 		rule(&rules[i].Rule)
@@ -55,20 +55,20 @@ func webhookRequests(namespaces, objects **metav1.LabelSelector, rules []admissi
 
 // configurationHooks returns the value of registry.Kind.Hooks for one of the two kinds of webhook configurations.
 // webhooksOf returns the webhooks of an object as mutating webhooks, which have all the fields of validating webhooks.
-func configurationHooks[T configuration](webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Hooks {
+func configurationHooks[T configuration](webhooksOf func(T) []admissionregistrationv1.MutatingWebhook) registry.Hooks {
 	v1 := configurationValidation(webhookRulesV1, webhooksOf)
 	return withoutStaticNames(registry.HooksOf[T]{
 		Validate:       v1.Create,
 		ValidateUpdate: v1.Update,
 		Through: map[schema.GroupVersion]registry.Validation[T]{
-			admissionv1beta1.SchemeGroupVersion: configurationValidation(webhookRulesV1beta1, webhooksOf),
+			admissionregistrationv1beta1.SchemeGroupVersion: configurationValidation(webhookRulesV1beta1, webhooksOf),
 		},
 		WarningsOfOthers: func(deps registry.Dependencies, o T) []string { return webhooksWarnings(deps, webhooksOf(o)) },
 	})
 }
 
 // configurationValidation returns the validation of webhook configurations by the rules of one API version.
-func configurationValidation[T configuration](rules webhookRules, webhooksOf func(T) []admissionv1.MutatingWebhook) registry.Validation[T] {
+func configurationValidation[T configuration](rules webhookRules, webhooksOf func(T) []admissionregistrationv1.MutatingWebhook) registry.Validation[T] {
 	return registry.Validation[T]{
 		Create: func(o T) field.ErrorList { return webhooks(o, webhooksOf(o), rules) },
 		Update: func(o, old T) field.ErrorList {

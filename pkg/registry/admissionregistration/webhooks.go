@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -35,7 +35,7 @@ var (
 // onUpdate returns the rules for an update. hooks are the new webhooks, and old are the stored webhooks. onUpdate
 // turns off each rule that the stored webhooks break, so that a client can still change an object that was stored
 // before the rule existed.
-func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhookRules {
+func (r webhookRules) onUpdate(hooks, old []admissionregistrationv1.MutatingWebhook) webhookRules {
 	names := sets.New[string]()
 	r.keepsMatchConditions = len(hooks) == len(old)
 	r.storedExpressions = sets.New[string]()
@@ -59,7 +59,7 @@ func (r webhookRules) onUpdate(hooks, old []admissionv1.MutatingWebhook) webhook
 }
 
 // webhooks checks a webhook configuration. hooks are the webhooks of the configuration. rules selects validation rules.
-func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, rules webhookRules) field.ErrorList {
+func webhooks(configuration metav1.Object, hooks []admissionregistrationv1.MutatingWebhook, rules webhookRules) field.ErrorList {
 	f := validation.Findings{Errs: apivalidation.ValidateObjectMetaAccessor(configuration, false, apivalidation.NameIsDNSSubdomain, validation.MetadataPath)}
 	names := sets.New[string]()
 	for i := range hooks {
@@ -74,19 +74,19 @@ func webhooks(configuration metav1.Object, hooks []admissionv1.MutatingWebhook, 
 }
 
 var (
-	sideEffects = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun,
-		admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
-	harmless = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
+	sideEffects = []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun,
+		admissionregistrationv1.SideEffectClassSome, admissionregistrationv1.SideEffectClassUnknown}
+	harmless = []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun}
 
-	failurePolicies      = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
-	matchPolicies        = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
-	reinvocationPolicies = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
-	ruleScopes           = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
-	operations           = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
-		admissionv1.Delete, admissionv1.Update}
+	failurePolicies      = []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}
+	matchPolicies        = []admissionregistrationv1.MatchPolicyType{admissionregistrationv1.Equivalent, admissionregistrationv1.Exact}
+	reinvocationPolicies = []admissionregistrationv1.ReinvocationPolicyType{admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy}
+	ruleScopes           = []admissionregistrationv1.ScopeType{admissionregistrationv1.AllScopes, admissionregistrationv1.ClusterScope, admissionregistrationv1.NamespacedScope}
+	operations           = []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create,
+		admissionregistrationv1.Delete, admissionregistrationv1.Update}
 )
 
-func admissionWebhook(hook *admissionv1.MutatingWebhook, rules webhookRules, path *field.Path) field.ErrorList {
+func admissionWebhook(hook *admissionregistrationv1.MutatingWebhook, rules webhookRules, path *field.Path) field.ErrorList {
 	f := validation.Findings{Errs: utilvalidation.IsFullyQualifiedName(path.Child("name"), hook.Name)}
 	for i, r := range hook.Rules {
 		f.Merge(admissionRule(&r, path.Child("rules").Index(i)))
@@ -116,7 +116,7 @@ func admissionWebhook(hook *admissionv1.MutatingWebhook, rules webhookRules, pat
 	return f.Errs
 }
 
-func webhookClient(c *admissionv1.WebhookClientConfig, path *field.Path) field.ErrorList {
+func webhookClient(c *admissionregistrationv1.WebhookClientConfig, path *field.Path) field.ErrorList {
 	switch {
 	case (c.URL == nil) == (c.Service == nil):
 		return field.ErrorList{field.Required(path, "exactly one of url or service is required")}
@@ -162,7 +162,7 @@ func list[T ~string](values []T) string {
 }
 
 // admissionRule checks a rule, by which a webhook or a policy selects requests.
-func admissionRule(r *admissionv1.RuleWithOperations, path *field.Path) field.ErrorList {
+func admissionRule(r *admissionregistrationv1.RuleWithOperations, path *field.Path) field.ErrorList {
 	var f validation.Findings
 	f.Merge(wildcardAlone(path.Child("operations"), r.Operations, "operations"))
 	for i, op := range r.Operations {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -12,53 +12,53 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/registrytest"
 )
 
-func validHook() admissionv1.MutatingWebhook {
-	return admissionv1.MutatingWebhook{
+func validHook() admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
 		Name:                    "hook.example.com",
-		ClientConfig:            admissionv1.WebhookClientConfig{URL: ptr.To("https://example.com/hook")},
-		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://example.com/hook")},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
-		Rules: []admissionv1.RuleWithOperations{{
-			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		}},
 	}
 }
 
-func hooksWith(change func(*admissionv1.MutatingWebhook)) *admissionv1.MutatingWebhookConfiguration {
+func hooksWith(change func(*admissionregistrationv1.MutatingWebhook)) *admissionregistrationv1.MutatingWebhookConfiguration {
 	hook := validHook()
 	change(&hook)
-	return &admissionv1.MutatingWebhookConfiguration{
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "hooks", ResourceVersion: "1"},
-		Webhooks:   []admissionv1.MutatingWebhook{hook},
+		Webhooks:   []admissionregistrationv1.MutatingWebhook{hook},
 	}
 }
 
 func TestMutatingWebhookConfiguration(t *testing.T) {
 	t.Parallel()
-	service := func(s admissionv1.ServiceReference) func(*admissionv1.MutatingWebhook) {
-		return func(h *admissionv1.MutatingWebhook) {
-			h.ClientConfig = admissionv1.WebhookClientConfig{Service: &s}
+	service := func(s admissionregistrationv1.ServiceReference) func(*admissionregistrationv1.MutatingWebhook) {
+		return func(h *admissionregistrationv1.MutatingWebhook) {
+			h.ClientConfig = admissionregistrationv1.WebhookClientConfig{Service: &s}
 		}
 	}
 	for _, tc := range []struct {
 		name, reason string
-		change       func(*admissionv1.MutatingWebhook)
+		change       func(*admissionregistrationv1.MutatingWebhook)
 		want         []string
 	}{
 		{
 			name: "valid", reason: "the base of the other cases is valid",
-			change: func(*admissionv1.MutatingWebhook) {},
+			change: func(*admissionregistrationv1.MutatingWebhook) {},
 		},
 		{
 			name: "name", reason: "a name has at least three segments",
-			change: func(h *admissionv1.MutatingWebhook) { h.Name = "hook.example" },
+			change: func(h *admissionregistrationv1.MutatingWebhook) { h.Name = "hook.example" },
 			want:   []string{`webhooks[0].name: Invalid value: "hook.example": should be a domain with at least three segments separated by dots`},
 		},
 		{
 			name: "nothing said", reason: "v1 requires the fields without a default",
-			change: func(h *admissionv1.MutatingWebhook) {
-				*h = admissionv1.MutatingWebhook{Name: h.Name}
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
+				*h = admissionregistrationv1.MutatingWebhook{Name: h.Name}
 			},
 			want: []string{
 				"webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun",
@@ -68,14 +68,14 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "enumerations", reason: "the error about an unknown value lists the known values",
-			change: func(h *admissionv1.MutatingWebhook) {
-				h.FailurePolicy = ptr.To[admissionv1.FailurePolicyType]("Maybe")
-				h.MatchPolicy = ptr.To[admissionv1.MatchPolicyType]("Near")
-				h.SideEffects = ptr.To(admissionv1.SideEffectClassSome)
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
+				h.FailurePolicy = ptr.To[admissionregistrationv1.FailurePolicyType]("Maybe")
+				h.MatchPolicy = ptr.To[admissionregistrationv1.MatchPolicyType]("Near")
+				h.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassSome)
 				h.TimeoutSeconds = ptr.To[int32](31)
-				h.ReinvocationPolicy = ptr.To[admissionv1.ReinvocationPolicyType]("Always")
-				h.Rules[0].Scope = ptr.To[admissionv1.ScopeType]("World")
-				h.Rules[0].Operations = []admissionv1.OperationType{"READ"}
+				h.ReinvocationPolicy = ptr.To[admissionregistrationv1.ReinvocationPolicyType]("Always")
+				h.Rules[0].Scope = ptr.To[admissionregistrationv1.ScopeType]("World")
+				h.Rules[0].Operations = []admissionregistrationv1.OperationType{"READ"}
 			},
 			want: []string{
 				`webhooks[0].rules[0].operations[0]: Unsupported value: "READ": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"`,
@@ -89,10 +89,10 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "wildcards", reason: "a wildcard stands alone",
-			change: func(h *admissionv1.MutatingWebhook) {
-				h.Rules[0] = admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{"*", admissionv1.Create},
-					Rule: admissionv1.Rule{
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
+				h.Rules[0] = admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{"*", admissionregistrationv1.Create},
+					Rule: admissionregistrationv1.Rule{
 						APIGroups: []string{"*", "apps"}, APIVersions: []string{"*", ""},
 						Resources: []string{"pods/*", "pods/status", "*/scale", "deployments/scale", "*", "nodes"},
 					},
@@ -110,12 +110,12 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "everything", reason: "a rule for every resource and subresource makes all other resources redundant",
-			change: func(h *admissionv1.MutatingWebhook) { h.Rules[0].Resources = []string{"*/*", "pods"} },
+			change: func(h *admissionregistrationv1.MutatingWebhook) { h.Rules[0].Resources = []string{"*/*", "pods"} },
 			want:   []string{`webhooks[0].rules[0].resources: Invalid value: ["*/*","pods"]: if '*/*' is present, must not specify other resources`},
 		},
 		{
 			name: "url", reason: "a URL is https, without user, query and fragment",
-			change: func(h *admissionv1.MutatingWebhook) {
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
 				h.ClientConfig.URL = ptr.To("http://me@example.com/hook?a=b#c")
 			},
 			want: []string{
@@ -127,7 +127,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "service", reason: "kube-apiserver swaps the name and the namespace in this error, and so does miniapi",
-			change: service(admissionv1.ServiceReference{Namespace: "ns", Path: ptr.To("hook"), Port: ptr.To[int32](65536)}),
+			change: service(admissionregistrationv1.ServiceReference{Namespace: "ns", Path: ptr.To("hook"), Port: ptr.To[int32](65536)}),
 			want: []string{
 				"webhooks[0].clientConfig.service.namespace: Required value",
 				"webhooks[0].clientConfig.service.port: Invalid value: 65536: port is not valid: must be between 1 and 65535, inclusive",
@@ -136,7 +136,7 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "review versions", reason: "versions are labels without duplicates, and the server can send at least one of these versions",
-			change: func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
+			change: func(h *admissionregistrationv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v2", "v2"} },
 			want: []string{
 				`webhooks[0].admissionReviewVersions[1]: Invalid value: "v2": duplicate version`,
 				`webhooks[0].admissionReviewVersions: Invalid value: ["v2","v2"]: must include at least one of v1, v1beta1`,
@@ -144,15 +144,15 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 		},
 		{
 			name: "selector", reason: "selectors have the form of label selectors",
-			change: func(h *admissionv1.MutatingWebhook) {
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
 				h.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
 			},
 			want: []string{`webhooks[0].objectSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
 		},
 		{
 			name: "conditions", reason: "conditions have unique names and yield a bool",
-			change: func(h *admissionv1.MutatingWebhook) {
-				h.MatchConditions = []admissionv1.MatchCondition{
+			change: func(h *admissionregistrationv1.MutatingWebhook) {
+				h.MatchConditions = []admissionregistrationv1.MatchCondition{
 					{Name: "a", Expression: "1 + 1"}, {Name: "a", Expression: "request.operation == 'CREATE'"}, {},
 				}
 			},
@@ -173,8 +173,8 @@ func TestMutatingWebhookConfiguration(t *testing.T) {
 
 func TestWebhookConditionCompilation(t *testing.T) {
 	t.Parallel()
-	errs := ValidateMutatingWebhookConfiguration(hooksWith(func(h *admissionv1.MutatingWebhook) {
-		h.MatchConditions = []admissionv1.MatchCondition{{Name: "a", Expression: "params.x == 1"}}
+	errs := ValidateMutatingWebhookConfiguration(hooksWith(func(h *admissionregistrationv1.MutatingWebhook) {
+		h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "a", Expression: "params.x == 1"}}
 	}))
 	if len(errs) != 1 || !strings.Contains(errs[0].Detail, "compilation failed: ERROR: <input>:1:1: undeclared reference to 'params'") {
 		t.Errorf("a webhook has no parameters, so an expression with parameters must not compile: %v", errs)
@@ -183,13 +183,13 @@ func TestWebhookConditionCompilation(t *testing.T) {
 
 func TestWebhookConfigurationVersions(t *testing.T) {
 	t.Parallel()
-	old := hooksWith(func(h *admissionv1.MutatingWebhook) {
-		h.SideEffects = ptr.To(admissionv1.SideEffectClassUnknown)
+	old := hooksWith(func(h *admissionregistrationv1.MutatingWebhook) {
+		h.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassUnknown)
 	})
 	old.Webhooks = append(old.Webhooks, old.Webhooks[0])
 	v1 := configurationValidation(webhookRulesV1, mutatingWebhooks)
 	v1beta1 := configurationValidation(webhookRulesV1beta1, mutatingWebhooks)
-	unknown := hooksWith(func(h *admissionv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v0"} })
+	unknown := hooksWith(func(h *admissionregistrationv1.MutatingWebhook) { h.AdmissionReviewVersions = []string{"v0"} })
 	sideEffects := `webhooks[0].sideEffects: Unsupported value: "Unknown": supported values: "None", "NoneOnDryRun"`
 
 	for _, tc := range []struct {
@@ -214,7 +214,7 @@ func TestWebhookConfigurationVersions(t *testing.T) {
 		},
 		{
 			name: "update spoils", reason: "an update must not add a mistake to a stored object without mistakes",
-			errs: v1.Update(old, hooksWith(func(*admissionv1.MutatingWebhook) {})),
+			errs: v1.Update(old, hooksWith(func(*admissionregistrationv1.MutatingWebhook) {})),
 			want: []string{
 				sideEffects, strings.Replace(sideEffects, "[0]", "[1]", 1), `webhooks[1].name: Duplicate value: "hook.example.com"`,
 			},
