@@ -2,6 +2,7 @@ package apps
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,49 +15,37 @@ import (
 // conversions convert kinds with fields that don't exist in apps/v1: the revision to which a Deployment is rolled
 // back, and the template generation of a DaemonSet. In apps/v1, both are annotations.
 func conversions() []conversion.Function {
-	return []conversion.Function{
-		conversion.Renamed(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
-			if in.Spec.RollbackTo == nil {
-				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
+	toV1 := conversion.Adjusted(func(in *appsv1beta1.Deployment, out *appsv1.Deployment) error {
+		if in.Spec.RollbackTo == nil {
+			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
+			return nil
+		}
+		annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
+		return nil
+	})
+	fromV1 := conversion.Adjusted(func(in *appsv1.Deployment, out *appsv1beta1.Deployment) error {
+		revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
+		if revision != nil {
+			out.Spec.RollbackTo = &appsv1beta1.RollbackConfig{Revision: *revision}
+		}
+		return err
+	})
+	return slices.Concat(
+		conversion.Both(toV1, fromV1),
+		conversion.BothLike[extensionsv1beta1.Deployment](toV1, fromV1),
+		[]conversion.Function{
+			conversion.Renamed(func(in *extensionsv1beta1.DaemonSet, out *appsv1.DaemonSet) error {
+				annotate(&out.Annotations, appsv1.DeprecatedTemplateGeneration, &in.Spec.TemplateGeneration)
 				return nil
-			}
-			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
-			return nil
-		}),
-		conversion.Renamed(func(in *appsv1.Deployment, out *appsv1beta1.Deployment) error {
-			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
-			if revision != nil {
-				out.Spec.RollbackTo = &appsv1beta1.RollbackConfig{Revision: *revision}
-			}
-			return err
-		}),
-		conversion.Renamed(func(in *extensionsv1beta1.Deployment, out *appsv1.Deployment) error {
-			if in.Spec.RollbackTo == nil {
-				annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, nil)
-				return nil
-			}
-			annotate(&out.Annotations, appsv1.DeprecatedRollbackTo, &in.Spec.RollbackTo.Revision)
-			return nil
-		}),
-		conversion.Renamed(func(in *appsv1.Deployment, out *extensionsv1beta1.Deployment) error {
-			revision, err := takeNumber(out.Annotations, appsv1.DeprecatedRollbackTo)
-			if revision != nil {
-				out.Spec.RollbackTo = &extensionsv1beta1.RollbackConfig{Revision: *revision}
-			}
-			return err
-		}),
-		conversion.Renamed(func(in *extensionsv1beta1.DaemonSet, out *appsv1.DaemonSet) error {
-			annotate(&out.Annotations, appsv1.DeprecatedTemplateGeneration, &in.Spec.TemplateGeneration)
-			return nil
-		}),
-		conversion.Renamed(func(in *appsv1.DaemonSet, out *extensionsv1beta1.DaemonSet) error {
-			generation, err := takeNumber(out.Annotations, appsv1.DeprecatedTemplateGeneration)
-			if generation != nil {
-				out.Spec.TemplateGeneration = *generation
-			}
-			return err
-		}),
-	}
+			}),
+			conversion.Renamed(func(in *appsv1.DaemonSet, out *extensionsv1beta1.DaemonSet) error {
+				generation, err := takeNumber(out.Annotations, appsv1.DeprecatedTemplateGeneration)
+				if generation != nil {
+					out.Spec.TemplateGeneration = *generation
+				}
+				return err
+			}),
+		})
 }
 
 // annotate sets an annotation to a number, or removes it.

@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	appsv1beta2 "k8s.io/api/apps/v1beta2"
@@ -16,40 +17,10 @@ import (
 // scaleConversions convert between the Scale of autoscaling/v1 and the Scale of older groups. In autoscaling/v1,
 // the selector is a string. The older groups also have the selector as a set of labels.
 func scaleConversions() []conversion.Function {
-	return []conversion.Function{
-		conversion.Different(scaleFromExtensions),
-		conversion.Different(scaleToExtensions),
-		// apps/v1beta1 and apps/v1beta2 have a Scale with the same fields as extensions/v1beta1, but other Go
-		// types.
-		conversion.Different(func(in *appsv1beta1.Scale, out *autoscalingv1.Scale) error {
-			var scale extensionsv1beta1.Scale
-			if err := conversion.CopyFields(in, &scale); err != nil {
-				return err
-			}
-			return scaleFromExtensions(&scale, out)
-		}),
-		conversion.Different(func(in *autoscalingv1.Scale, out *appsv1beta1.Scale) error {
-			var scale extensionsv1beta1.Scale
-			if err := scaleToExtensions(in, &scale); err != nil {
-				return err
-			}
-			return conversion.CopyFields(&scale, out)
-		}),
-		conversion.Different(func(in *appsv1beta2.Scale, out *autoscalingv1.Scale) error {
-			var scale extensionsv1beta1.Scale
-			if err := conversion.CopyFields(in, &scale); err != nil {
-				return err
-			}
-			return scaleFromExtensions(&scale, out)
-		}),
-		conversion.Different(func(in *autoscalingv1.Scale, out *appsv1beta2.Scale) error {
-			var scale extensionsv1beta1.Scale
-			if err := scaleToExtensions(in, &scale); err != nil {
-				return err
-			}
-			return conversion.CopyFields(&scale, out)
-		}),
-	}
+	return slices.Concat(
+		conversion.Both(scaleFromExtensions, scaleToExtensions),
+		conversion.BothLike[appsv1beta1.Scale](scaleFromExtensions, scaleToExtensions),
+		conversion.BothLike[appsv1beta2.Scale](scaleFromExtensions, scaleToExtensions))
 }
 
 func scaleFromExtensions(in *extensionsv1beta1.Scale, out *autoscalingv1.Scale) error {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Function is a conversion from one Go type to another. Renamed, Different and Generated make it.
+// Function is a conversion from one Go type to another. Renamed, Different, Generated, Both and BothLike make it.
 type Function struct {
 	from, to any // nil pointers of the two types
 	convert  conversion.ConversionFunc
@@ -78,12 +78,42 @@ func identity(t reflect.Type) Function {
 // Renamed makes a conversion for types whose JSON differs in a few places. It copies the fields with the same
 // names. The function adjust sets the other fields of out. The fields of out may share memory with in.
 func Renamed[In, Out any](adjust func(in *In, out *Out) error) Function {
-	return Different(func(in *In, out *Out) error {
+	return Different(Adjusted(adjust))
+}
+
+// Adjusted returns the function of the conversion that Renamed makes. Both and BothLike take it.
+func Adjusted[In, Out any](adjust func(in *In, out *Out) error) func(in *In, out *Out) error {
+	return func(in *In, out *Out) error {
 		if err := CopyFields(in, out); err != nil {
 			return err
 		}
 		return adjust(in, out)
-	})
+	}
+}
+
+// Both makes the conversions of two types in both directions.
+func Both[Version, Hub any](toHub func(in *Version, out *Hub) error, fromHub func(in *Hub, out *Version) error) []Function {
+	return []Function{Different(toHub), Different(fromHub)}
+}
+
+// BothLike makes the conversions of a further version, whose JSON is the same as that of the type Like. toHub and
+// fromHub are the functions of Both for the type Like.
+func BothLike[Version, Like, Hub any](toHub func(in *Like, out *Hub) error, fromHub func(in *Hub, out *Like) error) []Function {
+	return Both(
+		func(in *Version, out *Hub) error {
+			var like Like
+			if err := CopyFields(in, &like); err != nil {
+				return err
+			}
+			return toHub(&like, out)
+		},
+		func(in *Hub, out *Version) error {
+			var like Like
+			if err := fromHub(in, &like); err != nil {
+				return err
+			}
+			return CopyFields(&like, out)
+		})
 }
 
 // Different makes a conversion for types that have little in common. convert gets an empty out, and sets all its
