@@ -62,8 +62,8 @@ func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
 	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
-	mux.UnlistedHandle(faults.Path, c.faults)
-	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults)
+	mux.UnlistedHandle(faults.Path, c.faults.Endpoint())
+	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults.Endpoint())
 	discovery, err := c.security.authentication.Discovery(c.generic.ExternalAddress)
 	if err != nil {
 		klog.V(1).InfoS("service account tokens can't be discovered", "err", err)

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -35,12 +36,12 @@ func (i *injection) answer() *apierrors.StatusError {
 }
 
 // fail writes an error as the response.
-func (i *Injector) fail(w http.ResponseWriter, req *http.Request, err error) {
+func fail(w http.ResponseWriter, req *http.Request, serializer runtime.NegotiatedSerializer, err error) {
 	gv := schema.GroupVersion{}
 	if info, ok := request.RequestInfoFrom(req.Context()); ok {
 		gv = schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 	}
-	responsewriters.ErrorNegotiated(err, i.config.Serializer, gv, w, req)
+	responsewriters.ErrorNegotiated(err, serializer, gv, w, req)
 }
 
 // parseRetryAfter parses Fault.RetryAfter into seconds.

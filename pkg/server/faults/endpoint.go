@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -36,16 +37,22 @@ func isOwnPath(path string) bool { return path == Path || strings.HasPrefix(path
 // groupResource is the resource that API errors about faults name.
 func groupResource() schema.GroupResource { return schema.GroupResource{Resource: "faults"} }
 
-// ServeHTTP serves Path, and the paths of faults below it.
-func (i *Injector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	response, code, err := i.handle(w, req)
+// endpoint serves Path, and the paths of faults below it.
+type endpoint struct {
+	rules      *ruleSet
+	serializer runtime.NegotiatedSerializer
+}
+
+// ServeHTTP implements http.Handler.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	response, code, err := e.handle(w, req)
 	if err != nil {
-		i.fail(w, req, err)
+		fail(w, req, e.serializer, err)
 		return
 	}
 	body, err := json.Marshal(response)
 	if err != nil {
-		i.fail(w, req, err)
+		fail(w, req, e.serializer, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -53,23 +60,23 @@ func (i *Injector) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-func (i *Injector) handle(w http.ResponseWriter, req *http.Request) (response any, code int, err error) {
+func (e *endpoint) handle(w http.ResponseWriter, req *http.Request) (response any, code int, err error) {
 	name := strings.Trim(strings.TrimPrefix(req.URL.Path, Path), "/")
 	switch {
 	case req.Method == http.MethodGet && name == "":
-		return List{i.states()}, http.StatusOK, nil
+		return List{e.rules.states()}, http.StatusOK, nil
 	case req.Method == http.MethodPost && name == "":
 		faults, err := read(w, req)
 		if err != nil {
 			return nil, 0, err
 		}
-		added, err := i.add(req.Context(), faults, fromRequest)
+		added, err := e.rules.add(req.Context(), faults, fromRequest)
 		return List{added}, http.StatusCreated, err
 	case req.Method == http.MethodDelete:
-		if !i.remove(name) && name != "" {
+		if !e.rules.remove(name) && name != "" {
 			return nil, 0, apierrors.NewNotFound(groupResource(), name)
 		}
-		return List{i.states()}, http.StatusOK, nil
+		return List{e.rules.states()}, http.StatusOK, nil
 	}
 	w.Header().Set("Allow", "GET, POST, DELETE")
 	return nil, 0, apierrors.NewMethodNotSupported(groupResource(), req.Method)

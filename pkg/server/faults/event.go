@@ -93,3 +93,12 @@ func (s *events) annotate(ctx context.Context) {
 		audit.AddAuditAnnotation(ctx, Annotation, strings.Join(events, "; "))
 	}
 }
+
+// record adds an event to the request's events and to its trace.
+func record(ctx context.Context, events *events, made *injection) {
+	e := made.event()
+	events.add(e)
+	if scope := trace.From(ctx); scope != nil {
+		scope.Injected(e.traced(), made.subject.objectName())
+	}
+}

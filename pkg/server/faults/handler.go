@@ -33,7 +33,7 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
 		watching := ok && info.IsResourceRequest && info.Verb == "watch"
-		if i.current.Load() == nil && !watching {
+		if i.rules.current.Load() == nil && !watching {
 			next.ServeHTTP(w, req)
 			return
 		}
@@ -48,7 +48,7 @@ func (i *Injector) Handler(next http.Handler) http.Handler {
 			v.watch(w, req)
 			return
 		}
-		v.serve(v.marked(w), req, i.current.Load())
+		v.serve(v.marked(w), req, i.rules.current.Load())
 	})
 }
 
@@ -88,7 +88,7 @@ func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection
 	case stale:
 		outdated, err := v.outdated(req, met.staleness)
 		if err != nil {
-			v.fail(w, req, err)
+			fail(w, req, v.config.Serializer, err)
 			return
 		}
 		v.next.ServeHTTP(w, outdated)
@@ -100,7 +100,7 @@ func (v *visit) respond(w http.ResponseWriter, req *http.Request, met *injection
 		abort()
 	default:
 		v.execute(met, req)
-		v.fail(w, req, met.answer())
+		fail(w, req, v.config.Serializer, met.answer())
 	}
 }
 

@@ -80,7 +80,7 @@ func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) 
 		faults = append(faults, f)
 	}
 	if len(faults) > 0 {
-		if _, err := i.add(ctx, faults, fromFlags); err != nil {
+		if _, err := i.rules.add(ctx, faults, fromFlags); err != nil {
 			return nil, fmt.Errorf("--fault: %w", err)
 		}
 	}
@@ -91,7 +91,7 @@ func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := i.replace(ctx, faults, fromFile); err != nil {
+	if err := i.rules.replace(ctx, faults, fromFile); err != nil {
 		return nil, fmt.Errorf("--fault-file %s: %w", o.File, err)
 	}
 	return &reload.File{
@@ -101,7 +101,7 @@ func (i *Injector) Begin(ctx context.Context, o *Options) (*reload.File, error) 
 			if err != nil {
 				return err
 			}
-			return i.replace(ctx, faults, fromFile)
+			return i.rules.replace(ctx, faults, fromFile)
 		},
 		Succeeded: func(string) {},
 		Failed:    func() { klog.V(2).InfoS("the faults of the file are unchanged", "file", o.File) },

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // staleness selects the state that a stale list has: by a resource version, or by the number of writes between the
@@ -33,11 +34,11 @@ func parseStaleness(text string) (staleness, error) {
 }
 
 // freeze gives the present resource version to a rule whose Fault.Stale is "frozen".
-func (i *Injector) freeze(ctx context.Context, r *rule) error {
+func (s *ruleSet) freeze(ctx context.Context, r *rule) error {
 	if r.effect != stale || r.staleness != (staleness{}) {
 		return nil
 	}
-	now, err := i.revision(ctx)
+	now, err := s.now(ctx)
 	if err != nil {
 		return fmt.Errorf("fault %s: stale %s: asking for the resource version of this moment: %w", r.fault.Name, frozen, err)
 	}
@@ -47,28 +48,28 @@ func (i *Injector) freeze(ctx context.Context, r *rule) error {
 
 // revision returns the resource version of the last write of any object. It comes from a consistent list: the resource
 // version of such a list doesn't depend on the list's resource.
-func (i *Injector) revision(ctx context.Context) (uint64, error) {
-	list, err := i.config.Namespaces.List(ctx, metav1.ListOptions{Limit: 1})
+func revision(ctx context.Context, namespaces corev1.NamespaceInterface) (uint64, error) {
+	list, err := namespaces.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return 0, err
 	}
-	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
+	version, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("resource version %q of the list of namespaces: must be a number: %w", list.ResourceVersion, err)
 	}
-	return revision, nil
+	return version, nil
 }
 
 // outdated returns a list request for the state at the fault's resource version. A request that continues a list
 // already names a resource version, and isn't changed.
-func (i *Injector) outdated(req *http.Request, s staleness) (*http.Request, error) {
+func (v *visit) outdated(req *http.Request, s staleness) (*http.Request, error) {
 	query := req.URL.Query()
 	if query.Get("continue") != "" {
 		return req, nil
 	}
 	version := s.version
 	if s.behind > 0 {
-		now, err := i.revision(req.Context())
+		now, err := v.rules.now(req.Context())
 		if err != nil {
 			return nil, err
 		}

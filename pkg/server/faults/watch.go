@@ -33,7 +33,7 @@ func (e ended) Error() string { return fmt.Sprintf("fault %s: %s", e.fault.Name,
 func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 	ctx, end := context.WithCancelCause(req.Context())
 	defer end(nil)
-	current, forget := v.open(&openWatch{v, ctx, end})
+	current, forget := v.rules.open(&openWatch{v, ctx, end})
 	defer forget()
 	req = req.WithContext(ctx)
 	marked := &marking{ResponseWriter: w, events: v.events}
@@ -65,24 +65,24 @@ func (v *visit) watch(w http.ResponseWriter, req *http.Request) {
 
 // open adds a watch to the open watches, and returns the rules in force at this moment. endWatches compares the watch
 // with rules that are added later.
-func (i *Injector) open(o *openWatch) (current *inForce, forget func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.watches = append(i.watches, o)
-	return i.current.Load(), func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.watches = slices.DeleteFunc(i.watches, func(other *openWatch) bool { return other == o })
+func (s *ruleSet) open(o *openWatch) (current *inForce, forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches = append(s.watches, o)
+	return s.current.Load(), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.watches = slices.DeleteFunc(s.watches, func(other *openWatch) bool { return other == o })
 	}
 }
 
 // endWatches ends open watches when rules are added, in the order in which the watches began. It uses only the new
 // rules with Close or Expire whose After is 0. A later watch is compared with the rules when it begins.
-func (i *Injector) endWatches(fresh rules) {
+func (s *ruleSet) endWatches(fresh rules) {
 	ending := slices.DeleteFunc(slices.Clone(fresh), func(r *rule) bool {
 		return r.effect != closing && r.effect != expire || r.fault.After > 0
 	})
-	for _, o := range i.watches {
+	for _, o := range s.watches {
 		met := ending.inject(o.subject)
 		if met == nil || o.context.Err() != nil {
 			continue
@@ -93,17 +93,17 @@ func (i *Injector) endWatches(fresh rules) {
 			continue
 		}
 		go func() {
-			wait(o.context, i.config.Stopping, met.delay)
+			wait(o.context, s.stopping, met.delay)
 			o.end(ended{met})
 		}()
 	}
 }
 
 // beginStream writes the header of the response to a watch.
-func (i *Injector) beginStream(w http.ResponseWriter, req *http.Request) {
-	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
+func (v *visit) beginStream(w http.ResponseWriter, req *http.Request) {
+	info, err := negotiation.NegotiateOutputMediaTypeStream(req, v.config.Serializer, negotiation.DefaultEndpointRestrictions)
 	if err != nil {
-		i.fail(w, req, err)
+		fail(w, req, v.config.Serializer, err)
 		return
 	}
 	mediaType := info.MediaType
@@ -119,8 +119,8 @@ func (i *Injector) beginStream(w http.ResponseWriter, req *http.Request) {
 }
 
 // writeExpired writes the ERROR event that says that a resource version has expired.
-func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error {
-	info, err := negotiation.NegotiateOutputMediaTypeStream(req, i.config.Serializer, negotiation.DefaultEndpointRestrictions)
+func (v *visit) writeExpired(w http.ResponseWriter, req *http.Request) error {
+	info, err := negotiation.NegotiateOutputMediaTypeStream(req, v.config.Serializer, negotiation.DefaultEndpointRestrictions)
 	if err != nil {
 		return err
 	}
@@ -129,12 +129,12 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 		version = "0"
 	}
 	// The context of the request has already ended, so reading the revision needs another context.
-	oldest, err := i.revision(i.config.Stopping)
+	oldest, err := v.rules.now(v.config.Stopping)
 	if err != nil {
 		return err
 	}
 	status := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (%d)", version, oldest)).ErrStatus
-	object, err := runtime.Encode(i.config.Serializer.EncoderForVersion(info.Serializer, metav1.Unversioned), &status)
+	object, err := runtime.Encode(v.config.Serializer.EncoderForVersion(info.Serializer, metav1.Unversioned), &status)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (i *Injector) writeExpired(w http.ResponseWriter, req *http.Request) error 
 		defer func() { _ = compressed.Close() }()
 		out = compressed
 	}
-	encoder := i.config.Serializer.EncoderForVersion(info.StreamSerializer.Serializer, metav1.Unversioned)
+	encoder := v.config.Serializer.EncoderForVersion(info.StreamSerializer.Serializer, metav1.Unversioned)
 	event := &metav1.WatchEvent{Type: string(watch.Error), Object: runtime.RawExtension{Raw: object}}
 	return encoder.Encode(event, info.StreamSerializer.NewFrameWriter(out))
 }
