@@ -7,13 +7,10 @@
 // in one process.
 //
 // Don't use a Member for an etcd that other processes reach. For an external cluster, use k8s.io/apiserver's
-// EtcdOptions with the stores of [ExternalRESTOptionsGetter]. [CheckExternal] checks beforehand whether the cluster
-// answers, and [Announce] shows other servers on the cluster that this server runs.
+// EtcdOptions with the stores of [ExternalRESTOptionsGetter]. The package external checks beforehand whether the
+// cluster answers.
 //
 // All members of a process share some state of etcd and k8s.io/apiserver: etcd's Prometheus metrics, the length of
 // the segments of a write-ahead log (set once, by segments), and k8s.io/apiserver's record whether etcd supports
 // progress requests (set by supportProgress).
-//
-// The package has more than 25 files because one subject, the place of temporary folders, needs a file for Linux
-// and another file for other systems.
 package storage

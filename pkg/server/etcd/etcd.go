@@ -24,10 +24,12 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
+	"github.com/miniapi-dev/miniapi/pkg/storage/external"
 )
 
 // timeout limits the time for which a start waits for the answers of external etcd servers.
@@ -55,7 +57,7 @@ type Etcd struct {
 	member *storage.Member
 	// presence is a key in the external etcd by which servers count one another. It is nil with an embedded etcd, before
 	// ApplyTo, and if the key could not be written.
-	presence *storage.Presence
+	presence *external.Presence
 }
 
 // IsEmbedded tells whether the options name no etcd servers, so that an etcd runs in the process.
@@ -195,8 +197,11 @@ func (e *Etcd) applyOptions(config *genericapiserver.Config, factory serverstora
 // announce writes the key in the external etcd by which servers count one another. announce logs a failure and returns
 // no error, because the server also works without the key.
 func (e *Etcd) announce() {
-	var err error
-	if e.presence, err = storage.Announce(e.Following, e.Options.StorageConfig.Transport, e.Options.StorageConfig.Prefix); err != nil {
+	servers, err := external.New(e.Options.StorageConfig.Transport)
+	if err == nil {
+		e.presence, err = servers.Announce(e.Following, e.Options.StorageConfig.Prefix)
+	}
+	if err != nil {
 		klog.FromContext(e.Following).Error(err, "the key by which servers of the same etcd count one another could not be written: custom resources are served 2 seconds after their definition")
 	}
 }
@@ -206,7 +211,7 @@ func (e *Etcd) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	transport := e.Options.StorageConfig.Transport
-	if err := storage.CheckExternal(ctx, transport); err != nil {
+	if err := answer(ctx, transport); err != nil {
 		return fmt.Errorf("--etcd-servers: %w", err)
 	}
 	overrides, err := genericoptions.ParseEtcdServersOverrides(e.Options.EtcdServersOverrides)
@@ -221,9 +226,18 @@ func (e *Etcd) check(ctx context.Context) error {
 		}
 		answered.Insert(servers)
 		transport.ServerList = override.Servers
-		if err := storage.CheckExternal(ctx, transport); err != nil {
+		if err := answer(ctx, transport); err != nil {
 			return fmt.Errorf("--etcd-servers-overrides %s: %w", e.Options.EtcdServersOverrides[i], err)
 		}
 	}
 	return nil
+}
+
+// answer returns nil if the etcd of the transport answers before ctx ends.
+func answer(ctx context.Context, transport storagebackend.TransportConfig) error {
+	servers, err := external.New(transport)
+	if err != nil {
+		return err
+	}
+	return servers.Check(ctx)
 }

@@ -1,4 +1,4 @@
-package storage
+package external
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,14 +20,48 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	"go.etcd.io/etcd/server/v3/config"
+	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/features"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// serveEtcd serves the parts of etcd that CheckExternal and Announce call: status, keys and leases.
+// TestMain makes the segments of etcd's logs short: with etcd's default, each etcd would take 128 MB of the disk.
+func TestMain(m *testing.M) {
+	wal.SegmentSizeBytes = 2 << 20
+	os.Exit(m.Run())
+}
+
+// startEtcd starts an etcd of one member, which listens on no port.
+func startEtcd(t *testing.T) *etcdserver.EtcdServer {
+	t.Helper()
+	peers := types.URLs{url.URL{Scheme: "unix", Host: "test"}}
+	logger := zap.NewNop()
+	server, err := etcdserver.NewServer(config.ServerConfig{
+		Name: "test", DataDir: t.TempDir(), UnsafeNoFsync: true,
+		PeerURLs: peers, InitialPeerURLsMap: types.URLsMap{"test": peers}, InitialClusterToken: "test", NewCluster: true,
+		TickMs: 1, ElectionTicks: 10,
+		SnapshotCount: etcdserver.DefaultSnapshotCount, SnapshotCatchUpEntries: 100, MaxTxnOps: 128, MaxRequestBytes: 1 << 20,
+		WarningApplyDuration: time.Minute, WarningUnaryRequestDuration: time.Minute,
+		Logger: logger, ServerFeatureGate: features.NewDefaultServerFeatureGate("test", logger),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	t.Cleanup(server.HardStop)
+	<-server.ReadyNotify()
+	return server
+}
+
+// serveEtcd serves the parts of etcd that Check and Announce call: status, keys and leases.
 func serveEtcd(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -34,10 +69,10 @@ func serveEtcd(t *testing.T, network, address string) string {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer()
-	member := startMember(t, Options{}).server
-	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(member, nil))
-	pb.RegisterKVServer(s, v3rpc.NewQuotaKVServer(member))
-	pb.RegisterLeaseServer(s, v3rpc.NewQuotaLeaseServer(member))
+	etcd := startEtcd(t)
+	pb.RegisterMaintenanceServer(s, v3rpc.NewMaintenanceServer(etcd, nil))
+	pb.RegisterKVServer(s, v3rpc.NewQuotaKVServer(etcd))
+	pb.RegisterLeaseServer(s, v3rpc.NewQuotaLeaseServer(etcd))
 	go s.Serve(l) //nolint:errcheck // Stop ends Serve
 	t.Cleanup(s.Stop)
 	return l.Addr().String()
@@ -68,7 +103,7 @@ func (c *dialCounter) dial(ctx context.Context, network, address string) (net.Co
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-func TestCheckExternal(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	tcp := serveEtcd(t, "tcp", "127.0.0.1:0")
 	socket := serveEtcd(t, "unix", filepath.Join(t.TempDir(), "etcd.sock"))
@@ -115,7 +150,10 @@ func TestCheckExternal(t *testing.T) {
 				over := &dialCounter{servers: len(c.config.ServerList), enough: cancel, dials: map[string]int{}}
 				c.config.EgressLookup = over.lookup
 			}
-			err := CheckExternal(ctx, c.config)
+			etcd, err := New(c.config)
+			if err == nil {
+				err = etcd.Check(ctx)
+			}
 			if (err != nil) != (len(c.want) > 0) {
 				t.Fatalf("error %v: %s", err, c.reason)
 			}
@@ -128,14 +166,14 @@ func TestCheckExternal(t *testing.T) {
 	}
 }
 
-// CheckExternal waits for a server that starts a little later than the process that needs the server.
-func TestCheckExternalWaits(t *testing.T) {
+// Check waits for a server that starts a little later than the process that needs the server.
+func TestCheckWaits(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "etcd.sock")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	refused, found := make(chan error, 1), make(chan error, 1)
-	p := prober{dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	e := &Etcd{dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		select {
 		case refused <- err:
@@ -143,7 +181,7 @@ func TestCheckExternalWaits(t *testing.T) {
 		}
 		return conn, err
 	}}
-	go func() { found <- p.probeUntil(ctx, "unix://"+socket) }()
+	go func() { found <- e.probeUntil(ctx, "unix://"+socket) }()
 	if err := <-refused; err == nil {
 		t.Fatal("a server that isn't there takes connections")
 	}
@@ -164,14 +202,14 @@ func TestProbeTellsTheReason(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	reasons := []error{syscall.ECONNREFUSED, os.ErrDeadlineExceeded, context.Canceled}
-	p := prober{dial: func(context.Context, string, string) (net.Conn, error) {
+	e := &Etcd{dial: func(context.Context, string, string) (net.Conn, error) {
 		reason := reasons[0]
 		if reasons = reasons[1:]; len(reasons) == 0 {
 			cancel()
 		}
 		return nil, reason
 	}}
-	if err := p.probeUntil(late{ctx}, "http://127.0.0.1:1"); !errors.Is(err, syscall.ECONNREFUSED) {
+	if err := e.probeUntil(late{ctx}, "http://127.0.0.1:1"); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("want the first of the reasons, got %v", err)
 	}
 }

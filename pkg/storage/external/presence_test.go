@@ -1,4 +1,4 @@
-package storage
+package external
 
 import (
 	"context"
@@ -9,11 +9,20 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
+func connect(t *testing.T, server string) *Etcd {
+	t.Helper()
+	e, err := New(storagebackend.TransportConfig{ServerList: []string{"http://" + server}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // announce announces a server until leave is called. leave returns when the server's key is gone.
 func announce(t *testing.T, etcd, prefix string) (p *Presence, leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := Announce(ctx, storagebackend.TransportConfig{ServerList: []string{"http://" + etcd}}, prefix)
+	p, err := connect(t, etcd).Announce(ctx, prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +65,7 @@ func TestPresence(t *testing.T) {
 func TestPresenceComesBack(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := newPresence(ctx, storagebackend.TransportConfig{ServerList: []string{"http://" + serveEtcd(t, "tcp", "127.0.0.1:0")}}, "/registry")
+	p, err := connect(t, serveEtcd(t, "tcp", "127.0.0.1:0")).presence(ctx, "/registry")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,9 @@
-package storage
+// Package external connects to an etcd that other processes reach. It checks whether the etcd's servers answer, and
+// shows other API servers on the etcd that this API server runs.
+//
+// [New] is the constructor. Don't use the package for stores: k8s.io/apiserver's EtcdOptions and
+// storage.ExternalRESTOptionsGetter make them. Don't use it for an etcd in the process, which is a storage.Member.
+package external
 
 import (
 	"context"
@@ -19,31 +24,55 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
-// externalRetry is the time between two attempts of CheckExternal to reach a server.
-const externalRetry = 100 * time.Millisecond
+// retry is the time between two attempts of Check to reach a server.
+const retry = 100 * time.Millisecond
 
-// CheckExternal checks whether an external etcd can be used. It returns nil as soon as one of the transport's
-// servers answers. Otherwise its error has a reason for each server.
-//
-// CheckExternal tries each server again until ctx ends, because the server may still be starting. It doesn't try a
-// server again whose certificate isn't trusted. Without this check, k8s.io/apiserver would try for 20 seconds, and its
-// error would name no server.
-func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error {
+// Etcd is an external etcd, of one or more servers.
+type Etcd struct {
+	servers []string
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	tls     *tls.Config
+}
+
+// New returns the etcd of the transport. New doesn't connect to the etcd.
+func New(c storagebackend.TransportConfig) (*Etcd, error) {
 	if len(c.ServerList) == 0 {
-		return errors.New("no etcd servers are given: the list needs at least one URL")
+		return nil, errors.New("no etcd servers are given: the list needs at least one URL")
 	}
-	p, err := newProber(c)
-	if err != nil {
-		return err
+	e := &Etcd{servers: c.ServerList, dial: (&net.Dialer{}).DialContext}
+	if c.CertFile != "" || c.KeyFile != "" || c.TrustedCAFile != "" {
+		var err error
+		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
+		if e.tls, err = info.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("etcd client certificate %q with key %q and authorities %q: %w", c.CertFile, c.KeyFile, c.TrustedCAFile, err)
+		}
 	}
+	if c.EgressLookup != nil {
+		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
+		if err != nil {
+			return nil, fmt.Errorf("looking up the egress to etcd: %w", err)
+		}
+		if dial != nil {
+			e.dial = dial
+		}
+	}
+	return e, nil
+}
 
+// Check checks whether the etcd can be used. It returns nil as soon as one of the servers answers. Otherwise its error
+// has a reason for each server.
+//
+// Check tries each server again until ctx ends, because the server may still be starting. It doesn't try a server again
+// whose certificate isn't trusted. Without this check, k8s.io/apiserver would try for 20 seconds, and its error would
+// name no server.
+func (e *Etcd) Check(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, len(c.ServerList))
+	errs := make([]error, len(e.servers))
 	var wg sync.WaitGroup
-	for i, server := range c.ServerList {
+	for i, server := range e.servers {
 		wg.Go(func() {
-			if errs[i] = p.probeUntil(ctx, server); errs[i] == nil {
+			if errs[i] = e.probeUntil(ctx, server); errs[i] == nil {
 				cancel() // one answer is enough
 			}
 		})
@@ -54,56 +83,29 @@ func CheckExternal(ctx context.Context, c storagebackend.TransportConfig) error 
 		if err == nil {
 			return nil
 		}
-		reasons[i] = fmt.Sprintf("%s: %v", c.ServerList[i], err)
+		reasons[i] = fmt.Sprintf("%s: %v", e.servers[i], err)
 	}
 	return fmt.Errorf("no etcd server answers: %s", strings.Join(reasons, "; "))
 }
 
-// prober connects to etcd servers, to check whether they answer. It also makes the client of a Presence.
-type prober struct {
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	tls  *tls.Config
-}
-
-func newProber(c storagebackend.TransportConfig) (prober, error) {
-	p := prober{dial: (&net.Dialer{}).DialContext}
-	if c.CertFile != "" || c.KeyFile != "" || c.TrustedCAFile != "" {
-		var err error
-		info := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.TrustedCAFile}
-		if p.tls, err = info.ClientConfig(); err != nil {
-			return p, fmt.Errorf("etcd client certificate %q with key %q and authorities %q: %w", c.CertFile, c.KeyFile, c.TrustedCAFile, err)
-		}
-	}
-	if c.EgressLookup != nil {
-		dial, err := c.EgressLookup(egressselector.Etcd.AsNetworkContext())
-		if err != nil {
-			return p, fmt.Errorf("looking up the egress to etcd: %w", err)
-		}
-		if dial != nil {
-			p.dial = dial
-		}
-	}
-	return p, nil
-}
-
-// client returns a client of etcd servers. Calls of the client end with ctx.
-func (p prober) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
+// client returns a client of servers of the etcd. Calls of the client end with ctx.
+func (e *Etcd) client(ctx context.Context, servers ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Context:     ctx,
 		Endpoints:   servers,
-		TLS:         p.tls,
+		TLS:         e.tls,
 		Logger:      zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(p.dialEndpoint)},
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(e.dialEndpoint)},
 	})
 }
 
 // probeUntil probes a server until the server answers, until the server's certificate isn't trusted, or until ctx
 // ends. When ctx ends, it returns an earlier error of a probe if there is one, because that error says why the
 // server didn't answer.
-func (p prober) probeUntil(ctx context.Context, server string) error {
+func (e *Etcd) probeUntil(ctx context.Context, server string) error {
 	var reason error
 	for {
-		err := p.probe(ctx, server)
+		err := e.probe(ctx, server)
 		if err == nil {
 			return nil
 		}
@@ -117,7 +119,7 @@ func (p prober) probeUntil(ctx context.Context, server string) error {
 		select {
 		case <-ctx.Done():
 			return reason
-		case <-time.After(externalRetry):
+		case <-time.After(retry):
 		}
 	}
 }
@@ -131,14 +133,14 @@ func isOver(ctx context.Context) bool {
 
 // probe connects to a server and reads the server's status. It opens a connection without gRPC first, because gRPC
 // would retry, and hide the reason of a failure.
-func (p prober) probe(ctx context.Context, server string) error {
-	conn, err := p.connect(ctx, server)
+func (e *Etcd) probe(ctx context.Context, server string) error {
+	conn, err := e.connect(ctx, server)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
 
-	client, err := p.client(ctx, server)
+	client, err := e.client(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func refusal(conn net.Conn) error {
 	if _, ok := conn.(*tls.Conn); !ok {
 		return nil
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(externalRetry)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(retry)); err != nil {
 		return nil
 	}
 	_, err := conn.Read(make([]byte, 1))
@@ -170,14 +172,14 @@ func refusal(conn net.Conn) error {
 }
 
 // connect opens a connection. If the URL of the server is https or unixs, it also completes the TLS handshake.
-func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
-	conn, err := p.dialEndpoint(ctx, server)
+func (e *Etcd) connect(ctx context.Context, server string) (net.Conn, error) {
+	conn, err := e.dialEndpoint(ctx, server)
 	if err != nil || !secure(server) {
 		return conn, err
 	}
 	config := &tls.Config{}
-	if p.tls != nil {
-		config = p.tls.Clone()
+	if e.tls != nil {
+		config = e.tls.Clone()
 	}
 	if config.ServerName == "" {
 		config.ServerName = hostname(server)
@@ -191,18 +193,18 @@ func (p prober) connect(ctx context.Context, server string) (net.Conn, error) {
 }
 
 // dialEndpoint dials an endpoint. An endpoint is a URL or a bare address, as in etcd's client.
-func (p prober) dialEndpoint(ctx context.Context, endpoint string) (net.Conn, error) {
+func (e *Etcd) dialEndpoint(ctx context.Context, endpoint string) (net.Conn, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" && u.Path == "" {
-		return p.dial(ctx, "tcp", endpoint)
+		return e.dial(ctx, "tcp", endpoint)
 	}
 	switch u.Scheme {
 	case "unix", "unixs":
-		return p.dial(ctx, "unix", u.Host+u.Path)
+		return e.dial(ctx, "unix", u.Host+u.Path)
 	case "http", "https":
-		return p.dial(ctx, "tcp", u.Host)
+		return e.dial(ctx, "tcp", u.Host)
 	default:
-		return p.dial(ctx, "tcp", endpoint)
+		return e.dial(ctx, "tcp", endpoint)
 	}
 }
 

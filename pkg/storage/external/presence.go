@@ -1,4 +1,4 @@
-package storage
+package external
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
 const (
@@ -29,10 +28,10 @@ type Presence struct {
 	ended  chan struct{}
 }
 
-// Announce writes the key of this server to the etcd of the transport, below the prefix of the server's objects.
-// The key stays until ctx ends.
-func Announce(ctx context.Context, c storagebackend.TransportConfig, prefix string) (*Presence, error) {
-	p, err := newPresence(ctx, c, prefix)
+// Announce writes the key of this server to the etcd, below the prefix of the server's objects. The key stays until ctx
+// ends.
+func (e *Etcd) Announce(ctx context.Context, prefix string) (*Presence, error) {
+	p, err := e.presence(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +44,9 @@ func Announce(ctx context.Context, c storagebackend.TransportConfig, prefix stri
 	return p, nil
 }
 
-func newPresence(ctx context.Context, c storagebackend.TransportConfig, prefix string) (*Presence, error) {
-	prober, err := newProber(c)
-	if err != nil {
-		return nil, err
-	}
+func (e *Etcd) presence(ctx context.Context, prefix string) (*Presence, error) {
 	// The client outlives ctx, because it removes the key after ctx has ended.
-	client, err := prober.client(context.WithoutCancel(ctx), c.ServerList...)
+	client, err := e.client(context.WithoutCancel(ctx), e.servers...)
 	if err != nil {
 		return nil, err
 	}
