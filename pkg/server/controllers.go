@@ -80,7 +80,7 @@ func buildControllers(c *Config) error {
 		Shared:    !c.etcd.Embedded(),
 	}
 	if c.etcd.Embedded() && c.options.Etcd.EncryptionProviderConfigFilepath == "" && len(c.options.etcdLocations) == 0 {
-		c.stored = stored.New(c.etcd.Member(), c.etcd.Root(), builtin.Table().StoragePrefixes())
+		c.stored = stored.New(c.etcd.Member().Keys(), c.etcd.Root(), builtin.Table().StoragePrefixes())
 		env.Objects = c.stored
 		env.Count = c.count
 	}

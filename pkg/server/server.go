@@ -113,7 +113,7 @@ func (s *Server) build() (err error) {
 	if c.etcd.Embedded() {
 		s.snapshots = &snapshot.Snapshots{
 			Table:           builtin.Table(),
-			Member:          c.etcd.Member(),
+			Keys:            c.etcd.Member().Keys(),
 			CustomResources: c.apis.customResources,
 			Barrier:         c.clients.informers.Barrier(),
 			Hold:            c.hold,

@@ -68,7 +68,7 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	}
 	s.kept = &seed.Keeper{
 		Sets: shared.kept, Name: c.options.globals.Key() + " " + c.options.Kept,
-		Member: c.etcd.Member(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
+		Keys: c.etcd.Member().Keys(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
 	}
 	return s.kept.Store(ctx)
 }

@@ -3,8 +3,8 @@
 //
 // A [Member] is an etcd of one member in the process. It listens on no port, is called by function calls, and
 // starts in a few milliseconds. Its data is in a temporary folder, which Stop removes, or in a data folder, with
-// fsync. [Member.RESTOptionsGetter] puts the stores of an API server on the member. Any number of members can run
-// in one process.
+// fsync. [Member.RESTOptionsGetter] puts the stores of an API server on the member, and [Member.Keys] reads and
+// writes keys without the stores. Any number of members can run in one process.
 //
 // Don't use a Member for an etcd that other processes reach. For an external cluster, use k8s.io/apiserver's
 // EtcdOptions with the stores of [ExternalRESTOptionsGetter]. The package external checks beforehand whether the

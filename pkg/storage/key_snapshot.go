@@ -29,7 +29,7 @@ type entry struct {
 	revision int64
 }
 
-// Change is a write of one key. Member.Changes returns the writes that restore a Snapshot, and Record.Creation returns
+// Change is a write of one key. Keys.Changes returns the writes that restore a Snapshot, and Record.Creation returns
 // the write that creates a record.
 type Change struct {
 	Key string
@@ -46,8 +46,8 @@ type Change struct {
 func (c Change) Exists() bool { return c.from.revision != 0 }
 
 // Snapshot takes a snapshot of the keys with the prefix.
-func (m *Member) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
-	entries, err := readKeys(ctx, m.client, prefix)
+func (k *Keys) Snapshot(ctx context.Context, prefix string) (*Snapshot, error) {
+	entries, err := readKeys(ctx, k.member.client, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys below %s for a snapshot: %w", prefix, err)
 	}
@@ -67,8 +67,8 @@ func readKeys(ctx context.Context, client *kubernetes.Client, prefix string) (ma
 }
 
 // Changes returns the changes that restore the keys of a snapshot.
-func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
-	current, err := readKeys(ctx, m.client, s.prefix)
+func (k *Keys) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
+	current, err := readKeys(ctx, k.member.client, s.prefix)
 	if err != nil {
 		return nil, fmt.Errorf("comparing the keys below %s with a snapshot: %w", s.prefix, err)
 	}
@@ -92,14 +92,14 @@ func (m *Member) Changes(ctx context.Context, s *Snapshot) ([]Change, error) {
 // Apply makes the changes. Each change has a revision of its own, like a write of an API server, so watches report
 // it as usual. After Apply, reads have all changes. If another client has written a key since the call of Changes,
 // Apply leaves the key as it is.
-func (m *Member) Apply(ctx context.Context, changes []Change) error {
+func (k *Keys) Apply(ctx context.Context, changes []Change) error {
 	var wg sync.WaitGroup
 	queue := make(chan *Change)
 	errs := make([]error, min(restoreWorkers, len(changes)))
 	for i := range errs {
 		wg.Go(func() {
 			for change := range queue {
-				if err := applyChange(ctx, m.client, change); err != nil {
+				if err := applyChange(ctx, k.member.client, change); err != nil {
 					errs[i] = errors.Join(errs[i], fmt.Errorf("restoring %s: %w", change.Key, err))
 				}
 			}
@@ -113,7 +113,7 @@ func (m *Member) Apply(ctx context.Context, changes []Change) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	m.caches.await(ctx, changes)
+	k.member.caches.await(ctx, changes)
 	return nil
 }
 

@@ -37,7 +37,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	put(t, m, "/b/other", "1")
 	want := content("/a/")
-	snapshot, err := m.Snapshot(ctx, "/a/")
+	snapshot, err := m.Keys().Snapshot(ctx, "/a/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	changes, err := m.Changes(ctx, snapshot)
+	changes, err := m.Keys().Changes(ctx, snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("want to change the changed, new, deleted and expired keys, got %d changes", len(changes))
 	}
 	put(t, m, "/a/changed", "3")
-	if err := m.Apply(ctx, changes); err != nil {
+	if err := m.Keys().Apply(ctx, changes); err != nil {
 		t.Fatal(err)
 	}
 	revisions := map[int64]bool{}
@@ -72,8 +72,8 @@ func TestSnapshot(t *testing.T) {
 		}
 		revisions[change.Revision] = true
 	}
-	if changes, err = m.Changes(ctx, snapshot); err == nil {
-		err = m.Apply(ctx, changes)
+	if changes, err = m.Keys().Changes(ctx, snapshot); err == nil {
+		err = m.Keys().Apply(ctx, changes)
 	}
 	if err != nil {
 		t.Fatal(err)

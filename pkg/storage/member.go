@@ -33,8 +33,7 @@ type Options struct {
 	LogTo io.Writer
 }
 
-// Member is a running etcd of one member. Its methods may be called concurrently. It has many methods because every
-// feature of the package (stores, snapshots, feeds, counts) begins with the member.
+// Member is a running etcd of one member. Its methods may be called concurrently.
 type Member struct {
 	folder *Folder
 	trap   *trap

@@ -35,8 +35,8 @@ func (r Record) Revision() int64 { return r.revision }
 // Value returns the object of the record, encoded as it is stored. The caller must not change it.
 func (r Record) Value() []byte { return r.value }
 
-// Creation returns the change that creates the record. Member.Apply makes the change. For records that are stored
-// before watches begin, use Member.Create.
+// Creation returns the change that creates the record. Keys.Apply makes the change. For records that are stored
+// before watches begin, use Keys.Create.
 func (r Record) Creation() Change { return Change{Key: r.key, to: entry{value: r.value}} }
 
 // With returns a record of the same key with another value.
@@ -48,7 +48,7 @@ func (r Record) With(value []byte) Record { return Record{key: r.key, value: val
 //
 // All keys of a transaction get the same revision. A watch that resumes in the middle of a revision would miss the
 // rest of the revision. Therefore, no watch can begin before these records, as long as the member runs.
-func (m *Member) Create(ctx context.Context, records []Record) error {
+func (k *Keys) Create(ctx context.Context, records []Record) error {
 	for len(records) > 0 {
 		together := records[:firstTransaction(records)]
 		records = records[len(together):]
@@ -61,7 +61,7 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 			puts = append(puts, put)
 			gets = append(gets, clientv3.OpGet(r.key, clientv3.WithKeysOnly()))
 		}
-		done, err := m.client.KV.Txn(ctx).If(free...).Then(puts...).Else(gets...).Commit()
+		done, err := k.member.client.KV.Txn(ctx).If(free...).Then(puts...).Else(gets...).Commit()
 		if err != nil {
 			return fmt.Errorf("storing %d objects: %w", len(together), err)
 		}
@@ -71,7 +71,7 @@ func (m *Member) Create(ctx context.Context, records []Record) error {
 		for i := range together {
 			together[i].revision = done.Header.Revision
 		}
-		m.hub.begin(done.Header.Revision)
+		k.member.hub.begin(done.Header.Revision)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Feed.Record and Member.Create store the same bytes as the method Create of the resource's store.
+// Feed.Record and Keys.Create store the same bytes as the method Create of the resource's store.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 	for i := range n {
 		records = append(records, record(fmt.Sprint("together-", i)))
 	}
-	if err := m.Create(ctx, records); err != nil {
+	if err := m.Keys().Create(ctx, records); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(configMaps.list(t, "", "").Items); got != n {
@@ -62,14 +62,14 @@ func TestRecords(t *testing.T) {
 		t.Errorf("want %q as the store has it, got %q", want, got)
 	}
 
-	err = m.Create(ctx, []Record{record("new"), record("one")})
+	err = m.Keys().Create(ctx, []Record{record("new"), record("one")})
 	if !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "storing 2 objects: /registry"+key("one")+" already exists") {
 		t.Errorf("want an error that says which is there, got %v", err)
 	}
 	if err := configMaps.Get(ctx, key("new"), storage.GetOptions{}, &v1.ConfigMap{}); !storage.IsNotFound(err) {
 		t.Errorf("want none of those that were to be stored together, got error %v", err)
 	}
-	if err := m.Create(ctx, nil); err != nil {
+	if err := m.Keys().Create(ctx, nil); err != nil {
 		t.Errorf("nothing to store: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestFeedOfKnownObjects(t *testing.T) {
 		}
 		records = append(records, r)
 	}
-	if err := m.Create(ctx, records); err != nil {
+	if err := m.Keys().Create(ctx, records); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ func TestHistoryBeginsAfterRecords(t *testing.T) {
 		}
 		records = append(records, r)
 	}
-	if err := m.Create(ctx, records); err != nil {
+	if err := m.Keys().Create(ctx, records); err != nil {
 		t.Fatal(err)
 	}
 	for name, decorator := range map[string]generic.StorageDecorator{"cached": cached, "direct": direct} {
@@ -178,7 +178,7 @@ func TestLogForgetsRecords(t *testing.T) {
 	for i := range maxTxnOps + 1 { // enough for two transactions, and so for two revisions
 		records = append(records, Record{key: fmt.Sprint("/together/", i), value: []byte("1")})
 	}
-	if err := m.Create(t.Context(), records); err != nil {
+	if err := m.Keys().Create(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
 )
 
 // streamPage is the number of keys that a Stream reads at once.
@@ -28,20 +27,7 @@ type Stored struct {
 }
 
 // Stream returns the stream of the keys with a prefix.
-func (m *Member) Stream(prefix string) *Stream { return &Stream{m, prefix} }
-
-// Count returns the number of keys with a prefix.
-func (m *Member) Count(ctx context.Context, prefix string) (int64, error) {
-	if err := m.gate.enter(); err != nil {
-		return 0, err
-	}
-	defer m.gate.calls.RUnlock()
-	r, err := m.server.KV().Range(ctx, []byte(prefix), []byte(clientv3.GetPrefixRangeEnd(prefix)), mvcc.RangeOptions{CountOnly: true})
-	if err != nil {
-		return 0, err
-	}
-	return int64(r.Count), nil
-}
+func (k *Keys) Stream(prefix string) *Stream { return &Stream{k.member, prefix} }
 
 // List calls the function each for every stored key, and returns the revision at which the keys were read.
 func (s *Stream) List(ctx context.Context, each func(Stored)) (revision int64, err error) {

@@ -68,7 +68,7 @@ func (r *Resources) Install(ctx context.Context, i Installation) ([]Installed, e
 		crds = append(crds, crd)
 		installed = append(installed, Installed{index, p.warnings})
 	}
-	if err := r.member.Create(ctx, records); err != nil {
+	if err := r.member.Keys().Create(ctx, records); err != nil {
 		return nil, err
 	}
 	for n, crd := range crds {

@@ -82,10 +82,10 @@ type Keeper struct {
 	// Name is the name of the set. It must stand for everything that the stored objects depend on, because the Keeper
 	// doesn't compare objects: the options of the server, and the objects that clients apply.
 	Name string
-	// Member is the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The etcd must not
-	// have encrypted objects, because the Keeper decodes them.
-	Member *storage.Member
-	Root   string
+	// Keys are the keys of the embedded etcd, and Root is the prefix of all keys, without the slash at its end. The etcd
+	// must not have encrypted objects, because the Keeper decodes them.
+	Keys *storage.Keys
+	Root string
 	// Scheme has the types of the stored objects, except for custom resources.
 	Scheme *runtime.Scheme
 	// Written returns when a write of an object is in effect.
@@ -104,7 +104,7 @@ func (k *Keeper) Store(ctx context.Context) error {
 	k.found = k.Sets.get(k.Name)
 	records, _, err := k.copies(func(object keptObject) bool { return !object.configures() })
 	if err == nil {
-		err = k.Member.Create(ctx, records)
+		err = k.Keys.Create(ctx, records)
 	}
 	if err != nil {
 		return fmt.Errorf("storing the objects of an earlier server: %w", err)
@@ -117,7 +117,7 @@ func (k *Keeper) Store(ctx context.Context) error {
 // objects that are created after Begin.
 func (k *Keeper) Begin(ctx context.Context) (err error) {
 	if k.found == nil {
-		k.since, err = k.Member.Revision(ctx)
+		k.since, err = k.Keys.Revision(ctx)
 		return err
 	}
 	records, resources, err := k.copies(keptObject.configures)
@@ -128,7 +128,7 @@ func (k *Keeper) Begin(ctx context.Context) (err error) {
 	for i, record := range records {
 		changes[i] = record.Creation()
 	}
-	if err := k.Member.Apply(ctx, changes); err != nil {
+	if err := k.Keys.Apply(ctx, changes); err != nil {
 		return fmt.Errorf("storing the webhook configurations of an earlier server: %w", err)
 	}
 	for i, change := range changes {
@@ -170,7 +170,7 @@ func (k *Keeper) Keep(ctx context.Context, note any) error {
 	if k.found != nil || k.Sets.get(k.Name) != nil {
 		return nil
 	}
-	records, alone, err := k.Member.CreatedSince(ctx, k.Root+"/", k.since)
+	records, alone, err := k.Keys.CreatedSince(ctx, k.Root+"/", k.since)
 	if err != nil || !alone {
 		return err
 	}

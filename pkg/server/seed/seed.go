@@ -74,7 +74,7 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 	} else if err != nil {
 		return false, err
 	}
-	if err := s.Member.Create(ctx, records); errors.Is(err, storage.ErrExists) {
+	if err := s.Member.Keys().Create(ctx, records); errors.Is(err, storage.ErrExists) {
 		return false, nil
 	} else if err != nil {
 		return false, err

@@ -28,7 +28,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 	s.CustomResources.EndDeletions(ctx)
 	defer s.Hold()()
 	for range rounds {
-		changes, err := s.Member.Changes(ctx, snapshot.stored)
+		changes, err := s.Keys.Changes(ctx, snapshot.stored)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *Snapshots) Restore(ctx context.Context, snapshot *Snapshot) error {
 			return nil
 		}
 		for _, step := range locate.steps(changes) {
-			if err := s.Member.Apply(ctx, step); err != nil {
+			if err := s.Keys.Apply(ctx, step); err != nil {
 				return err
 			}
 			s.await(ctx, step, locate)

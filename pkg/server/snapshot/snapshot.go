@@ -36,7 +36,7 @@ type Barrier interface {
 // Snapshots takes and restores the snapshots of one server with an embedded etcd.
 type Snapshots struct {
 	Table           *registry.Table
-	Member          *storage.Member
+	Keys            *storage.Keys
 	CustomResources CustomResources
 	Barrier         Barrier
 	// Hold stops the writes of controllers, and of the code that checks the servers of APIServices, until release is
@@ -48,7 +48,7 @@ type Snapshots struct {
 
 // Take takes a snapshot of all stored objects, for Restore.
 func (s *Snapshots) Take(ctx context.Context) (*Snapshot, error) {
-	stored, err := s.Member.Snapshot(ctx, s.Root+"/")
+	stored, err := s.Keys.Snapshot(ctx, s.Root+"/")
 	if err != nil {
 		return nil, err
 	}

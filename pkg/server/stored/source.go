@@ -27,7 +27,7 @@ const eventsPrefix = "/events/"
 // Source calls a handler with the metadata of every stored object other than events, and with every change. It has a
 // goroutine only while there are changes.
 type Source struct {
-	member   *storage.Member
+	keys     *storage.Keys
 	stream   *storage.Stream
 	root     string
 	prefixes map[schema.GroupResource]string
@@ -49,10 +49,10 @@ type Source struct {
 
 var _ objects.Source = &Source{}
 
-// New returns a source of the member's objects whose keys are below root. The argument prefixes has the key prefixes of
+// New returns a source of the objects whose keys are below root. The argument prefixes has the key prefixes of
 // resources below root. The key prefix of any other resource is its group and name.
-func New(member *storage.Member, root string, prefixes map[schema.GroupResource]string) *Source {
-	return &Source{member: member, stream: member.Stream(root + "/"), root: root, prefixes: prefixes, ended: make(chan struct{})}
+func New(keys *storage.Keys, root string, prefixes map[schema.GroupResource]string) *Source {
+	return &Source{keys: keys, stream: keys.Stream(root + "/"), root: root, prefixes: prefixes, ended: make(chan struct{})}
 }
 
 // Count counts the objects of a resource in a namespace.
@@ -61,7 +61,7 @@ func (s *Source) Count(ctx context.Context, resource schema.GroupResource, names
 	if !ok {
 		prefix = path.Join(resource.Group, resource.Resource)
 	}
-	return s.member.Count(ctx, s.root+path.Join("/", prefix, namespace)+"/")
+	return s.keys.Count(ctx, s.root+path.Join("/", prefix, namespace)+"/")
 }
 
 // Follow implements objects.Source. It must be called once.

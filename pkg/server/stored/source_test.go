@@ -104,7 +104,7 @@ func TestSource(t *testing.T) {
 	put("/registry/broken", "neither")
 	put("/other/configmaps/ns/b", configMap(t, "b"))
 
-	source := stored.New(member, "/registry", map[schema.GroupResource]string{{Resource: "configmaps"}: "configmaps"})
+	source := stored.New(member.Keys(), "/registry", map[schema.GroupResource]string{{Resource: "configmaps"}: "configmaps"})
 	ctx, cancel := context.WithCancel(t.Context())
 	var handler told
 	synced := make(chan struct{})

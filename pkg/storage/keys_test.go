@@ -48,14 +48,14 @@ func TestCreatedSince(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			since, err := m.Revision(ctx)
+			since, err := m.Keys().Revision(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := test.change(t, m.client.KV, lease.ID); err != nil {
 				t.Fatal(err)
 			}
-			records, alone, err := m.CreatedSince(ctx, "/a/", since)
+			records, alone, err := m.Keys().CreatedSince(ctx, "/a/", since)
 			if err != nil || alone != test.alone || len(records) != len(test.keys) {
 				t.Fatalf("got %v, alone %t, error %v; want %v, alone %t: %s", records, alone, err, test.keys, test.alone, test.reason)
 			}
