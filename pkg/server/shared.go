@@ -13,9 +13,17 @@ import (
 )
 
 // shared has the state that servers of a process share. The packages below pkg/server have no such state: pkg/server
-// passes it to them. Besides shared, a process has values that are computed once and never change: the table of kinds
-// (pkg/registry/builtin), the RBAC objects that every cluster has (bootstrap) and the version of the build (version).
-// docs/architecture.md lists the state of k8s.io/apiserver, etcd and klog.
+// passes it to them.
+//
+// Besides shared, a process has values that are computed once and never change: the table of kinds
+// (pkg/registry/builtin), the RBAC objects that every cluster has (bootstrap), the version of the build (version), the
+// schemas of the table's types for the type check of policies (pkg/admission/policy), and a compiler of CEL expressions
+// for each emulated version (pkg/registry/admissionregistration). These values depend on nothing that a server could
+// pass. The rows of the table, which the process makes once, use the compilers.
+//
+// The metrics of the process are in the registry of k8s.io/component-base, which refuses a second registration. So the
+// plugin PodSecurity (pkg/admission/plugins/podsecurity) registers its metrics once a process. pkg/inprocess/local has
+// the state of its engine. docs/architecture.md lists that state, and the state of k8s.io/apiserver, etcd and klog.
 var shared = struct {
 	// process guards the feature gates and versions, because in most places k8s.io/apiserver reads the gates and
 	// versions of the whole process. Servers that run at the same time must have the same gates and versions. A later
