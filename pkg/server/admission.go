@@ -30,7 +30,7 @@ func (c *Config) buildAdmission(context.Context) error {
 		Definition:       c.apis.customResources.Definition,
 		Loopback:         loopback,
 		ServiceCA:        c.CA(),
-		Dial:             c.webhooks.Dial,
+		Dial:             c.connections.Dial,
 		Drained:          c.life.Done(),
 		TracerProvider:   tracer,
 		Explain:          c.options.Decisions.Explain(),
@@ -43,7 +43,7 @@ func (c *Config) buildAdmission(context.Context) error {
 	// webhooks.
 	addresses := c.options.Admission.Services
 	c.security.services = services.NewResolver(addresses, c.clients.typed, c.clients.informers)
-	c.security.webhookAuth = services.NewAuthentication(addresses, c.CA(), loopback, c.webhooks.Dial, tracer)
+	c.security.webhookAuth = services.NewAuthentication(addresses, c.CA(), loopback, c.connections.Dial, tracer)
 	return nil
 }
 

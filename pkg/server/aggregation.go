@@ -60,7 +60,7 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 			ConfigMaps:         c.clients.typed.CoreV1().ConfigMaps(metav1.NamespaceSystem),
 			Writer:             writer,
 		}.Identity(),
-		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Dial:       &transport.DialHolder{Dial: c.connections.Dial},
 		Redirects:  !c.options.RejectForwardingRedirects,
 		Tracer:     tracer(c),
 		Serializer: c.generic.Serializer,

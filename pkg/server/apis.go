@@ -185,7 +185,7 @@ func buildPeers(c *Config, factory serverstorage.StorageFactory) error {
 		Addresses:  addresses,
 		CertFile:   o.ProxyClientCertFile,
 		KeyFile:    o.ProxyClientKeyFile,
-		Dial:       &transport.DialHolder{Dial: c.webhooks.Dial},
+		Dial:       &transport.DialHolder{Dial: c.connections.Dial},
 		Serializer: c.generic.Serializer,
 		Discovery:  c.apis.discovery.ResourceManager,
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/audit"
+	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
@@ -28,7 +29,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/stored"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
-	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
 // watchGracePeriod is the default of --shutdown-watch-termination-grace-period: the time that watches have to end when
@@ -51,8 +51,8 @@ type Config struct {
 	faults   *faults.Injector
 	listener *listener.Listener
 	etcd     *etcd.Etcd
-	// webhooks has the connections to webhooks, to the servers of APIServices and to peers.
-	webhooks *webhooks.Connections
+	// connections are the connections to webhooks, to the servers of APIServices and to peers.
+	connections *connections.Connections
 	// bootstrapped is the health check that tells whether etcd has the objects that every cluster has, such as the
 	// system namespaces.
 	bootstrapped health.Bootstrapped
@@ -91,7 +91,7 @@ func (l *lifetime) follow(file *reload.File) {
 // Config starts the dependencies of a server: etcd, unless it is external, and the listener. After an error, Config
 // stops them again.
 func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
-	c := &Config{options: o, webhooks: webhooks.NewConnections(), bootstrapped: health.NewBootstrapped()}
+	c := &Config{options: o, connections: connections.New(context.WithoutCancel(ctx)), bootstrapped: health.NewBootstrapped()}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	c.following, c.unfollow = context.WithCancel(c.life)
 	defer func() {
@@ -131,7 +131,7 @@ func (c *Config) Close(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	c.webhooks.Close()
+	c.connections.Close()
 	c.apis.closeOthers()
 	c.closeControllers()
 	c.reloads.Wait()

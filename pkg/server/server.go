@@ -11,6 +11,7 @@ import (
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
@@ -18,7 +19,6 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
-	"github.com/miniapi-dev/miniapi/pkg/server/webhooks"
 )
 
 // Snapshot is a copy of all stored objects at one moment.
@@ -204,9 +204,9 @@ func (s *Server) Kept() *seed.Keeper { return s.kept }
 // Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }
 
-// WebhookClient returns a client that connects to a webhook as the server does: see webhooks.Client.
+// WebhookClient returns a client that connects to a webhook as the server does: see services.NewClient.
 func (s *Server) WebhookClient(webhook utilwebhook.ClientConfig) (*rest.RESTClient, error) {
-	return webhooks.Client(webhook, s.config.security.services, s.config.security.webhookAuth)
+	return services.NewClient(webhook, s.config.security.services, s.config.security.webhookAuth)
 }
 
 // Snapshot takes a snapshot of all stored objects, for Restore. It needs an embedded etcd.

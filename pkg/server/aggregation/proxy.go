@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/transport"
 	"k8s.io/component-base/tracing"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 )
 
 // metricsComponent is kube-apiserver's name for the proxy in the metric apiserver_request_terminations_total.
@@ -162,22 +164,7 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	stop := context.AfterFunc(h.life, func() { time.AfterFunc(stopTimeout, func() { _ = conn.Close() }) })
-	return &hijacked{conn, stop}, buffered, nil
-}
-
-// hijacked is a connection that a handler has taken over. After Close, a stop of this server doesn't close the
-// connection again.
-type hijacked struct {
-	net.Conn
-
-	closed func() bool
-}
-
-// Close implements net.Conn.
-func (c *hijacked) Close() error {
-	c.closed()
-	return c.Conn.Close()
+	return connections.CloseAfter(h.life, stopTimeout, conn), buffered, nil
 }
 
 // fail answers that the other server can't be reached, and counts the request in kube-apiserver's metric of requests

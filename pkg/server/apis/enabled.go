@@ -1,6 +1,8 @@
 // Package apis selects which resources of a registry.Table a server serves. The selection depends on --runtime-config
-// and on the version of Kubernetes that the server emulates. Don't use the package for custom resources or for the APIs
-// of other servers: the table doesn't have them.
+// and on the version of Kubernetes that the server emulates.
+//
+// [Config.Enabled] makes the selection. Don't use the package for custom resources or for the APIs of other servers: the
+// table doesn't have them.
 package apis
 
 import (

@@ -1,5 +1,7 @@
-// Package audit configures the audit log of a server: the requests that the server reports to its audit backends. Don't
-// use the package for a log that developers read: see package requestlog.
+// Package audit configures the audit log of a server: the requests that the server reports to its audit backends.
+//
+// [Apply] applies the flags, after [ValidateFiles] has checked the files that they name. [Add] adds a backend that is no
+// flag. Don't use the package for a log that developers read: see package requestlog.
 package audit
 
 import (

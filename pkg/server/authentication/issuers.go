@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 )
 
 // issuer authenticates the JWTs of one issuer other than the server. The function ready returns an error until the
@@ -78,7 +78,7 @@ func issuerClient(open context.Context, authority string) (*http.Client, error) 
 		}
 	}
 	transport := utilnet.SetTransportDefaults(&http.Transport{
-		DialContext: reload.Dial(open), TLSClientConfig: &tls.Config{RootCAs: roots},
+		DialContext: connections.New(open).Dial, TLSClientConfig: &tls.Config{RootCAs: roots},
 	})
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}, nil
 }

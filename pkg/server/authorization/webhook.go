@@ -12,13 +12,13 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	webhookmetrics "k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/reload"
+	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 )
 
 func newWebhook(open context.Context, configured apiserver.AuthorizerConfiguration) (ruledAuthorizer, error) {
 	hook := configured.Webhook
 	file := *hook.ConnectionInfo.KubeConfigFile
-	client, err := webhookutil.LoadKubeconfig(file, reload.Dial(open))
+	client, err := webhookutil.LoadKubeconfig(file, connections.New(open).Dial)
 	if err != nil {
 		return nil, fmt.Errorf("authorization webhook %s: kubeconfig %s: %w", configured.Name, file, err)
 	}

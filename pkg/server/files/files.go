@@ -1,5 +1,8 @@
 // Package files checks the files that flags name at the start of a server. Libraries read the files later, and most of
-// their errors don't name the flag. Don't use the package to read files: package reload reads files that change.
+// their errors don't name the flag.
+//
+// There is a function for each kind of file: [Pair], [Authorities], [Readable]. Don't use the package to read files:
+// package reload reads files that change.
 package files
 
 import (

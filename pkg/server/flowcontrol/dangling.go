@@ -1,5 +1,5 @@
-// Package flowcontrol keeps the conditions of FlowSchemas up to date. Don't use the package for API priority and
-// fairness itself: k8s.io/apiserver has it.
+// Package flowcontrol keeps the conditions of FlowSchemas up to date. [New] is the constructor. Don't use the package for
+// API priority and fairness itself, which is in k8s.io/apiserver.
 package flowcontrol
 
 import (

@@ -1,6 +1,8 @@
 // Package frontproxy has the client certificate by which a server proves its identity to the servers of aggregated
-// APIs. Because of the certificate, these servers trust the user names in the server's requests. Don't use the
-// package for the peers of an external etcd: the peers have an authority of their own, see package peers.
+// APIs. Because of the certificate, these servers trust the user names in the server's requests.
+//
+// [Config.Identity] makes the certificate. Don't use the package for the peers of an external etcd: the peers have an
+// authority of their own, see package peers.
 package frontproxy
 
 import (

@@ -1,8 +1,9 @@
 // Package health has the health checks that miniapi adds to the checks of k8s.io/apiserver. It also waits until checks
 // succeed.
 //
-// [NewBootstrapped] makes the check of the objects that every cluster has, such as namespaces and RBAC roles. [Client]
-// waits for checks. Don't use the package for checks that need no server, such as those of a file: see package files.
+// [NewBootstrapped] makes the check of the objects that every cluster has, such as namespaces and RBAC roles. [AddHooks]
+// and [AddLoopback] add the checks of admission, of the storages and of the server's own clients. [Client] waits for
+// checks. Don't use the package for checks that need no server, such as those of a file: see package files.
 package health
 
 import (

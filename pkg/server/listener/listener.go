@@ -1,8 +1,8 @@
 // Package listener opens the port of a server, and closes the connections after the server has answered its last
 // request. It also determines the addresses by which clients reach the server.
 //
-// [Open] and [New] are the constructors. Don't use the package for the server's connections to others: see package
-// webhooks.
+// [Open] opens the port, and [New] makes the Listener of the open port. [Addresses] has the addresses. Don't use the
+// package for the server's connections to others: see package connections.
 package listener
 
 import (

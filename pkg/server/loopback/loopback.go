@@ -1,5 +1,5 @@
 // Package loopback has the transport by which a server's own clients call the server: as a function call, without a
-// connection. Don't use the package for a client that must work after the server has stopped.
+// connection. [New] is the constructor. Don't use the package for a client that must work after the server has stopped.
 package loopback
 
 import (

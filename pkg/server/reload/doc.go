@@ -2,6 +2,5 @@
 // files of --authentication-config (KEP-3331) and --authorization-config (KEP-3221). [File] applies the content of
 // a file whenever it changes; wrong content leaves the old configuration in force. [Current] has a value that is
 // made from the content. The value can be replaced while it is in use, and the old value ends after its last use.
-// [Dial] makes connections that end when such a value ends. Certificates and keys don't need this package: the
-// library reloads them itself.
+// Certificates and keys don't need this package: the library reloads them itself.
 package reload

@@ -1,5 +1,5 @@
-// Package requestlog reports each request of a client after its answer, for a log. Don't use the package to record the
-// changes that requests make: see package audit.
+// Package requestlog reports each request of a client after its answer, for a log. [Handler] makes the handler that
+// reports. Don't use the package to record the changes that requests make: see package audit.
 package requestlog
 
 import (

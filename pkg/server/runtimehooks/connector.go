@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	runtimev1 "github.com/miniapi-dev/miniapi/pkg/runtimehooks/api/runtime/v1beta2"
 	"github.com/miniapi-dev/miniapi/pkg/runtimehooks/client"
 )
@@ -41,18 +41,11 @@ func newConnector(config Config) (*connector, error) {
 // newManager makes a new manager of webhook clients, without clients. Clients keep the certificate that they were
 // made with, so a new certificate needs a new manager.
 func (c *connector) newManager() error {
-	manager, err := utilwebhook.NewClientManager([]schema.GroupVersion{{Version: "v1"}})
+	manager, err := services.NewManager(c.config.Services, c.authenticating)
 	if err != nil {
 		return err
 	}
-	authentication, err := utilwebhook.NewDefaultAuthenticationInfoResolver("")
-	if err != nil {
-		return err
-	}
-	manager.SetAuthenticationInfoResolver(authentication)
-	manager.SetAuthenticationInfoResolverWrapper(c.authenticating)
-	manager.SetServiceResolver(c.config.Services)
-	c.manager = &manager
+	c.manager = manager
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package version returns the Kubernetes version of the served API, and the version of the build. Don't use the package
-// for the version that a server emulates: see package process.
+// Package version returns the Kubernetes version of the served API, and the version of the build. [Get] returns both.
+// Don't use the package for the version that a server emulates: see package featuregates.
 package version
 
 import (

@@ -1,4 +1,4 @@
-package webhooks
+package connections
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 )
 
 // When a server stops, its connections to webhooks end, and it can't open new connections.
-func TestWebhookConnections(t *testing.T) {
+func TestConnections(t *testing.T) {
 	t.Parallel()
 	webhook, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = webhook.Close() }()
-	one, another := NewConnections(), NewConnections()
+	one, another := New(t.Context()), New(t.Context())
 	accept := func(c *Connections) (client, server net.Conn) {
 		t.Helper()
 		client, err := c.Dial(t.Context(), "tcp", webhook.Addr().String())
