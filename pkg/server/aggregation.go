@@ -17,9 +17,9 @@ import (
 
 	controlled "github.com/miniapi-dev/miniapi/pkg/controllers/served"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/frontproxy"
-	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
 // remoteSource is the source of other servers' resources in aggregated discovery. Other servers take precedence over
@@ -28,7 +28,7 @@ import (
 const remoteSource = aggregated.CRDSource - 1
 
 // buildAggregator serves the APIs of other servers, unless --runtime-config turns APIServices off.
-func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *seed.Writer) error {
+func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.Documents, writer *direct.Writer) error {
 	if !c.options.apis.ResourceEnabled(aggregation.Resource) {
 		return excludeFromPeers(c, nil)
 	}
@@ -80,7 +80,7 @@ func buildAggregator(c *Config, groups *discovery.Groups, documents aggregation.
 }
 
 // apiServiceWriter writes the APIServices of the server's own APIs without admission.
-type apiServiceWriter struct{ *seed.Writer }
+type apiServiceWriter struct{ *direct.Writer }
 
 var _ aggregation.Writer = apiServiceWriter{}
 

@@ -31,11 +31,11 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/registry/rbac"
 	"github.com/miniapi-dev/miniapi/pkg/server/aggregation"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/discovery"
 	"github.com/miniapi-dev/miniapi/pkg/server/groups"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/peers"
-	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
 // served has the APIs of a server. A peer (another server of the same etcd) answers a request for a resource that this
@@ -132,7 +132,7 @@ func buildCustomResources(c *Config) error {
 		Alone:         c.etcd.Alone,
 		Services:      c.security.services,
 		WebhookAuth:   c.security.webhookAuth,
-		StatusManager: seed.FieldManager,
+		StatusManager: direct.FieldManager,
 		Seen:          c.seesItself,
 		Handlers:      shared.handlers,
 		Next:          genericapiserver.NewEmptyDelegateWithCustomHandler(notFound(c.generic)),
@@ -224,7 +224,7 @@ func installGroups(c *Config, main *genericapiserver.GenericAPIServer, built []r
 
 // buildDiscovery serves the list of groups and the OpenAPI documents. The list and the documents change with custom
 // resources and with the APIs of other servers.
-func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *seed.Writer) error {
+func buildDiscovery(c *Config, main *genericapiserver.GenericAPIServer, installed *groups.Groups, built []registry.APIGroup, writer *direct.Writer) error {
 	resources := c.apis.customResources
 	definitions := resources.Informers().Apiextensions().V1().CustomResourceDefinitions()
 	services := installed.Services(main)

@@ -23,10 +23,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
 	"github.com/miniapi-dev/miniapi/pkg/server/loopback"
-	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 	"github.com/miniapi-dev/miniapi/pkg/storage/informer"
 )
@@ -34,7 +34,7 @@ import (
 // loopbackUserAgent is the User-Agent of the server's own requests, and names the server in managed fields. During a
 // stop, k8s.io/apiserver refuses new requests, but serves those with this User-Agent: requests in progress may need
 // requests of the server itself.
-const loopbackUserAgent = seed.FieldManager + "/miniapi"
+const loopbackUserAgent = direct.FieldManager + "/miniapi"
 
 // clients has the clients with which the server reads and writes its own API.
 type clients struct {

@@ -97,7 +97,7 @@ type Options struct {
 	LogRequest func(Request)
 	// Definitions are CustomResourceDefinitions that the server has from its start.
 	Definitions Definitions
-	// Kept is the name of objects that were kept on an earlier server of the process, with seed.Keeper.Keep. If there
+	// Kept is the name of objects that were kept on an earlier server of the process, with kept.Keeper.Keep. If there
 	// are such objects, the server has copies of them from its start. The name must stand for all that the objects
 	// depend on: the other options, and what clients apply. The server has no Keeper if the name is "", or if it can't
 	// store objects without requests, for example with an audit log, with controllers or with an external etcd.

@@ -14,9 +14,10 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/pki"
-	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 	"github.com/miniapi-dev/miniapi/pkg/server/snapshot"
 	"github.com/miniapi-dev/miniapi/pkg/server/version"
 )
@@ -35,7 +36,7 @@ type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
 	// writer writes objects of built-in kinds to their storages without admission.
-	writer *seed.Writer
+	writer *direct.Writer
 	admin  pki.KeyPair
 	ready  chan struct{}
 	// seeded is true if the objects that every cluster has, such as RBAC roles, were stored while the server was built. It
@@ -44,7 +45,7 @@ type Server struct {
 	// installed are the CustomResourceDefinitions of Options.Definitions that were stored while the server was built.
 	installed []customresources.Installed
 	// kept keeps the objects that clients apply, for later servers. It is nil if the server can't keep objects.
-	kept *seed.Keeper
+	kept *kept.Keeper
 	// snapshots takes and restores snapshots. It is nil with an external etcd.
 	snapshots *snapshot.Snapshots
 	// background is the work of a start that continues after the server is ready.
@@ -86,7 +87,7 @@ func (s *Server) build() (err error) {
 	if err != nil {
 		return err
 	}
-	s.writer = seed.NewWriter(builtin.Table(), shared.schemas().TypeConverter(), groups)
+	s.writer = direct.New(builtin.Table(), shared.schemas().TypeConverter(), groups)
 	c.seeding.Go(func() error {
 		if err := s.seed(c.life); err != nil {
 			return fmt.Errorf("creating the objects that every cluster has, such as RBAC roles: %w", err)
@@ -199,7 +200,7 @@ func (s *Server) Installed() []customresources.Installed { return s.installed }
 
 // Kept returns the Keeper of Options.Kept, or nil if the server can't keep objects. It must be called when the server is
 // ready.
-func (s *Server) Kept() *seed.Keeper { return s.kept }
+func (s *Server) Kept() *kept.Keeper { return s.kept }
 
 // Address returns the address that the server listens on, as HOST:PORT.
 func (s *Server) Address() string { return s.config.generic.SecureServing.Listener.Addr().String() }

@@ -7,6 +7,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
+	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/openapi"
 	"github.com/miniapi-dev/miniapi/pkg/server/runtimehooks"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
@@ -48,7 +49,7 @@ var shared = struct {
 	// kept are objects that clients have applied to a server right after its start, as they were stored. Later servers
 	// with the same options start with copies. Creating one object by a request would take a tenth of the time of a
 	// whole start.
-	kept *seed.Sets
+	kept *kept.Sets
 	// hookMetrics returns the function that records calls of runtime hooks in the metrics of the process. The first
 	// server with hooks registers the metrics.
 	hookMetrics func() func(runtimehooks.Outcome)
@@ -59,6 +60,6 @@ var shared = struct {
 
 	definitions: &customresources.Prepared{},
 	handlers:    &serving.Handlers{},
-	kept:        &seed.Sets{},
+	kept:        &kept.Sets{},
 	hookMetrics: sync.OnceValue(runtimehooks.NewMetrics),
 }

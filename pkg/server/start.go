@@ -18,6 +18,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/health"
+	"github.com/miniapi-dev/miniapi/pkg/server/kept"
 	"github.com/miniapi-dev/miniapi/pkg/server/seed"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) seed(ctx context.Context) (err error) {
 	if err != nil || !c.canKeep() || len(s.installed) < len(c.options.Definitions.JSON) {
 		return err
 	}
-	s.kept = &seed.Keeper{
+	s.kept = &kept.Keeper{
 		Sets: shared.kept, Name: c.options.globals.Key() + " " + c.options.Kept,
 		Keys: c.etcd.Member().Keys(), Root: c.etcd.Root(), Scheme: builtin.Table().Scheme(), Written: c.written,
 	}

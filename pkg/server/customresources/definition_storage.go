@@ -5,12 +5,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 )
 
 // definitionStorage is the storage of definitions and of their status. The server's own writes use it without a
@@ -47,10 +46,5 @@ func fieldManager(converter func() (managedfields.TypeConverter, error), store a
 	if err != nil {
 		return nil, err
 	}
-	var filter map[fieldpath.APIVersion]fieldpath.Filter
-	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
-		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
-	}
-	return managedfields.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(crdserver.Scheme), crdserver.Scheme, crdserver.Scheme,
-		definitionKind, schema.GroupVersion{Group: definitionKind.Group, Version: runtime.APIVersionInternal}, subresource, filter)
+	return direct.NewFieldManager(crdserver.Scheme, types, definitionKind, subresource, store)
 }

@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 )
 
 // statusClient is the client of the controllers of definitions. Unless the function seen returns true, it writes the
@@ -174,10 +175,8 @@ func attributes(ctx context.Context, updated, live runtime.Object, name string, 
 
 // asServer returns a context in which the server itself writes a definition's status.
 func asServer(ctx context.Context, name string) context.Context {
-	ctx = request.WithNamespace(ctx, "")
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})
-	return request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: "update", APIGroup: Definitions.Group, APIVersion: Definitions.Version,
+	return direct.AsServer(ctx, request.RequestInfo{
+		Verb: "update", APIGroup: Definitions.Group, APIVersion: Definitions.Version,
 		Resource: Definitions.Resource, Subresource: "status", Name: name,
 	})
 }

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 )
 
 // A copy is used in place of an object only if the server would store an equal object.
@@ -14,7 +16,7 @@ func TestCopies(t *testing.T) {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"l": label}}}
 	}
 	key := func(settings, name string) copyKey {
-		return copyKey{settings, place{corev1.SchemeGroupVersion.WithKind("Namespace"), "", name}}
+		return copyKey{settings, direct.Place{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Name: name}}
 	}
 	var copies Copies
 	stored := namespace("a")

@@ -1,11 +1,8 @@
-// Package seed stores objects directly in the embedded etcd, while the rest of the server is built. An empty etcd gets
-// the objects that every cluster has (namespaces, RBAC roles and so on), and copies of objects that were kept on an
-// earlier server. The package also writes objects of the server itself to the storages, without the handler chain and
-// admission.
+// Package seed stores the objects that every cluster has (namespaces, RBAC roles and so on) in an empty embedded etcd,
+// while the rest of the server is built.
 //
-// [Seeder], [Keeper] and [NewWriter] are the entry points. Don't use the package for requests of users, which need
-// admission. Don't use it for an etcd that may have objects: package bootstrap creates the objects of every cluster by
-// requests.
+// [Seeder.Seed] stores the objects. Don't use the package for an etcd that may have objects: package bootstrap creates
+// the objects of every cluster by requests. Don't use it for the objects that clients apply: see package kept.
 package seed
 
 import (
@@ -19,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
+	"github.com/miniapi-dev/miniapi/pkg/server/direct"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -27,7 +25,7 @@ const workers = 8
 
 // Seeder stores the objects that every cluster has, such as namespaces and RBAC roles, in an empty etcd.
 type Seeder struct {
-	Writer *Writer
+	Writer *direct.Writer
 	// Member is the embedded etcd. There is no Seeder for an external etcd, which may have objects.
 	Member *storage.Member
 	// Copies are shared with other servers of the process. The Seeder uses the copies of servers with the same Settings
@@ -85,22 +83,22 @@ func (s Seeder) Seed(ctx context.Context, config bootstrap.Config) (bool, error)
 // record returns an object in the form in which it is stored: a copy from Copies, or the result of a dry run that
 // creates the object.
 func (s Seeder) record(ctx context.Context, given runtime.Object) (storage.Record, error) {
-	where, err := s.Writer.placeOf(given)
+	where, err := s.Writer.PlaceOf(given)
 	if err != nil {
 		return storage.Record{}, err
 	}
-	resource := where.resource()
+	resource := where.Resource()
 	feed := s.Member.Feed(resource.GroupResource())
 	if feed == nil {
-		return storage.Record{}, fmt.Errorf("%s %s: the embedded etcd doesn't store %s", where.kind.Kind, where.name, resource.GroupResource())
+		return storage.Record{}, fmt.Errorf("%s %s: the embedded etcd doesn't store %s", where.Kind.Kind, where.Name, resource.GroupResource())
 	}
 	key := copyKey{s.Settings, where}
 	object := s.Copies.get(key, given)
 	if object == nil {
 		if object, err = s.Writer.Create(ctx, given, metav1.DryRunAll); err != nil {
-			return storage.Record{}, fmt.Errorf("%s %s: %w", where.kind.Kind, where.name, err)
+			return storage.Record{}, fmt.Errorf("%s %s: %w", where.Kind.Kind, where.Name, err)
 		}
 		s.Copies.add(key, given, object)
 	}
-	return feed.Record(ctx, where.namespace, where.name, object)
+	return feed.Record(ctx, where.Namespace, where.Name, object)
 }

@@ -1,4 +1,4 @@
-package seed
+package direct
 
 import (
 	"context"
@@ -12,18 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
-// FieldManager is the field manager of the server's own writes.
-const FieldManager = "kube-apiserver"
-
-// Writer writes objects as requests do, including managed fields, but without the handler chain and admission.
+// Writer writes objects of built-in kinds as requests do, including managed fields, but without the handler chain and
+// admission.
 type Writer struct {
 	table     *registry.Table
 	converter managedfields.TypeConverter
@@ -33,93 +28,82 @@ type Writer struct {
 	fields map[managedKind]*managedfields.FieldManager
 }
 
-// NewWriter returns a writer to the storages of a table's groups.
-func NewWriter(table *registry.Table, converter managedfields.TypeConverter, groups []registry.APIGroup) *Writer {
+// New returns a writer to the storages of a table's groups.
+func New(table *registry.Table, converter managedfields.TypeConverter, groups []registry.APIGroup) *Writer {
 	return &Writer{table: table, converter: converter, groups: groups, fields: map[managedKind]*managedfields.FieldManager{}}
 }
 
 // Create creates an object that doesn't exist yet, and returns the stored object. It doesn't change the argument given.
 func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
-	where, err := c.placeOf(given)
+	where, err := c.PlaceOf(given)
 	if err != nil {
 		return nil, err
 	}
-	scheme, resource := c.table.Scheme(), where.resource()
+	scheme, resource := c.table.Scheme(), where.Resource()
 	store, err := storageOf[rest.Creater](c.groups, resource, resource.Resource)
 	if err != nil {
 		return nil, err
 	}
-	live, err := scheme.New(where.kind)
+	live, err := scheme.New(where.Kind)
 	if err != nil {
 		return nil, err
 	}
 	object := given.DeepCopyObject()
 	scheme.Default(object)
-	if object, err = c.managed(managedKind{where.kind, ""}, store, live, object); err != nil {
+	if object, err = c.managed(managedKind{where.Kind, ""}, store, live, object); err != nil {
 		return nil, err
 	}
 
 	if resource == corev1.SchemeGroupVersion.WithResource("namespaces") {
-		where.namespace = where.name
+		where.Namespace = where.Name
 	}
-	ctx = asServer(ctx, "create", where)
+	ctx = where.asServer(ctx, "create")
 	created, err := store.Create(ctx, object, rest.ValidateAllObjectFunc, &metav1.CreateOptions{FieldManager: FieldManager, DryRun: dryRun})
 	if err != nil {
 		return nil, err
 	}
 	// A create request drops the status. Create returns the object as it is after an update of the status.
 	updated := created.DeepCopyObject()
-	if !copyStatus(given, updated) {
+	if !CopyStatus(given, updated) {
 		return created, nil
 	}
 	status, err := storageOf[rest.Updater](c.groups, resource, resource.Resource+"/status")
 	if err != nil {
 		return nil, err
 	}
-	return c.managed(managedKind{where.kind, "status"}, status, created, updated)
+	return c.managed(managedKind{where.Kind, "status"}, status, created, updated)
 }
 
 // Update replaces the live object by updated. It sets the managed fields of updated.
 func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error {
-	where, err := c.placeOf(updated)
+	where, err := c.PlaceOf(updated)
 	if err != nil {
 		return err
 	}
-	resource := where.resource()
+	resource := where.Resource()
 	store, err := storageOf[rest.Updater](c.groups, resource, resource.Resource)
 	if err != nil {
 		return err
 	}
-	object, err := c.managed(managedKind{where.kind, ""}, store, live, updated)
+	object, err := c.managed(managedKind{where.Kind, ""}, store, live, updated)
 	if err != nil {
 		return err
 	}
-	_, _, err = store.Update(asServer(ctx, "update", where), where.name, rest.DefaultUpdatedObjectInfo(object),
+	_, _, err = store.Update(where.asServer(ctx, "update"), where.Name, rest.DefaultUpdatedObjectInfo(object),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{FieldManager: FieldManager})
 	return err
 }
 
 // Delete deletes an object of a kind without namespaces.
 func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name string) error {
-	where := place{kind: kind, name: name}
-	resource := where.resource()
+	where := Place{Kind: kind, Name: name}
+	resource := where.Resource()
 	store, err := storageOf[rest.GracefulDeleter](c.groups, resource, resource.Resource)
 	if err != nil {
 		return err
 	}
-	_, _, err = store.Delete(asServer(ctx, "delete", where), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
+	_, _, err = store.Delete(where.asServer(ctx, "delete"), name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
 	return err
-}
-
-// asServer returns the context of a request that the server itself makes.
-func asServer(ctx context.Context, verb string, where place) context.Context {
-	resource := where.resource()
-	ctx = request.WithNamespace(ctx, where.namespace)
-	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup}})
-	return request.WithRequestInfo(ctx, &request.RequestInfo{
-		IsResourceRequest: true, Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
-		Namespace: where.namespace, Name: where.name,
-	})
 }
 
 // managed returns the object with managed fields. In them, FieldManager owns the fields that differ from the live
@@ -171,13 +155,7 @@ func (c *Writer) fieldManager(kind managedKind, store any) (*managedfields.Field
 	if m := c.fields[kind]; m != nil {
 		return m, nil
 	}
-	var filter map[fieldpath.APIVersion]fieldpath.Filter
-	if strategy, ok := store.(rest.ResetFieldsStrategy); ok {
-		filter = fieldpath.NewExcludeFilterSetMap(strategy.GetResetFields())
-	}
-	scheme := c.table.Scheme()
-	m, err := managedfields.NewDefaultFieldManager(c.converter, runtime.UnsafeObjectConvertor(scheme), scheme, scheme,
-		kind.GroupVersionKind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, kind.subresource, filter)
+	m, err := NewFieldManager(c.table.Scheme(), c.converter, kind.GroupVersionKind, kind.subresource, store)
 	if err != nil {
 		return nil, err
 	}
@@ -185,14 +163,15 @@ func (c *Writer) fieldManager(kind managedKind, store any) (*managedfields.Field
 	return m, nil
 }
 
-func (c *Writer) placeOf(object runtime.Object) (place, error) {
+// PlaceOf returns the place of an object, in the preferred version of its kind.
+func (c *Writer) PlaceOf(object runtime.Object) (Place, error) {
 	kind, err := c.preferredKind(object)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
-	return place{kind, accessor.GetNamespace(), accessor.GetName()}, nil
+	return Place{kind, accessor.GetNamespace(), accessor.GetName()}, nil
 }
