@@ -9,11 +9,11 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// DefaultIssuer is the issuer of service account tokens unless --service-account-issuer names another issuer.
-const DefaultIssuer = "https://kubernetes.default.svc.cluster.local"
+// defaultIssuer is the issuer of service account tokens unless --service-account-issuer names another issuer.
+const defaultIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// HealthPaths are the paths that allow anonymous requests by default, because probes have no credentials.
-func HealthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "/version"} }
+// healthPaths are the paths that allow anonymous requests by default, because probes have no credentials.
+func healthPaths() []string { return []string{"/healthz", "/livez", "/readyz", "/version"} }
 
 // Options are the flags of authentication, under kube-apiserver's names. The zero value is not ready for
 // use: call [NewOptions].
@@ -91,12 +91,12 @@ type OIDCOptions struct {
 }
 
 // NewOptions returns the defaults. They are kube-apiserver's, with two differences: anonymous requests are allowed at
-// [HealthPaths] only, and service account tokens need no flag.
+// the paths of health checks only, and service account tokens need no flag.
 func NewOptions() *Options {
 	return &Options{
-		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: HealthPaths()},
+		Anonymous: AnonymousOptions{Allow: true, DefaultPaths: healthPaths()},
 		ServiceAccounts: ServiceAccountOptions{
-			Issuers:          []string{DefaultIssuer},
+			Issuers:          []string{defaultIssuer},
 			Lookup:           true,
 			ExtendExpiration: true,
 		},

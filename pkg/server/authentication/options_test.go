@@ -150,7 +150,7 @@ func TestApplyToErrors(t *testing.T) {
 		return write(t, "authn.yaml", "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"+rest)
 	}
 	both := config("anonymous: {enabled: true}")
-	ours := config("jwt: [{issuer: {url: \"" + DefaultIssuer + "\", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: \"\"}}}]")
+	ours := config("jwt: [{issuer: {url: \"" + defaultIssuer + "\", audiences: [a]}, claimMappings: {username: {claim: sub, prefix: \"\"}}}]")
 	unknown := config("jwts: []")
 	off := config("anonymous: {enabled: false, conditions: [{path: /open}]}")
 	for _, test := range []struct {

@@ -64,7 +64,7 @@ func ensurePriorityClasses(ctx context.Context, client kubernetes.Interface) err
 	if err != nil {
 		return fmt.Errorf("list priority classes: %w", err)
 	}
-	return reconcile(ctx, PriorityClasses(), list.Items, client.SchedulingV1().PriorityClasses().Create, asItIs[*schedulingv1.PriorityClass])
+	return reconcile(ctx, systemPriorityClasses(), list.Items, client.SchedulingV1().PriorityClasses().Create, asItIs[*schedulingv1.PriorityClass])
 }
 
 func ensureConfigMaps(ctx context.Context, client kubernetes.Interface, config Config) error {

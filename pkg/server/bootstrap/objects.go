@@ -145,7 +145,7 @@ func Objects(config Config) ([]runtime.Object, error) {
 		objects = append(objects, rbac...)
 	}
 	if config.served(priorityClasses...) {
-		objects = appendAll(objects, PriorityClasses())
+		objects = appendAll(objects, systemPriorityClasses())
 	}
 	if config.served(flowControlResources...) {
 		objects = appendAll(objects, PriorityLevelConfigurations())
@@ -193,8 +193,8 @@ func Namespaces() []*corev1.Namespace {
 	return namespaces
 }
 
-// PriorityClasses returns the system priority classes.
-func PriorityClasses() []*schedulingv1.PriorityClass {
+// systemPriorityClasses returns the system priority classes.
+func systemPriorityClasses() []*schedulingv1.PriorityClass {
 	preempt := corev1.PreemptLowerPriority
 	return []*schedulingv1.PriorityClass{
 		{

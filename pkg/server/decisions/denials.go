@@ -10,9 +10,9 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// ExplainDenial extends the API error of a refused request: it adds which part of admission refused the request, and the
+// explainDenial extends the API error of a refused request: it adds which part of admission refused the request, and the
 // command that shows more. It doesn't change an error that isn't an API error.
-func ExplainDenial(request *trace.Request, refused *trace.Refusal, err error) error {
+func explainDenial(request *trace.Request, refused *trace.Refusal, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
 		return err

@@ -56,7 +56,7 @@ func (o *Options) Explain() admission.Explain {
 	if !o.ExplainDenials {
 		return nil
 	}
-	return ExplainDenial
+	return explainDenial
 }
 
 // Recorder returns a recorder with the options' limits. If ExplainDenials is set and Limits.Requests is 0, the recorder

@@ -2,8 +2,8 @@ package etcd
 
 import "fmt"
 
-// OfData adds "--data-dir" to an error of etcd if the flag was set.
-func OfData(dataDir string, err error) error {
+// ofData adds "--data-dir" to an error of etcd if the flag was set.
+func ofData(dataDir string, err error) error {
 	if err == nil || dataDir == "" {
 		return err
 	}

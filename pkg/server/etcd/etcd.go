@@ -79,7 +79,7 @@ func New(ctx context.Context, config Config) (*Etcd, error) {
 		// this server, and makes a new folder that only its owner can read.
 		folder, err := storage.Open(options)
 		if err != nil {
-			return nil, OfData(config.DataDir, err)
+			return nil, ofData(config.DataDir, err)
 		}
 		start = folder.Start
 	}
@@ -106,7 +106,7 @@ func (e *Etcd) Close(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // ApplyTo returns this error
 	}
-	return OfData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
+	return ofData(e.DataDir, member.Stop(context.WithoutCancel(ctx)))
 }
 
 // Failed returns a channel that is closed when the embedded etcd fails. The channel is nil with an external etcd,
@@ -174,7 +174,7 @@ func (e *Etcd) applyExternal(config *genericapiserver.Config, factory serverstor
 
 func (e *Etcd) applyEmbedded(config *genericapiserver.Config, factory serverstorage.StorageFactory) (err error) {
 	if e.member, err = e.start(); err != nil {
-		return OfData(e.DataDir, err)
+		return ofData(e.DataDir, err)
 	}
 	if e.Options.EncryptionProviderConfigFilepath == "" {
 		config.RESTOptionsGetter = e.Options.CreateRESTOptionsGetter(factory, nil)

@@ -20,7 +20,7 @@ func Locations(o *genericoptions.EtcdOptions, table *registry.Table) (map[schema
 	if err != nil || len(overrides) == 0 {
 		return nil, nil //nolint:nilerr // the Validate method of the options returns this error
 	}
-	if len(o.StorageConfig.Transport.ServerList) == 0 {
+	if IsEmbedded(o) {
 		return nil, fmt.Errorf("--etcd-servers-overrides %q: must be given together with --etcd-servers: an embedded etcd stores all resources", strings.Join(o.EtcdServersOverrides, ","))
 	}
 	// An override of one resource takes precedence over an override of its group.

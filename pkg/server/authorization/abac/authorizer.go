@@ -20,7 +20,7 @@ var (
 	_ authorizer.RuleResolver = (*Authorizer)(nil)
 )
 
-// NewFromFile reads the policies of a file. The error for a line that isn't a policy is a [LoadError].
+// NewFromFile reads the policies of a file. The error for a line that isn't a policy names the line.
 func NewFromFile(path string) (*Authorizer, error) {
 	policies, err := load(path)
 	if err != nil {

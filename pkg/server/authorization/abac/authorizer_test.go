@@ -36,8 +36,8 @@ func TestLoadErrors(t *testing.T) {
 			t.Parallel()
 			path := write(t, test.policies)
 			_, err := NewFromFile(path)
-			var load *LoadError
-			if !errors.As(err, &load) || load.Path != path || load.Line != test.line {
+			var load *loadError
+			if !errors.As(err, &load) || load.path != path || load.line != test.line {
 				t.Errorf("got %v, want an error in line %d: %s", err, test.line, test.reason)
 			}
 		})

@@ -32,21 +32,21 @@ type policy struct {
 	NonResourcePath string `json:"nonResourcePath"`
 }
 
-// LoadError names the line of a policy file that can't be read, and the reason.
-type LoadError struct {
-	Path string
-	Line int
-	Data []byte
-	Err  error
+// loadError names the line of a policy file that can't be read, and the reason.
+type loadError struct {
+	path string
+	line int
+	data []byte
+	err  error
 }
 
 // Error names the file and the line.
-func (e *LoadError) Error() string {
-	return fmt.Sprintf("error reading policy file %s, line %d: %s: %v", e.Path, e.Line, e.Data, e.Err)
+func (e *loadError) Error() string {
+	return fmt.Sprintf("error reading policy file %s, line %d: %s: %v", e.path, e.line, e.data, e.err)
 }
 
 // Unwrap returns the reason.
-func (e *LoadError) Unwrap() error { return e.Err }
+func (e *loadError) Unwrap() error { return e.err }
 
 // load reads a file. It skips lines that are empty or begin with #.
 func load(path string) ([]policy, error) {
@@ -64,7 +64,7 @@ func load(path string) ([]policy, error) {
 		}
 		parsed, err := parse(text)
 		if err != nil {
-			return nil, &LoadError{Path: path, Line: number, Data: text, Err: err}
+			return nil, &loadError{path: path, line: number, data: text, err: err}
 		}
 		policies = append(policies, parsed)
 	}

@@ -13,7 +13,7 @@ import (
 // Authorizer allows a request that a role of the user allows, and has no opinion on other requests.
 type Authorizer struct {
 	authorizer.AuthorizerFunc
-	resolver *Resolver
+	resolver *resolver
 }
 
 var (
@@ -23,7 +23,7 @@ var (
 
 // New makes an authorizer that reads roles and bindings from source.
 func New(source Source) *Authorizer {
-	a := &Authorizer{resolver: NewResolver(source)}
+	a := &Authorizer{resolver: newResolver(source)}
 	a.AuthorizerFunc = a.authorize
 	return a
 }
@@ -31,8 +31,8 @@ func New(source Source) *Authorizer {
 func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attributes) (authorizer.Decision, string, error) {
 	var allowed string
 	var errs []error
-	a.resolver.VisitRulesFor(ctx, request.GetUser(), request.GetNamespace(), func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
-		if rule != nil && RuleAllows(request, rule) {
+	a.resolver.visitRulesFor(ctx, request.GetUser(), request.GetNamespace(), func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+		if rule != nil && ruleAllows(request, rule) {
 			allowed = "RBAC: allowed by " + granted.String()
 			return false
 		}
@@ -54,7 +54,7 @@ func (a *Authorizer) authorize(ctx context.Context, request authorizer.Attribute
 
 // RulesFor lists the user's rules, for SelfSubjectRulesReviews.
 func (a *Authorizer) RulesFor(ctx context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
-	rules, err := a.resolver.RulesFor(ctx, who, namespace)
+	rules, err := a.resolver.rulesFor(ctx, who, namespace)
 	var resources []authorizer.ResourceRuleInfo
 	var urls []authorizer.NonResourceRuleInfo
 	for _, rule := range rules {

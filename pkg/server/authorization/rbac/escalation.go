@@ -22,7 +22,7 @@ import (
 // EscalationChecker refuses roles and bindings that would give permissions that their author lacks
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping).
 type EscalationChecker struct {
-	resolver   *Resolver
+	resolver   *resolver
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
@@ -30,7 +30,7 @@ type EscalationChecker struct {
 // writes: use [FromClient], because the caches of informers may lag behind. The authorizer decides on the verbs
 // escalate and bind.
 func NewEscalationChecker(source Source, authz authorizer.UnconditionalAuthorizer) *EscalationChecker {
-	return &EscalationChecker{resolver: NewResolver(&requested{source}), authorizer: authz}
+	return &EscalationChecker{resolver: newResolver(&requested{source}), authorizer: authz}
 }
 
 // requested is a source whose error for a missing role names the resource of the request. kube-apiserver reads roles
@@ -126,7 +126,7 @@ func (c *EscalationChecker) checkBinding(ctx context.Context, who user.Info, bin
 	}) {
 		return nil
 	}
-	rules, err := c.resolver.RoleRules(ctx, binding.role, binding.namespace)
+	rules, err := c.resolver.roleRules(ctx, binding.role, binding.namespace)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *EscalationChecker) allowed(ctx context.Context, who user.Info, request 
 
 // holds returns an error if the user lacks one of the rules. The error names the missing rules.
 func (c *EscalationChecker) holds(ctx context.Context, who user.Info, namespace string, rules []rbacv1.PolicyRule) error {
-	held, resolutionErr := c.resolver.RulesFor(ctx, who, namespace)
+	held, resolutionErr := c.resolver.rulesFor(ctx, who, namespace)
 	covered, missing := validation.Covers(held, rules)
 	if covered {
 		return nil

@@ -11,15 +11,15 @@ import (
 // RulesAllow tells whether one of the rules allows the request.
 func RulesAllow(request authorizer.Attributes, rules ...rbacv1.PolicyRule) bool {
 	for i := range rules {
-		if RuleAllows(request, &rules[i]) {
+		if ruleAllows(request, &rules[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// RuleAllows tells whether the rule allows the request.
-func RuleAllows(request authorizer.Attributes, rule *rbacv1.PolicyRule) bool {
+// ruleAllows tells whether the rule allows the request.
+func ruleAllows(request authorizer.Attributes, rule *rbacv1.PolicyRule) bool {
 	if !has(rule.Verbs, request.GetVerb(), rbacv1.VerbAll) {
 		return false
 	}

@@ -57,8 +57,8 @@ func TestRuleAllows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := RuleAllows(test.request, &test.rule); got != test.want {
-				t.Errorf("RuleAllows = %v, want %v: %s", got, test.want, test.reason)
+			if got := ruleAllows(test.request, &test.rule); got != test.want {
+				t.Errorf("ruleAllows = %v, want %v: %s", got, test.want, test.reason)
 			}
 		})
 	}

@@ -14,17 +14,17 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Resolver finds the rules that apply to a user.
-type Resolver struct {
+// resolver finds the rules that apply to a user.
+type resolver struct {
 	source Source
 }
 
-// NewResolver makes a resolver that reads from source.
-func NewResolver(source Source) *Resolver { return &Resolver{source: source} }
+// newResolver makes a resolver that reads from source.
+func newResolver(source Source) *resolver { return &resolver{source: source} }
 
-// VisitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and with each
+// visitRulesFor calls visit with each rule that applies to the user in a namespace ("" for the cluster), and with each
 // error. It stops when visit returns false. The argument granted describes the binding that gives the rule to the user.
-func (r *Resolver) VisitRulesFor(ctx context.Context, who user.Info, namespace string, visit func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool) {
+func (r *resolver) visitRulesFor(ctx context.Context, who user.Info, namespace string, visit func(granted fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool) {
 	bindings, err := r.source.ClusterRoleBindings(ctx)
 	if err != nil && !visit(nil, nil, err) {
 		return
@@ -50,13 +50,13 @@ func (r *Resolver) VisitRulesFor(ctx context.Context, who user.Info, namespace s
 	}
 }
 
-func (r *Resolver) visitBinding(ctx context.Context, who user.Info, grant *grant, subjects []rbacv1.Subject, visit func(fmt.Stringer, *rbacv1.PolicyRule, error) bool) bool {
+func (r *resolver) visitBinding(ctx context.Context, who user.Info, grant *grant, subjects []rbacv1.Subject, visit func(fmt.Stringer, *rbacv1.PolicyRule, error) bool) bool {
 	i := slices.IndexFunc(subjects, func(subject rbacv1.Subject) bool { return isSubject(who, subject, grant.namespace) })
 	if i < 0 {
 		return true
 	}
 	grant.subject = subjects[i]
-	rules, err := r.RoleRules(ctx, grant.role, grant.namespace)
+	rules, err := r.roleRules(ctx, grant.role, grant.namespace)
 	if err != nil {
 		return visit(nil, nil, err)
 	}
@@ -68,12 +68,12 @@ func (r *Resolver) visitBinding(ctx context.Context, who user.Info, grant *grant
 	return true
 }
 
-// RulesFor returns all rules that apply to the user in a namespace ("" for the cluster). With an error, it still
+// rulesFor returns all rules that apply to the user in a namespace ("" for the cluster). With an error, it still
 // returns the rules that were found.
-func (r *Resolver) RulesFor(ctx context.Context, who user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
+func (r *resolver) rulesFor(ctx context.Context, who user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
 	var rules []rbacv1.PolicyRule
 	var errs []error
-	r.VisitRulesFor(ctx, who, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
+	r.visitRulesFor(ctx, who, namespace, func(_ fmt.Stringer, rule *rbacv1.PolicyRule, err error) bool {
 		if rule != nil {
 			rules = append(rules, *rule)
 		}
@@ -85,9 +85,9 @@ func (r *Resolver) RulesFor(ctx context.Context, who user.Info, namespace string
 	return rules, utilerrors.NewAggregate(errs)
 }
 
-// RoleRules returns the rules of the role that a binding refers to, with the rules that the role aggregates. The
+// roleRules returns the rules of the role that a binding refers to, with the rules that the role aggregates. The
 // namespace is "" for a ClusterRoleBinding.
-func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNamespace string) ([]rbacv1.PolicyRule, error) {
+func (r *resolver) roleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNamespace string) ([]rbacv1.PolicyRule, error) {
 	switch ref.Kind {
 	case "Role":
 		role, err := r.source.Role(ctx, bindingNamespace, ref.Name)
@@ -110,7 +110,7 @@ func (r *Resolver) RoleRules(ctx context.Context, ref rbacv1.RoleRef, bindingNam
 
 // aggregate returns the rules of a role, together with the rules of the roles that its aggregationRule selects. It does
 // the same for the aggregationRules of the selected roles.
-func (r *Resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
+func (r *resolver) aggregate(ctx context.Context, role *rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	all, err := r.source.ClusterRoles(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate cluster role %s: %w", role.Name, err)
