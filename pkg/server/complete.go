@@ -141,7 +141,7 @@ func validateRequests(o *genericoptions.ServerRunOptions) []error {
 // etcd, validateEtcd adds the name "embedded" as a server.
 func validateEtcd(o *Options) []error {
 	checked := *o.Etcd
-	embedded := len(checked.StorageConfig.Transport.ServerList) == 0
+	embedded := etcd.IsEmbedded(&checked)
 	if embedded {
 		checked.StorageConfig.Transport.ServerList = []string{"embedded"}
 	}
@@ -176,7 +176,7 @@ func validateFiles(o *Options) []error {
 
 func validatePeers(o *Options) []error {
 	errs := o.Peers.Validate()
-	if o.Peers.Enabled() && len(o.Etcd.StorageConfig.Transport.ServerList) == 0 {
+	if o.Peers.Enabled() && etcd.IsEmbedded(o.Etcd) {
 		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port must be given together with --etcd-servers: peers share an etcd, and only one server can use an embedded etcd"))
 	}
 	if o.Peers.CAFile != "" && o.ProxyClientCertFile == "" {

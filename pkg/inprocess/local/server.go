@@ -6,6 +6,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/engine"
 	"github.com/miniapi-dev/miniapi/pkg/server"
+	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 )
 
 // runningServer is a server of an Engine. It implements engine.Server.
@@ -22,7 +23,7 @@ func infoOf(s *server.Server, o *server.Options) engine.Info {
 	admin := s.AdminConfig()
 	info := engine.Info{
 		Host: admin.Host, CA: admin.CAData, Cert: admin.CertData, Key: admin.KeyData,
-		Snapshots: len(o.Etcd.StorageConfig.Transport.ServerList) == 0,
+		Snapshots: etcd.IsEmbedded(o.Etcd),
 	}
 	for service, address := range o.Admission.Services {
 		info.Places = append(info.Places, engine.Place{Namespace: service.Namespace, Name: service.Name, Port: service.Port, Address: address})
