@@ -35,21 +35,3 @@ func (embedded) Endpoints() []string { return []string{"embedded"} }
 func (embedded) Status(context.Context, string) (*clientv3.StatusResponse, error) {
 	return &clientv3.StatusResponse{Version: version.Version}, nil
 }
-
-// promptStore is the store from which a watch cache is filled. When the cache reads etcd's revision, promptStore
-// makes the hub send that revision to the cache's watch. Therefore, the cache doesn't have to wait for a progress
-// request.
-type promptStore struct {
-	storage.Interface
-	hub *hub
-	key string // the prefix of the keys that the cache watches
-}
-
-// GetCurrentResourceVersion implements storage.Interface.
-func (s *promptStore) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
-	revision, err := s.Interface.GetCurrentResourceVersion(ctx)
-	if err == nil {
-		s.hub.need(s.key, int64(revision))
-	}
-	return revision, err
-}
