@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
-func (c *Config) buildAdmission(context.Context) error {
+func buildAdmission(_ context.Context, c *Config) error {
 	loopback, tracer := c.generic.LoopbackClientConfig, tracer(c)
 	chain, err := admission.New(c.options.Admission, admission.Dependencies{
 		Client:           c.clients.typed,
@@ -47,7 +47,7 @@ func (c *Config) buildAdmission(context.Context) error {
 	return nil
 }
 
-func (c *Config) buildDecisions(context.Context) error {
+func buildDecisions(_ context.Context, c *Config) error {
 	c.decisions = decisions.New(decisions.Config{
 		Recorder:       c.options.Decisions.Recorder(),
 		Following:      c.following,

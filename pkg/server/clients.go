@@ -68,7 +68,7 @@ func (c *clients) resourceOf(gvk schema.GroupVersionKind) (schema.GroupVersionRe
 	return mapping.Resource, true
 }
 
-func (c *Config) buildClients(context.Context) error {
+func buildClients(_ context.Context, c *Config) error {
 	transport := loopback.New(c.life)
 	traced := http.RoundTripper(transport) // as in kube-apiserver, these requests have the spans of a client
 	if tracer := tracer(c); tracer != nil {

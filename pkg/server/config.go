@@ -17,7 +17,6 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/server/audit"
 	"github.com/miniapi-dev/miniapi/pkg/server/connections"
 	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
@@ -36,8 +35,7 @@ import (
 const watchGracePeriod = 500 * time.Millisecond
 
 // Config is a server that is about to be built. Its etcd runs, its port is open, and all parts that serve requests
-// exist, except for the resources. If no server is built from a Config, Close stops all of this. Config has many
-// methods, because each step of its construction is a method.
+// exist, except for the resources. If no server is built from a Config, Close stops all of this.
 type Config struct {
 	options CompletedOptions
 	generic *genericapiserver.Config
@@ -106,16 +104,14 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	c.generic.Serializer = builtin.Table().Serializer()
 	health.ReplaceLog(c.generic)
 	c.apis = newServed(c)
-	steps := []func(context.Context) error{
-		c.applyServerRun, c.listen, c.startEtcd,
+	steps := []func(context.Context, *Config) error{
+		applyServerRun, listen, startEtcd,
 		// These steps don't need etcd: the embedded etcd elects its leader in the meantime.
-		c.secure, c.buildClients, c.buildFaults, c.buildAuthentication, c.buildAuthorization, c.buildAdmission,
-		c.buildDecisions,
-		func(context.Context) error { return audit.Apply(o.Audit, c.generic) },
-		c.buildStorage,
+		secure, buildClients, buildFaults, buildAuthentication, buildAuthorization, buildAdmission, buildDecisions, buildAudit,
+		buildStorage,
 	}
 	for _, step := range steps {
-		if err := step(ctx); err != nil {
+		if err := step(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +129,7 @@ func (c *Config) Close(ctx context.Context) error {
 	}
 	c.connections.Close()
 	c.apis.closeOthers()
-	c.closeControllers()
+	closeControllers(c)
 	c.reloads.Wait()
 	if c.flowSchemas != nil {
 		c.flowSchemas.Wait()
@@ -156,7 +152,7 @@ func (c *Config) Close(ctx context.Context) error {
 
 // applyServerRun applies the general options. It also turns off the parts of the library that miniapi replaces:
 // discovery, OpenAPI, and the list of paths at /.
-func (c *Config) applyServerRun(context.Context) error {
+func applyServerRun(_ context.Context, c *Config) error {
 	o := c.options
 	if err := o.ServerRun.ApplyTo(c.generic); err != nil {
 		return err
@@ -193,7 +189,7 @@ func (c *Config) applyServerRun(context.Context) error {
 	return nil
 }
 
-func (c *Config) listen(context.Context) error {
+func listen(_ context.Context, c *Config) error {
 	o := c.options
 	serving := *o.Serving
 	if err := listener.Open(&serving); err != nil {
@@ -209,7 +205,7 @@ func (c *Config) listen(context.Context) error {
 	return nil
 }
 
-func (c *Config) startEtcd(ctx context.Context) (err error) {
+func startEtcd(ctx context.Context, c *Config) (err error) {
 	c.etcd, err = etcd.New(ctx, etcd.Config{
 		Options:   c.options.Etcd,
 		DataDir:   c.options.DataDir,
@@ -220,7 +216,7 @@ func (c *Config) startEtcd(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *Config) buildStorage(context.Context) error {
+func buildStorage(_ context.Context, c *Config) error {
 	factory, err := c.etcd.ApplyTo(c.generic, builtin.Table(), c.options.etcdLocations)
 	if err != nil {
 		return err

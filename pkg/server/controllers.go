@@ -34,7 +34,7 @@ const leaveTimeout = 5 * time.Second
 
 // authenticateControllers makes a token for each user of the controllers, such as a service account. So audit, webhooks
 // and authorization get the same users as with a kube-controller-manager.
-func (c *Config) authenticateControllers() {
+func authenticateControllers(c *Config) {
 	if !c.options.Controllers.Any() {
 		return
 	}
@@ -153,7 +153,7 @@ func (c *Config) hold() (release func()) {
 
 // leaveControllers gives up the controllers' Lease, so that the controllers of another server with the same etcd begin
 // at once.
-func (c *Config) leaveControllers() {
+func leaveControllers(c *Config) {
 	set := c.clients.controllers.Load()
 	if set == nil {
 		return
@@ -164,7 +164,7 @@ func (c *Config) leaveControllers() {
 }
 
 // closeControllers stops the controllers, and returns when they have ended.
-func (c *Config) closeControllers() {
+func closeControllers(c *Config) {
 	set := c.clients.controllers.Load()
 	if set == nil {
 		return

@@ -38,7 +38,7 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 }
 
 // buildFaults makes the injector of faults. It has no faults until the start is over.
-func (c *Config) buildFaults(context.Context) error {
+func buildFaults(_ context.Context, c *Config) error {
 	c.faults = faults.New(faults.Config{
 		Seed:       c.options.Faults.Seed,
 		Serializer: c.generic.Serializer,

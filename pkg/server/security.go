@@ -64,7 +64,7 @@ func addresses(c *Config) listener.Addresses {
 }
 
 // secure reads or makes the server's keys and certificates, and configures the server to serve with them.
-func (c *Config) secure(context.Context) (err error) {
+func secure(_ context.Context, c *Config) (err error) {
 	own := c.options.ownKeys()
 	if c.security.authority, err = own.Authority(); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *Config) secure(context.Context) (err error) {
 	return nil
 }
 
-func (c *Config) buildAuthentication(context.Context) error {
+func buildAuthentication(_ context.Context, c *Config) error {
 	ca, err := dynamiccertificates.NewStaticCAContent("miniapi", c.CA())
 	if err != nil {
 		return err
@@ -103,12 +103,12 @@ func (c *Config) buildAuthentication(context.Context) error {
 		return err
 	}
 	c.security.authentication = applied
-	c.authenticateControllers()
+	authenticateControllers(c)
 	c.follow(applied.Config)
 	return nil
 }
 
-func (c *Config) buildAuthorization(context.Context) error {
+func buildAuthorization(_ context.Context, c *Config) error {
 	built, err := c.options.Authorization.Build(c.life, c.clients.informers, c.generic.APIServerID)
 	if err != nil {
 		return err
@@ -122,3 +122,5 @@ func (c *Config) buildAuthorization(context.Context) error {
 	}
 	return nil
 }
+
+func buildAudit(_ context.Context, c *Config) error { return audit.Apply(c.options.Audit, c.generic) }

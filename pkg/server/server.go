@@ -30,8 +30,7 @@ var errNoSnapshots = errors.New("a snapshot needs an embedded etcd: start the se
 // Version returns the version that /version and "miniapi version" show: see version.Get.
 func Version() apimachineryversion.Info { return version.Get() }
 
-// Server is the server that Config.New has built. Run can be called once. Server has many methods, because each step of
-// a start is a method.
+// Server is the server that Config.New has built. Run can be called once.
 type Server struct {
 	config *Config
 	main   *genericapiserver.GenericAPIServer
@@ -144,7 +143,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	prepared := s.main.PrepareRun()
 	s.config.clients.loopback.Serve(s.main.Handler)
 	if err = s.config.seeding.Wait(); err == nil {
-		err = s.syncInformers(starting)
+		err = syncInformers(starting, s.config)
 	}
 	if err != nil {
 		s.main.Destroy()
@@ -184,7 +183,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.config.apis.peers != nil {
 		s.config.apis.peers.Leave()
 	}
-	s.config.leaveControllers()
+	leaveControllers(s.config)
 	s.config.unfollow()
 	if s.config.etcd.Embedded() {
 		s.config.etcd.Member().Hurry()

@@ -57,14 +57,14 @@ func (s *Server) seed(ctx context.Context) (err error) {
 		return nil
 	}
 	seeder := seed.Seeder{Writer: s.writer, Member: c.etcd.Member(), Copies: shared.copies, Settings: c.options.globals.Key(), Unreadable: c.options.ofEncryption}
-	if s.seeded, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.seeded || !c.canInstall() {
+	if s.seeded, err = seeder.Seed(ctx, clusterConfig(c)); err != nil || !s.seeded || !canInstall(c) {
 		return err
 	}
 	s.installed, err = c.apis.customResources.Install(ctx, customresources.Installation{
 		Definitions: c.options.Definitions.JSON, Prepared: shared.definitions, Settings: c.options.globals.Key(),
 		FieldManager: c.options.Definitions.FieldManager,
 	})
-	if err != nil || !c.canKeep() || len(s.installed) < len(c.options.Definitions.JSON) {
+	if err != nil || !canKeep(c) || len(s.installed) < len(c.options.Definitions.JSON) {
 		return err
 	}
 	s.kept = &kept.Keeper{
@@ -77,31 +77,31 @@ func (s *Server) seed(ctx context.Context) (err error) {
 // canKeep reports whether the server may store copies of an earlier server's objects directly, without requests. It
 // returns false if no name is given, if each object needs a request, if controllers work on the objects, or if stored
 // objects are encrypted.
-func (c *Config) canKeep() bool {
+func canKeep(c *Config) bool {
 	return c.options.Kept != "" && !c.seesItself() && len(c.options.Controllers) == 0 && c.options.Etcd.EncryptionProviderConfigFilepath == ""
 }
 
 // canInstall reports whether the server may store objects directly, without requests. It returns false if each object
 // needs a request: for audit, for a log of requests, or for the plugin AlwaysDeny.
-func (c *Config) canInstall() bool {
+func canInstall(c *Config) bool {
 	return c.generic.AuditBackend == nil && c.options.LogRequest == nil && !c.options.Admission.Runs("AlwaysDeny")
 }
 
 // syncInformers starts the server's informers, and returns when each of them has listed the stored objects.
-func (s *Server) syncInformers(starting context.Context) error {
+func syncInformers(starting context.Context, c *Config) error {
 	ctx, cancel := context.WithTimeout(starting, startTimeout)
 	defer cancel()
-	s.config.clients.informers.StartWithContext(s.config.following)
-	s.config.apis.customResources.Informers().StartWithContext(s.config.following)
-	if aggregator := s.config.apis.aggregator.Load(); aggregator != nil {
+	c.clients.informers.StartWithContext(c.following)
+	c.apis.customResources.Informers().StartWithContext(c.following)
+	if aggregator := c.apis.aggregator.Load(); aggregator != nil {
 		aggregator.Start()
 	}
-	if err := s.config.clients.informers.WaitForSync(ctx); err != nil {
-		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, s.config.clients.typed, err))
+	if err := c.clients.informers.WaitForSync(ctx); err != nil {
+		return fmt.Errorf("waiting for informers: %w", orWhyUnlisted(starting, c.clients.typed, err))
 	}
-	for informer, synced := range s.config.apis.customResources.Informers().WaitForCacheSync(ctx.Done()) {
+	for informer, synced := range c.apis.customResources.Informers().WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return fmt.Errorf("waiting for the informer of %s: %w", informer, orWhyUnlisted(starting, s.config.clients.typed, context.Cause(ctx)))
+			return fmt.Errorf("waiting for the informer of %s: %w", informer, orWhyUnlisted(starting, c.clients.typed, context.Cause(ctx)))
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	})()
 	ensuring, cancel := context.WithTimeout(ctx, ensureTimeout)
 	defer cancel()
-	if err := s.ensureObjects(ensuring); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
+	if err := ensureObjects(ensuring, s); bootstrap.IsRefusal(err) || err != nil && ensuring.Err() != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "some objects that every cluster has are missing, and the server tries again to create them")
 		s.background.Go(func() { ensureObjectsLater(serving, s.config) })
 	} else if err != nil {
@@ -171,7 +171,8 @@ func (s *Server) becomeReady(starting, serving context.Context) error {
 	return nil
 }
 
-func (s *Server) ensureObjects(ctx context.Context) error {
+// ensureObjects creates the objects that every cluster has and that seed has not stored.
+func ensureObjects(ctx context.Context, s *Server) error {
 	if !s.seeded {
 		return bootstrap.Ensure(ctx, s.config.clients.typed, clusterConfig(s.config))
 	}
