@@ -160,12 +160,62 @@ func TestManyWait(t *testing.T) {
 	})
 }
 
+// UpdateWhen changes the state only while the predicate holds: goroutines that each take one of a few places never take
+// more places than there are.
+func TestUpdateWhen(t *testing.T) {
+	t.Parallel()
+	const goroutines, each, places = 16, 100, 3
+	v := New(counter{places})
+	var running sync.WaitGroup
+	for range goroutines {
+		running.Go(func() {
+			for range each {
+				if err := v.UpdateWhen(t.Context(), atLeast(1), func(c *counter) { c.n-- }); err != nil {
+					t.Error(err)
+				}
+				v.Update(func(c *counter) {
+					if c.n++; c.n < 1 || c.n > places {
+						t.Errorf("%d places are free", c.n)
+					}
+				})
+			}
+		})
+	}
+	running.Wait()
+}
+
+// If its context ends first, UpdateWhen leaves the state as it is, and its error is that of Wait. An update wakes a
+// goroutine that waits for the state of UpdateWhen.
+func TestUpdateWhenGivesUp(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the store is broken")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(broken)
+	var v Variable[counter]
+	double := func(c *counter) { c.n *= 2 }
+	v.Set(counter{1})
+	if err := v.UpdateWhen(ctx, atLeast(2), double); !errors.Is(err, broken) || err.Error() != "the store is broken: the last state is a count of 1" {
+		t.Errorf("got %v", err)
+	}
+	done := make(chan error)
+	go func() { done <- v.Wait(t.Context(), atLeast(2)) }()
+	if err := v.UpdateWhen(ctx, atLeast(1), double); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // A panic of a predicate, of an update or of a read leaves the variable usable.
 func TestPanicUnlocks(t *testing.T) {
 	t.Parallel()
 	v := New(counter{})
 	for name, call := range map[string]func(){
-		"Wait":   func() { _ = v.Wait(t.Context(), func(counter) bool { panic("no") }) },
+		"Wait": func() { _ = v.Wait(t.Context(), func(counter) bool { panic("no") }) },
+		"UpdateWhen": func() {
+			_ = v.UpdateWhen(t.Context(), func(counter) bool { return true }, func(*counter) { panic("no") })
+		},
 		"Update": func() { v.Update(func(*counter) { panic("no") }) },
 		"Read":   func() { v.Read(func(counter) { panic("no") }) },
 	} {
