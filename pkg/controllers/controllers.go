@@ -82,7 +82,7 @@ type Set struct {
 	env       Environment
 	runner    *work.Runner
 	resources *served.Resources
-	// open ends the present hold of runner (see work.Runner.Hold). The controllers are on hold before Start, and
+	// open releases the present hold of runner (see work.Runner.Hold). The controllers are on hold before Start, and
 	// while another server has the Lease.
 	open func()
 	// leave implements Leave. It is nil if no other server shares the etcd.
@@ -101,7 +101,11 @@ type Set struct {
 // New makes the selected controllers. They do nothing before Start, and end with ctx.
 func New(ctx context.Context, selection Selection, env Environment) (*Set, error) {
 	s := &Set{env: env, runner: work.NewRunner(ctx), resources: served.New(env.Discovery, env.Mapper), told: make(chan struct{})}
-	s.open = s.runner.Hold()
+	var err error
+	if s.open, err = s.runner.Hold(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	for _, c := range table {
 		if !selection.selects(c) {
 			continue
@@ -197,7 +201,10 @@ func (s *Set) settleSources(ctx context.Context) error {
 // release waits until the controllers have received the restored objects. It then drops what the controllers have
 // remembered about absent objects, because the restore may have brought these objects back.
 func (s *Set) Hold() (release func(context.Context) error) {
-	open := s.runner.Hold()
+	open, err := s.runner.Hold(s.runner.Life())
+	if err != nil { // the controllers have ended, so nothing needs to be held
+		open = func() {}
+	}
 	return func(ctx context.Context) error {
 		defer open()
 		err := s.settleSources(ctx)

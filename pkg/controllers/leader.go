@@ -51,13 +51,9 @@ func (s *Set) lead() error {
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryLease,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				turn.Lock()
-				defer turn.Unlock()
-				s.open()
-				<-ctx.Done()
-				s.open = s.runner.Hold()
-			},
+			// client-go calls the function in a goroutine that it doesn't wait for. Close waits for the goroutines of the
+			// runner.
+			OnStartedLeading: func(ctx context.Context) { s.runner.Go(func() { s.work(ctx, &turn) }) },
 			OnStoppedLeading: func() {},
 		},
 	}
@@ -68,7 +64,11 @@ func (s *Set) lead() error {
 	leading, leave := context.WithCancel(s.runner.Life())
 	left := make(chan struct{})
 	s.leave = func(ctx context.Context) {
-		s.runner.Hold() // end this server's work before another server's controllers begin
+		// End this server's work before another server's controllers begin. If the work doesn't end, the Lease isn't
+		// given up, and expires.
+		if _, err := s.runner.Hold(ctx); err != nil {
+			return
+		}
 		leave()
 		select {
 		case <-left:
@@ -82,4 +82,15 @@ func (s *Set) lead() error {
 		}
 	})
 	return nil
+}
+
+// work lets the controllers work until ctx ends, which is when this server loses the Lease.
+func (s *Set) work(ctx context.Context, turn *sync.Mutex) {
+	turn.Lock()
+	defer turn.Unlock()
+	s.open()
+	<-ctx.Done()
+	if open, err := s.runner.Hold(s.runner.Life()); err == nil {
+		s.open = open
+	}
 }

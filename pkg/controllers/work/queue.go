@@ -123,7 +123,7 @@ func (q *Queue[K]) work() {
 		}
 		var again time.Duration
 		interrupted := false
-		err := q.runner.Do(func(ctx context.Context) (err error) {
+		err := q.runner.Do(q.runner.Life(), func(ctx context.Context) (err error) {
 			again, err = q.Do(ctx, key)
 			interrupted = err != nil && ctx.Err() != nil
 			return err

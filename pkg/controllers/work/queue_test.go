@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,16 @@ func (d *done) take() []string {
 // advance lets time pass in the synctest bubble of a test.
 func advance(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // time in a bubble doesn't take real time
+}
+
+// hold holds the work of a runner.
+func hold(t *testing.T, runner *work.Runner) (release func()) {
+	t.Helper()
+	release, err := runner.Hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
 }
 
 func expect(t *testing.T, d *done, reason string, want ...string) {
@@ -139,7 +150,7 @@ func TestHold(t *testing.T) {
 		}})
 		queue.Add("key")
 		synctest.Wait()
-		release := runner.Hold()
+		release := hold(t, runner)
 		if diff := cmp.Diff([]string{"key interrupted"}, d.take()); diff != "" {
 			t.Errorf("when Hold returns, what was done differs (-want +got):\n%s", diff)
 		}
@@ -166,12 +177,50 @@ func TestHoldKeepsWork(t *testing.T) {
 			d.add(key)
 			return 0, nil
 		}})
-		release := runner.Hold()
+		release := hold(t, runner)
 		queue.Add("key")
 		advance(time.Minute)
 		expect(t, &d, "nothing is done during the hold")
 		release()
 		expect(t, &d, "the key is done after the release", "key")
+	})
+}
+
+// The contexts of Hold, Do and Drain limit their waits. A Hold that gives up lets the work continue.
+func TestWaitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := work.NewRunner(t.Context())
+		defer runner.Close()
+		begun, proceed := make(chan struct{}), make(chan struct{})
+		queue := work.NewQueue(runner, work.Options[string]{Do: func(context.Context, string) (time.Duration, error) {
+			close(begun)
+			<-proceed
+			return 0, nil
+		}})
+		queue.Add("key")
+		<-begun
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := runner.Hold(limited); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 running functions") {
+			t.Errorf("Hold returned during running work, or doesn't name the work: %v", err)
+		}
+		if err := runner.Drain(limited); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 running workers") {
+			t.Errorf("Drain returned during running work, or doesn't name the work: %v", err)
+		}
+		if err := runner.Do(t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {
+			t.Errorf("work doesn't continue after a Hold that has given up: %v", err)
+		}
+		close(proceed)
+		if err := runner.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+
+		defer hold(t, runner)()
+		limited, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := runner.Do(limited, func(context.Context) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Do ran during a hold, or doesn't wrap the cause: %v", err)
+		}
 	})
 }
 
