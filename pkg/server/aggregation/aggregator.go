@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/trace"
@@ -20,6 +19,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	apiregistrationclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
 	"k8s.io/kube-openapi/pkg/spec3"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 // Resource is the resource apiservices in apiregistration.k8s.io/v1.
@@ -74,8 +75,9 @@ type Documents interface {
 type Aggregator struct {
 	config  Config
 	local   local
-	checks  *checks
 	listing *listing
+	// runner runs the goroutines of the Aggregator, and the checks of other servers. Hold interrupts the checks.
+	runner *work.Runner
 	// life ends when the Aggregator and all its goroutines must end.
 	life context.Context
 	// followed is done when the Aggregator knows the APIServices that were stored before its start.
@@ -84,17 +86,14 @@ type Aggregator struct {
 	remotes remotes
 	// swaggersWanted is true after the first request for /openapi/v2.
 	swaggersWanted atomic.Bool
-
-	mu      sync.Mutex // held by begin while begin starts a goroutine
-	running sync.WaitGroup
 }
 
 // New returns an Aggregator. The Aggregator follows APIServices from the start of their informer until life ends.
 func New(life context.Context, config Config) (*Aggregator, error) {
-	a := &Aggregator{config: config, life: life, checks: newChecks()}
+	a := &Aggregator{config: config, life: life, runner: work.NewRunner(life)}
 	a.local = local{apiServices: config.APIServices.GetStore(), writer: config.Writer}
 	a.local.keptAt.Store(-1)
-	a.listing = newListing(life, config.Discovery, a.checks, a.begin, config.Changed)
+	a.listing = newListing(life, config.Discovery, a.runner, config.Changed)
 	registration, err := config.APIServices.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
 		UpdateFunc: func(_, obj any) { a.observe(obj.(*apiregistrationv1.APIService)) },
@@ -109,26 +108,13 @@ func New(life context.Context, config Config) (*Aggregator, error) {
 
 // Start starts the informer of APIServices, and returns before the informer has listed them.
 func (a *Aggregator) Start() {
-	a.begin(func() { a.config.APIServices.RunWithContext(a.life) })
-}
-
-// begin runs work in a goroutine, unless the Aggregator is stopping.
-func (a *Aggregator) begin(work func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.life.Err() == nil {
-		a.running.Go(work)
-	}
+	a.runner.Go(func() { a.config.APIServices.RunWithContext(a.life) })
 }
 
 // Wait returns after the life of the Aggregator and all its goroutines have ended.
 func (a *Aggregator) Wait() {
 	<-a.life.Done()
-	func() {
-		a.mu.Lock() // begin starts no goroutine after life has ended, so running can't grow after this lock
-		defer a.mu.Unlock()
-	}()
-	a.running.Wait()
+	a.runner.Close()
 }
 
 // Remote returns the APIServices of group versions that other servers serve.
@@ -155,7 +141,7 @@ func (a *Aggregator) observe(s *apiregistrationv1.APIService) {
 	r := newRemote(a, s)
 	a.replace(gv, r)
 	a.listing.refresh(r)
-	a.begin(r.run)
+	a.runner.Go(r.run)
 }
 
 func (a *Aggregator) observeDeletion(obj any) {

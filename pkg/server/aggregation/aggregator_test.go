@@ -14,16 +14,19 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/client-go/tools/cache"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 // with returns an Aggregator with one other server, and the remoteAPI of that server. The Aggregator hasn't sent a
 // request to the server yet.
 func with(t *testing.T, writer Writer) (*Aggregator, *remoteAPI) {
 	t.Helper()
-	a := &Aggregator{life: t.Context(), checks: newChecks()}
+	a := &Aggregator{life: t.Context(), runner: work.NewRunner(t.Context())}
+	t.Cleanup(a.runner.Close)
 	a.local = local{apiServices: cache.NewStore(cache.MetaNamespaceKeyFunc), writer: writer}
 	a.local.keptAt.Store(-1)
-	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.checks, a.begin, func() {})
+	a.listing = newListing(t.Context(), aggregated.NewResourceManager("apis"), a.runner, func() {})
 	r := newRemote(a, &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: "v1.example.com"},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: "example.com", Version: "v1", Service: &apiregistrationv1.ServiceReference{}},
@@ -126,5 +129,5 @@ func TestSetCustomDoesntWait(t *testing.T) {
 	a.SetCustom([]*apiregistrationv1.APIService{Custom(schema.GroupVersion{Group: "b", Version: "v1"})})
 	close(writer.release)
 	<-writer.writes
-	a.running.Wait()
+	a.runner.Close()
 }

@@ -103,7 +103,7 @@ func (a *Aggregator) SetCustom(services []*apiregistrationv1.APIService) {
 	l.mu.Unlock()
 	l.changes.Add(1)
 	if l.used.Load() { // a client may already watch APIServices
-		a.begin(func() { l.use(a.life) })
+		a.runner.Go(func() { l.use(a.life) })
 	}
 }
 
@@ -138,7 +138,7 @@ func (a *Aggregator) changed(s *apiregistrationv1.APIService) {
 	l.mu.Unlock()
 	if putBack {
 		l.changes.Add(1)
-		a.begin(func() { l.use(a.life) })
+		a.runner.Go(func() { l.use(a.life) })
 	}
 }
 

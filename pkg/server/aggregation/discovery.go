@@ -15,6 +15,7 @@ import (
 	kubeaggregator "k8s.io/kube-aggregator/pkg/apiserver"
 
 	"github.com/miniapi-dev/miniapi/pkg/condition"
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 // listing keeps the resources of other servers in discovery. The manager of the library kube-aggregator requests each
@@ -23,7 +24,7 @@ import (
 type listing struct {
 	target  aggregated.ResourceManager
 	changed func()
-	checks  *checks
+	runner  *work.Runner
 	manager func() kubeaggregator.DiscoveryAggregationController
 
 	mu   sync.Mutex
@@ -51,17 +52,17 @@ type question struct {
 	broken bool
 }
 
-// newListing returns a listing that writes to target. The listing calls the argument "begin" to start kube-aggregator's
-// discovery manager in a goroutine. It calls the argument "changed" when discovery changes.
-func newListing(life context.Context, target aggregated.ResourceManager, checks *checks, begin func(func()), changed func()) *listing {
+// newListing returns a listing that writes to target. The runner runs kube-aggregator's discovery manager. The listing
+// calls the argument "changed" when discovery changes.
+func newListing(life context.Context, target aggregated.ResourceManager, runner *work.Runner, changed func()) *listing {
 	l := &listing{
-		target: target, changed: changed, checks: checks,
+		target: target, changed: changed, runner: runner,
 		apis: map[schema.GroupVersion]*listedAPI{}, asked: map[schema.GroupVersion]question{},
 	}
 	l.manager = sync.OnceValue(func() kubeaggregator.DiscoveryAggregationController {
 		manager := kubeaggregator.NewDiscoveryManager(managerTarget{target, l})
 		started := make(chan struct{})
-		begin(func() { manager.Run(life.Done(), started) })
+		runner.Go(func() { manager.Run(life.Done(), started) })
 		select {
 		case <-started: // the first server is added after the start, so that the manager sends every request by its queue
 		case <-life.Done():
@@ -117,17 +118,24 @@ func (l *listing) settle(ctx context.Context) {
 }
 
 // asking returns the handler through which the discovery manager requests the documents of the server. As in
-// kube-apiserver, the handler sends a request even if the last check of the server failed.
+// kube-apiserver, the handler sends a request even if the last check of the server failed. The discovery manager limits
+// the time of a request. A request that this server has interrupted is repeated.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l.note(r, false)
-		ctx, done := l.checks.begin(r.ctx)
-		defer done()
-		asked, cancel := context.WithCancel(req.Context())
+		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		r.pass(w, req.WithContext(asked))
-		if ctx.Err() != nil {
+		defer context.AfterFunc(r.ctx, cancel)()
+		interrupted := false
+		if err := l.runner.Do(ctx, func(ctx context.Context) error {
+			r.pass(w, req.WithContext(ctx))
+			interrupted = ctx.Err() != nil
+			return nil
+		}); err != nil { // ctx has ended before the request could begin
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			interrupted = true
+		}
+		if interrupted && req.Context().Err() == nil {
 			l.note(r, true)
 		}
 	})

@@ -32,24 +32,41 @@ func TestHold(t *testing.T) {
 			return nil, nil, ctx.Err()
 		}
 		begin := time.Now() // the clock is the fake one of package synctest
-		a.begin(r.run)
+		a.runner.Go(r.run)
 		<-asked
-		var holders sync.WaitGroup
-		for range 2 {
-			holders.Go(func() {
-				defer a.Hold()()
-				if a.checks.running.TryRLock() {
-					a.checks.running.RUnlock()
-					t.Error("a check could begin")
-				}
-			})
+		first, second := a.Hold(), a.Hold()
+		for _, release := range []func(){first, second} {
+			r.checkSoon()
+			synctest.Wait()
+			select {
+			case <-asked:
+				t.Error("a check began during a hold")
+			default:
+			}
+			release()
 		}
-		holders.Wait()
 		<-asked
 		if waited := time.Since(begin); waited > 0 {
 			t.Errorf("the server is asked again after %v", waited)
 		}
+	})
+}
+
+// TestHoldEndsWithRemote checks that a hold keeps neither a check nor a request of the discovery manager waiting after
+// the end of the remoteAPI.
+func TestHoldEndsWithRemote(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, r, manager := listingOf(t)
+		defer a.Hold()()
+		var waiting sync.WaitGroup
+		waiting.Go(r.run)
+		waiting.Go(manager.ask)
+		synctest.Wait()
 		r.cancel()
-		a.running.Wait()
+		waiting.Wait()
+		if q := a.listing.asked[r.gv]; !q.broken {
+			t.Error("the discovery manager takes the interrupted request for an answer")
+		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
+
+	"github.com/miniapi-dev/miniapi/pkg/controllers/work"
 )
 
 const (
@@ -47,7 +49,7 @@ type remoteAPI struct {
 	cancel    context.CancelFunc
 
 	server  *endpoint
-	checks  *checks
+	runner  *work.Runner
 	listing *listing
 
 	// available is true if the last check succeeded. The channel "again" starts a check at once when it gets a
@@ -65,7 +67,7 @@ type remoteAPI struct {
 
 func newRemote(a *Aggregator, s *apiregistrationv1.APIService) *remoteAPI {
 	r := &remoteAPI{
-		config: &a.config, service: s, gv: groupVersionOf(s), life: a.life, checks: a.checks, listing: a.listing,
+		config: &a.config, service: s, gv: groupVersionOf(s), life: a.life, runner: a.runner, listing: a.listing,
 		again: make(chan struct{}, 1),
 	}
 	r.swagger.wanted = &a.swaggersWanted
@@ -95,15 +97,23 @@ func (r *remoteAPI) run() {
 	}
 }
 
-// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check. It
-// also requests the server's OpenAPI document in version 2, if a client wants such documents.
+// ask makes one check, and returns the pause until the next check. Hold and end interrupt the check. After a hold, the
+// release starts the next check.
 func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
-	ctx, done := r.checks.begin(r.ctx)
-	defer done()
-	condition := r.check(ctx)
-	if ctx.Err() != nil { // hold or end has interrupted the check; after a hold, its release starts the next check
-		return checkPeriod
-	}
+	pause := checkPeriod
+	_ = r.runner.Do(r.ctx, func(ctx context.Context) error {
+		condition := r.check(ctx)
+		if ctx.Err() == nil {
+			pause = r.conclude(ctx, condition, backoff)
+		}
+		return ctx.Err()
+	})
+	return pause
+}
+
+// conclude writes the result of a check to the status of the APIService, and returns the pause until the next check. It
+// also requests the server's OpenAPI document in version 2, if a client wants such documents.
+func (r *remoteAPI) conclude(ctx context.Context, condition apiregistrationv1.APIServiceCondition, backoff *wait.Backoff) time.Duration {
 	pause := checkPeriod
 	available := condition.Status == apiregistrationv1.ConditionTrue
 	if available {
