@@ -6,17 +6,15 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 )
 
-// otherServersDelay is the time after the establishment of a definition in which the library delays each create request
-// for its custom resources. The delay lets the other servers of a cluster receive the definition first.
-const otherServersDelay = 2 * time.Second
-
-// serveAtOnce removes the delay otherServersDelay if no other server uses the same etcd. The server's informer then
-// shows a new definition with an older time of establishment. The stored definition stays unchanged: see
-// keepEstablished.
+// serveAtOnce removes the library's delay of create requests (see serving.OtherServersDelay) if no other server uses the
+// same etcd. The server's informer then shows a new definition with an older time of establishment. The stored definition
+// stays unchanged: see keepEstablished.
 func serveAtOnce(crd *apiextensionsv1.CustomResourceDefinition, alone func() bool) {
-	age(crd, time.Now().Add(-otherServersDelay), alone)
+	age(crd, time.Now().Add(-serving.OtherServersDelay), alone)
 }
 
 // age sets the time of the condition Established of a definition to latest, if the time is after latest. If another

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/server/customresources/serving"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -31,7 +32,7 @@ type stores struct {
 	written func(schema.GroupResource, runtime.Object)
 	cleanup *cleanup
 
-	open sync.WaitGroup
+	open condition.Variable[openStores]
 
 	lister crdlisters.CustomResourceDefinitionLister // set once, before the first request
 	mu     sync.Mutex
@@ -45,6 +46,12 @@ type madeStore struct {
 	end func()
 }
 
+// openStores is a number of stores.
+type openStores int
+
+// String implements fmt.Stringer, for errors.
+func (n openStores) String() string { return fmt.Sprintf("%d open stores", int(n)) }
+
 // RESTOptionsGetter returns a getter that counts the stores made by inner.
 func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return &decoratedOptions{inner, s.decorate}
@@ -54,26 +61,19 @@ func (s *stores) RESTOptionsGetter(inner generic.RESTOptionsGetter) generic.REST
 func (s *stores) wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
 	defer cancel()
-	destroyed := make(chan struct{})
-	go func() {
-		defer close(destroyed)
-		s.open.Wait()
-	}()
-	select {
-	case <-destroyed:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting %s until the stores of custom resources are closed: requests may still use them: %w", teardownTimeout, ctx.Err())
+	if err := s.open.Wait(ctx, func(open openStores) bool { return open == 0 }); err != nil {
+		return fmt.Errorf("waiting %s until the stores of custom resources are closed: requests may still use them: %w", teardownTimeout, err)
 	}
+	return nil
 }
 
 // decorate returns a store that counts as open until it is destroyed, and that calls the function written after each
 // write.
 func (s *stores) decorate(resource schema.GroupResource, store storage.Interface, destroy factory.DestroyFunc) (storage.Interface, factory.DestroyFunc) {
 	made := &resourceStore{Interface: store, resource: resource, written: s.written, cleanup: s.cleanup}
-	s.open.Add(1)
+	s.open.Update(func(open *openStores) { *open++ })
 	end := sync.OnceFunc(func() {
-		defer s.open.Done()
+		defer s.open.Update(func(open *openStores) { *open-- })
 		destroy()
 	})
 	s.mu.Lock() // lock before the lookup, so that changed handles any later event of the definition after this function

@@ -17,8 +17,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// establishing is the time after which the library serves an established definition without a delay.
-const establishing = 2 * time.Second
+// OtherServersDelay is the time after the establishment of a definition in which the library delays each create request
+// for its custom resources. The delay lets the other servers of a cluster receive the definition first.
+const OtherServersDelay = 2 * time.Second
 
 // Config has the parts of a server that requests for custom resources use.
 type Config struct {
@@ -83,7 +84,7 @@ func isShared(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // delay, and without refusing new objects because the definition is being deleted.
 func isSettled(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	established := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
-	return established != nil && established.Status == apiextensionsv1.ConditionTrue && time.Since(established.LastTransitionTime.Time) >= establishing &&
+	return established != nil && established.Status == apiextensionsv1.ConditionTrue && time.Since(established.LastTransitionTime.Time) >= OtherServersDelay &&
 		crd.DeletionTimestamp.IsZero() && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating)
 }
 
@@ -96,7 +97,7 @@ func (s *Server) use(name string, suits func(*apiextensionsv1.CustomResourceDefi
 		return nil, nil
 	}
 	if u := s.begun(crd); u != nil {
-		return u, u.requests.Done
+		return u, u.done
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +120,8 @@ func (s *Server) use(name string, suits func(*apiextensionsv1.CustomResourceDefi
 		u = &use{definition: crd, server: s, handler: handler}
 		s.uses[name] = u
 	}
-	u.requests.Add(1)
-	return u, u.requests.Done
+	u.begin()
+	return u, u.done
 }
 
 func (s *Server) begun(crd *apiextensionsv1.CustomResourceDefinition) *use {
@@ -130,7 +131,7 @@ func (s *Server) begun(crd *apiextensionsv1.CustomResourceDefinition) *use {
 	if u == nil || u.definition.UID != crd.UID {
 		return nil
 	}
-	u.requests.Add(1)
+	u.begin()
 	return u
 }
 

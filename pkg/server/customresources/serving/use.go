@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 )
 
 // last is the least time for which a watch continues after the end of its definition, so that the watch gets the last
@@ -28,7 +30,7 @@ type use struct {
 	server     *Server
 	handler    *shared
 	// requests counts the requests in progress, except for watches.
-	requests sync.WaitGroup
+	requests condition.Variable[int]
 
 	mu     sync.Mutex
 	opened map[*store]openedStore // nil before the first call of a store
@@ -66,22 +68,18 @@ func (u *use) of(wanted *store) (storage.Interface, error) {
 	return u.opened[wanted].Interface, nil
 }
 
+// begin counts a request in progress, until done is called.
+func (u *use) begin() { u.requests.Update(func(n *int) { *n++ }) }
+
+func (u *use) done() { u.requests.Update(func(n *int) { *n-- }) }
+
 // end ends the stores and their watches. It first waits for the requests in progress, but no longer than twice the
 // RequestTimeout. It waits for the time "last" at least.
 func (u *use) end() {
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		u.requests.Wait()
-	}()
-	soon, late := time.NewTimer(last), time.NewTimer(2*u.server.Limits.RequestTimeout)
-	defer soon.Stop()
-	defer late.Stop()
-	<-soon.C
-	select {
-	case <-drained:
-	case <-late.C:
-	}
+	late, cancel := context.WithTimeout(context.Background(), 2*u.server.Limits.RequestTimeout)
+	defer cancel()
+	<-time.After(last)
+	_ = u.requests.Wait(late, func(n int) bool { return n == 0 })
 	u.mu.Lock()
 	opened := u.opened
 	u.opened, u.ended = nil, true
