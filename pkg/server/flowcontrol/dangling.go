@@ -21,6 +21,7 @@ import (
 	typedv1 "k8s.io/client-go/kubernetes/typed/flowcontrol/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/server/bootstrap"
 )
 
@@ -30,16 +31,13 @@ import (
 // such a write, no goroutine runs.
 type Conditions struct {
 	client typedv1.FlowcontrolV1Interface
-	// No check of the schemas begins after the end of ctx. No check begins before the channel bootstrapped is closed,
-	// because the default schemas don't exist yet. They are created with their conditions.
-	ctx          context.Context
+	// No check of the schemas begins before the channel bootstrapped is closed, because the default schemas don't exist
+	// yet. They are created with their conditions.
 	bootstrapped <-chan struct{}
-
-	mu sync.Mutex
-	// stale is set if there was a write since the last check of the schemas began. passing is set while a goroutine
-	// makes checks.
-	stale, passing bool
-	running        sync.WaitGroup
+	// The worker makes the checks. A write before the channel bootstrapped is closed starts the worker only the first
+	// time: its check begins later, and sees all these writes.
+	worker *ondemand.Worker
+	first  sync.Once
 }
 
 // Resources are FlowSchemas and PriorityLevelConfigurations. A server that lacks one of the two needs no Conditions.
@@ -51,7 +49,9 @@ var Resources = []schema.GroupVersionResource{
 // New returns a Conditions, which writes with the client until the context following ends. It writes nothing before the
 // channel bootstrapped is closed.
 func New(following context.Context, client typedv1.FlowcontrolV1Interface, bootstrapped <-chan struct{}) *Conditions {
-	return &Conditions{client: client, ctx: following, bootstrapped: bootstrapped}
+	f := &Conditions{client: client, bootstrapped: bootstrapped}
+	f.worker = ondemand.New(following, f.pass, nil)
+	return f
 }
 
 // passes has the pauses before the checks of the schemas. The first check begins after a short pause, because a schema
@@ -65,51 +65,34 @@ func (f *Conditions) Written(resource schema.GroupResource) {
 	if f == nil || resource.Group != flowcontrolv1.GroupName {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stale = true
-	if f.passing || f.ctx.Err() != nil {
-		return
-	}
-	f.passing = true
-	f.running.Go(f.pass)
-}
-
-// pass checks the schemas until a check that began after the last write has succeeded.
-func (f *Conditions) pass() {
 	select {
 	case <-f.bootstrapped:
-	case <-f.ctx.Done():
-	}
-	for f.next() {
-		_ = passes.DelayFunc().Until(f.ctx, false, false, func(ctx context.Context) (bool, error) {
-			err := f.reconcile(ctx)
-			if err != nil && ctx.Err() == nil {
-				klog.ErrorS(err, "the conditions of FlowSchemas aren't up to date, and are written again")
-			}
-			return err == nil, nil
-		})
+		f.worker.Notify()
+	default:
+		f.first.Do(f.worker.Notify)
 	}
 }
 
-// next tells whether there was a write since the last check began, so that another check is needed.
-func (f *Conditions) next() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.passing = f.stale && f.ctx.Err() == nil
-	f.stale = false
-	return f.passing
+// pass checks the schemas until a check has succeeded.
+func (f *Conditions) pass(ctx context.Context) {
+	select {
+	case <-f.bootstrapped:
+	case <-ctx.Done():
+	}
+	_ = passes.DelayFunc().Until(ctx, false, false, func(ctx context.Context) (bool, error) {
+		err := f.reconcile(ctx)
+		if err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "the conditions of FlowSchemas aren't up to date, and are written again")
+		}
+		return err == nil, nil
+	})
 }
 
-// Wait waits for the end of the last check. It must be called after ctx has ended.
+// Wait waits for the end of the last check. It must be called after the context of New has ended.
 func (f *Conditions) Wait() {
-	if f == nil {
-		return
+	if f != nil {
+		f.worker.Wait()
 	}
-	f.mu.Lock()
-	running := &f.running // Written adds to running under the lock while ctx is alive, so nothing is added from here on
-	f.mu.Unlock()
-	running.Wait()
 }
 
 // reconcile checks all schemas, and writes the conditions that are wrong.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/controllers/objects"
+	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -32,19 +33,16 @@ type Source struct {
 	root     string
 	prefixes map[schema.GroupResource]string
 
+	// handler and synced are set before the start of the worker. The worker alone uses watch.
 	handler objects.Handler
 	synced  func()
-	ctx     context.Context
-	ended   chan struct{} // closed after the last call of the handler
-
-	watch *storage.StreamWatch // used only by the goroutine that handles changes
+	watch   *storage.StreamWatch
 	// reached is an etcd revision. The handler has been called with all changes up to it.
 	reached condition.Variable[int64]
 
-	mu      sync.Mutex
-	working bool // true while a goroutine handles changes
-	again   bool // true if more changes have arrived in the meantime
-	reach   func() int64
+	mu     sync.Mutex
+	worker *ondemand.Worker // nil before the call of Follow
+	reach  func() int64
 }
 
 var _ objects.Source = &Source{}
@@ -52,7 +50,7 @@ var _ objects.Source = &Source{}
 // New returns a source of the objects whose keys are below root. The argument prefixes has the key prefixes of
 // resources below root. The key prefix of any other resource is its group and name.
 func New(keys *storage.Keys, root string, prefixes map[schema.GroupResource]string) *Source {
-	return &Source{keys: keys, stream: keys.Stream(root + "/"), root: root, prefixes: prefixes, ended: make(chan struct{})}
+	return &Source{keys: keys, stream: keys.Stream(root + "/"), root: root, prefixes: prefixes}
 }
 
 // Count counts the objects of a resource in a namespace.
@@ -66,64 +64,47 @@ func (s *Source) Count(ctx context.Context, resource schema.GroupResource, names
 
 // Follow implements objects.Source. It must be called once.
 func (s *Source) Follow(ctx context.Context, handler objects.Handler, synced func()) {
+	s.handler, s.synced = handler, sync.OnceFunc(synced)
+	worker := ondemand.New(ctx, s.work, s.stop)
 	s.mu.Lock()
-	s.ctx, s.handler, s.synced = ctx, handler, sync.OnceFunc(synced)
+	s.worker = worker
 	s.mu.Unlock()
-	context.AfterFunc(ctx, s.notify)
-	s.notify()
+	worker.Notify()
 }
 
-// notify starts a goroutine that handles new changes, unless one is running.
-func (s *Source) notify() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.working {
-		s.again = true
-		return
-	}
-	s.working = true
-	go s.work()
-}
-
-func (s *Source) work() {
-	for more := true; more; {
-		if s.ctx.Err() != nil {
-			s.stop()
-			return
-		}
-		if err := s.follow(); err != nil && s.ctx.Err() == nil {
-			utilruntime.HandleErrorWithContext(s.ctx, err, "the metadata of all objects is listed again")
-			time.AfterFunc(relistPeriod, s.notify)
-		}
-		s.mu.Lock()
-		more, s.again = s.again, false
-		s.working = more
-		s.mu.Unlock()
+// work handles new changes.
+func (s *Source) work(ctx context.Context) {
+	if err := s.follow(ctx); err != nil && ctx.Err() == nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "the metadata of all objects is listed again")
+		time.AfterFunc(relistPeriod, s.started().Notify)
 	}
 }
 
-// stop ends the source. The field working stays true, so that no other goroutine starts.
+// stop ends the source.
 func (s *Source) stop() {
 	if s.watch != nil {
 		s.watch.Stop()
 	}
-	close(s.ended)
+}
+
+// started returns the worker, or nil before the call of Follow.
+func (s *Source) started() *ondemand.Worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worker
 }
 
 // Wait returns after the last call of the handler, soon after the end of Follow's context.
 func (s *Source) Wait() {
-	s.mu.Lock()
-	followed := s.handler != nil
-	s.mu.Unlock()
-	if followed {
-		<-s.ended
+	if worker := s.started(); worker != nil {
+		worker.Wait()
 	}
 }
 
 // follow lists all objects at first and after an error. Otherwise, it handles the changes since the last call.
-func (s *Source) follow() (err error) {
+func (s *Source) follow(ctx context.Context) (err error) {
 	if s.watch == nil {
-		return s.list()
+		return s.list(ctx)
 	}
 	changes, revision, err := s.watch.Take()
 	if err != nil {
@@ -132,16 +113,16 @@ func (s *Source) follow() (err error) {
 		return err
 	}
 	for _, change := range changes {
-		s.tell(change)
+		s.tell(ctx, change)
 	}
 	s.reached.Update(func(reached *int64) { *reached = max(*reached, revision) })
 	return nil
 }
 
-func (s *Source) list() error {
+func (s *Source) list(ctx context.Context) error {
 	all := sets.New[types.UID]()
-	revision, err := s.stream.List(s.ctx, func(stored storage.Stored) {
-		if uid := s.tell(stored); uid != "" {
+	revision, err := s.stream.List(ctx, func(stored storage.Stored) {
+		if uid := s.tell(ctx, stored); uid != "" {
 			all.Insert(uid)
 		}
 	})
@@ -149,7 +130,7 @@ func (s *Source) list() error {
 		return err
 	}
 	s.handler.Listed(all)
-	if s.watch, err = s.stream.Watch(revision, s.notify); err != nil {
+	if s.watch, err = s.stream.Watch(revision, s.started().Notify); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -162,14 +143,14 @@ func (s *Source) list() error {
 
 // tell calls the handler with a stored value, and returns the UID of the object. For an event, and for a value that
 // isn't an object, it doesn't call the handler and returns "".
-func (s *Source) tell(stored storage.Stored) types.UID {
+func (s *Source) tell(ctx context.Context, stored storage.Stored) types.UID {
 	if strings.HasPrefix(stored.Key[len(s.root):], eventsPrefix) {
 		return ""
 	}
 	object, err := decode(stored.Value)
 	switch {
 	case err != nil:
-		utilruntime.HandleErrorWithContext(s.ctx, err, "the metadata of an object can't be decoded", "key", stored.Key)
+		utilruntime.HandleErrorWithContext(ctx, err, "the metadata of an object can't be decoded", "key", stored.Key)
 	case object.UID == "": // the value isn't an object of the API
 	case stored.Deleted:
 		s.handler.Deleted(object)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/miniapi-dev/miniapi/pkg/ondemand"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -37,17 +38,13 @@ type Informer struct {
 	indexer  cache.Indexer
 
 	synced *done
-	events *storage.FeedWatch // used by the goroutine of work alone
+	events *storage.FeedWatch // used by the worker alone
 
 	mu        sync.Mutex
-	working   bool // whether a goroutine runs work
-	again     bool // whether events have come since work last took them
+	worker    *ondemand.Worker // nil before the start
 	transform cache.TransformFunc
 	handlers  []*registration
-	started   bool
 	stopped   bool
-	ctx       context.Context // the informer stops when ctx ends
-	ended     func()
 }
 
 var _ cache.SharedIndexInformer = &Informer{}
@@ -66,44 +63,31 @@ func New(resource schema.GroupResource, feed func() *storage.Feed) *Informer {
 // Start makes the informer take events from its feed until ctx ends. Start returns at once. After the end of ctx,
 // the informer calls ended.
 func (i *Informer) Start(ctx context.Context, ended func()) {
+	worker := ondemand.New(ctx, i.work, func() {
+		i.stop()
+		ended()
+	})
 	i.mu.Lock()
-	i.started = true
-	i.ctx, i.ended = ctx, ended
+	i.worker = worker
 	i.mu.Unlock()
-	context.AfterFunc(ctx, i.notify)
-	i.notify()
+	worker.Notify()
 }
 
-// notify starts a goroutine that handles new events. If such a goroutine is running, notify makes the goroutine check
-// for events once more.
+// notify makes a started informer handle new events.
 func (i *Informer) notify() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch {
-	case !i.started || i.stopped:
-	case i.working:
-		i.again = true
-	default:
-		i.working = true
-		go i.work()
+	worker := i.worker
+	i.mu.Unlock()
+	if worker != nil {
+		worker.Notify()
 	}
 }
 
-// work handles events until no more are available.
-func (i *Informer) work() {
-	for more := true; more; {
-		if i.ctx.Err() != nil {
-			i.stop()
-			return
-		}
-		if err := i.follow(i.ctx); err != nil && i.ctx.Err() == nil {
-			utilruntime.HandleErrorWithContext(i.ctx, err, "an informer failed to follow the stored objects, and lists them again", "resource", i.resource)
-			time.AfterFunc(relistPeriod, i.notify)
-		}
-		i.mu.Lock()
-		more, i.again = i.again, false
-		i.working = more
-		i.mu.Unlock()
+// work handles the events that are available.
+func (i *Informer) work(ctx context.Context) {
+	if err := i.follow(ctx); err != nil && ctx.Err() == nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "an informer failed to follow the stored objects, and lists them again", "resource", i.resource)
+		time.AfterFunc(relistPeriod, i.notify)
 	}
 }
 
@@ -113,10 +97,9 @@ func (i *Informer) stop() {
 		i.events.Stop()
 	}
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.stopped = true
 	i.handlers = nil
-	i.mu.Unlock()
-	i.ended()
 }
 
 // follow lists the objects if there is no watch. Otherwise it handles the events that are available. After an error,
@@ -351,7 +334,7 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 func (i *Informer) unstarted() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.started {
+	if i.worker != nil {
 		return fmt.Errorf("the informer of %s has already started", i.resource)
 	}
 	return nil
