@@ -10,7 +10,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -121,7 +120,7 @@ func (c *Config) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: approval.message,
 		})
 		_, err = c.Client.CertificateSigningRequests().UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{})
-		return 0, ignoreStale(err)
+		return 0, work.IgnoreStale(err)
 	}
 	return 0, fmt.Errorf("csr %q is a kubelet's and isn't approved: user %q must have the permission to create certificatesigningrequests/nodeclient, or certificatesigningrequests/selfnodeclient for the user's own node",
 		csr.Name, csr.Spec.Username)
@@ -163,7 +162,7 @@ func (c *Config) sign(ctx context.Context, csr *certificatesv1.CertificateSignin
 		return 0, fmt.Errorf("error auto signing csr: %w", err)
 	}
 	_, err = c.Client.CertificateSigningRequests().UpdateStatus(ctx, csr, metav1.UpdateOptions{})
-	return 0, ignoreStale(err)
+	return 0, work.IgnoreStale(err)
 }
 
 func (c *Config) issue(request *x509.CertificateRequest, csr *certificatesv1.CertificateSigningRequest, now time.Time) ([]byte, error) {
@@ -192,7 +191,7 @@ func (c *Config) clean(ctx context.Context, csr *certificatesv1.CertificateSigni
 		return left, nil
 	}
 	err := c.Client.CertificateSigningRequests().Delete(ctx, csr.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &csr.UID}})
-	return 0, ignoreStale(err)
+	return 0, work.IgnoreStale(err)
 }
 
 // overAt returns the time at which a request must be deleted. The zero time means never.
@@ -223,13 +222,4 @@ func overAt(csr *certificatesv1.CertificateSigningRequest) (end time.Time) {
 		}
 	}
 	return end
-}
-
-// ignoreStale drops the error of a write if another client has changed or deleted the request. The controller gets
-// an event for that change, and handles the request again.
-func ignoreStale(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

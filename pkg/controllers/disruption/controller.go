@@ -123,7 +123,7 @@ func (c *controller) sync(ctx context.Context, key string) (time.Duration, error
 	budget := obj.(*policyv1.PodDisruptionBudget)
 	again, err := c.writeStatus(ctx, budget)
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
-		return again, ignoreGone(err)
+		return again, work.IgnoreGone(err)
 	}
 	failed := budget.DeepCopy()
 	failed.Status.DisruptionsAllowed = 0
@@ -275,12 +275,5 @@ func (c *controller) resetStale(ctx context.Context, key string) (time.Duration,
 		Type: corev1.DisruptionTarget, ObservedGeneration: pod.Generation, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
 	}
 	_, err = c.PodClient.Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	return 0, ignoreGone(err)
-}
-
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return 0, work.IgnoreGone(err)
 }

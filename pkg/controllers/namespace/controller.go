@@ -161,7 +161,7 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 			return client.UpdateStatus(ctx, n, metav1.UpdateOptions{})
 		})
 		if err != nil {
-			return 0, ignoreGone(err)
+			return 0, work.IgnoreGone(err)
 		}
 	}
 	if len(namespace.Spec.Finalizers) == 0 {
@@ -193,7 +193,7 @@ func (c *Controller) deleteContent(ctx context.Context, name string) (time.Durat
 		n.Spec.Finalizers = slices.DeleteFunc(n.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 		return client.Finalize(ctx, n, metav1.UpdateOptions{})
 	})
-	if err = ignoreGone(err); err == nil {
+	if err = work.IgnoreGone(err); err == nil {
 		c.ended(name)
 	}
 	return 0, err
@@ -214,11 +214,4 @@ func (c *Controller) update(ctx context.Context, namespace *corev1.Namespace, ch
 			return nil, fmt.Errorf("namespace %s was deleted and created again: its UID was %s, and is %s now", namespace.Name, uid, namespace.UID)
 		}
 	}
-}
-
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -293,11 +293,11 @@ func (c *collector) delete(ctx context.Context, pod *corev1.Pod, condition *core
 			return err
 		}
 		if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-			return ignoreGone(err)
+			return work.IgnoreStale(err)
 		}
 	}
 	now := int64(0)
-	return ignoreGone(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
+	return work.IgnoreStale(pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID}}))
 }
 
 // failed returns a patch that sets the phase of a pod to Failed, and the condition if it isn't nil.
@@ -325,11 +325,4 @@ func failed(pod *corev1.Pod, condition *corev1.PodCondition) ([]byte, error) {
 		return nil, err
 	}
 	return strategicpatch.CreateTwoWayMergePatch(before, changed, corev1.Pod{})
-}
-
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }
