@@ -130,6 +130,13 @@ func (c *Config) Close(ctx context.Context) error {
 	c.connections.Close()
 	c.apis.closeOthers()
 	closeControllers(c)
+	// Shutdown waits for the informers, whose contexts have ended.
+	if c.clients.informers != nil {
+		c.clients.informers.Shutdown()
+	}
+	if c.apis.customResources != nil && c.apis.customResources.Informers() != nil {
+		c.apis.customResources.Informers().Shutdown()
+	}
 	c.reloads.Wait()
 	if c.flowSchemas != nil {
 		c.flowSchemas.Wait()

@@ -97,42 +97,36 @@ func (r *remoteAPI) run() {
 	}
 }
 
-// ask makes one check, and returns the pause until the next check. Hold and end interrupt the check. After a hold, the
-// release starts the next check.
+// ask makes one check, writes the result to the status of the APIService, and returns the pause until the next check. It
+// also requests the server's OpenAPI document in version 2, if a client wants such documents. Hold and end interrupt the
+// check. After a hold, the release starts the next check.
 func (r *remoteAPI) ask(backoff *wait.Backoff) time.Duration {
 	pause := checkPeriod
 	_ = r.runner.Do(r.ctx, func(ctx context.Context) error {
 		condition := r.check(ctx)
-		if ctx.Err() == nil {
-			pause = r.conclude(ctx, condition, backoff)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		return ctx.Err()
+		available := condition.Status == apiregistrationv1.ConditionTrue
+		if available {
+			*backoff = retries()
+		} else {
+			pause = backoff.Step()
+		}
+		if r.available.Swap(available) != available {
+			r.listing.refresh(r)
+		}
+		if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			// After a conflict, no error is logged: another client has changed the APIService, and the next check writes
+			// the status again.
+			if !apierrors.IsConflict(err) {
+				klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
+			}
+			pause = backoff.Step()
+		}
+		r.swagger.refresh(ctx, r)
+		return nil
 	})
-	return pause
-}
-
-// conclude writes the result of a check to the status of the APIService, and returns the pause until the next check. It
-// also requests the server's OpenAPI document in version 2, if a client wants such documents.
-func (r *remoteAPI) conclude(ctx context.Context, condition apiregistrationv1.APIServiceCondition, backoff *wait.Backoff) time.Duration {
-	pause := checkPeriod
-	available := condition.Status == apiregistrationv1.ConditionTrue
-	if available {
-		*backoff = retries()
-	} else {
-		pause = backoff.Step()
-	}
-	if r.available.Swap(available) != available {
-		r.listing.refresh(r)
-	}
-	if err := r.report(ctx, condition); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-		// After a conflict, no error is logged: another client has changed the APIService, and the next check writes
-		// the status again.
-		if !apierrors.IsConflict(err) {
-			klog.FromContext(ctx).Error(err, "the status of an APIService isn't up to date", "APIService", r.service.Name)
-		}
-		pause = backoff.Step()
-	}
-	r.swagger.refresh(ctx, r)
 	return pause
 }
 

@@ -59,11 +59,11 @@ func (r *Resources) serve(c Config, config *genericapiserver.RecommendedConfig, 
 	approval := apiapproval.NewKubernetesAPIApprovalPolicyConformantConditionController(definitions, client)
 	finalizing := finalizer.NewCRDFinalizer(definitions, client, resources)
 	return r.addHooks(func(ctx genericapiserver.PostStartHookContext) {
-		go naming.RunWithContext(ctx)
-		go establishing.RunWithContext(ctx)
-		go structural.RunWithContext(workers, ctx)
-		go approval.RunWithContext(workers, ctx)
-		go finalizing.RunWithContext(workers, ctx)
+		r.runController(func() { naming.RunWithContext(ctx) })
+		r.runController(func() { establishing.RunWithContext(ctx) })
+		r.runController(func() { structural.RunWithContext(workers, ctx) })
+		r.runController(func() { approval.RunWithContext(workers, ctx) })
+		r.runController(func() { finalizing.RunWithContext(workers, ctx) })
 		queueAccepted(definitions, establishing)
 	})
 }
@@ -145,6 +145,17 @@ func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookC
 		}
 	}
 	return nil
+}
+
+// runController runs a controller in a goroutine, for whose end Wait waits. A hook that runs late in a stop may call
+// runController at the same time as Wait. Even then the controller runs, and ends at once: a controller that never runs
+// leaves the goroutines of its queue.
+func (r *Resources) runController(run func()) {
+	r.controllers.Update(func(running *int) { *running++ })
+	go func() {
+		defer r.controllers.Update(func(running *int) { *running-- })
+		run()
+	}()
 }
 
 // queueAccepted adds the definitions whose names were accepted before the start to the queue of the establishing

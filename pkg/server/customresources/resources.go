@@ -2,6 +2,7 @@ package customresources
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"github.com/miniapi-dev/miniapi/pkg/condition"
 	"github.com/miniapi-dev/miniapi/pkg/storage"
 )
 
@@ -30,6 +32,8 @@ type Resources struct {
 	stores    stores
 	server    *genericapiserver.GenericAPIServer
 	informers crdinformers.SharedInformerFactory
+	// controllers is the number of controllers of definitions that run.
+	controllers condition.Variable[int]
 	// on is false if --runtime-config turns the API of definitions off. Then there are no custom resources.
 	on bool
 	// member is the embedded etcd, or nil.
@@ -51,9 +55,17 @@ func New(following context.Context, hooks Hooks) *Resources {
 	return &Resources{barrier: b, stores: stores{written: hooks.Written, cleanup: &b.cleanup}}
 }
 
-// Wait returns when all stores of custom resources are destroyed. After five seconds it returns an error. The library
-// destroys the stores of a deleted definition about a second after the last request.
-func (r *Resources) Wait() error { return r.stores.wait() }
+// Wait returns when the controllers of definitions have ended and all stores of custom resources are destroyed. It must
+// be called after the contexts of the server's start hooks have ended. It waits five seconds for each of the two, and then
+// returns an error. The library destroys the stores of a deleted definition about a second after the last request.
+func (r *Resources) Wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), teardownTimeout)
+	defer cancel()
+	if err := r.controllers.Wait(ctx, func(running int) bool { return running == 0 }); err != nil {
+		return fmt.Errorf("waiting %s until the controllers of definitions have ended: %w", teardownTimeout, err)
+	}
+	return r.stores.wait()
+}
 
 // Server returns the server of definitions and custom resources. It is nil before Build.
 func (r *Resources) Server() *genericapiserver.GenericAPIServer { return r.server }
