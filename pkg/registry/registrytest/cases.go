@@ -160,6 +160,10 @@ func CheckPrepared(t *testing.T, table *registry.Table, cases []PrepareCase) {
 			t.Parallel()
 			s := Strategy(t, table, tc.Object)
 			var options []cmp.Option
+			if tc.Old != nil {
+				// rest.BeforeUpdate does this before it calls the strategy.
+				registry.MetaOf(tc.Object).SetGeneration(registry.MetaOf(tc.Old).GetGeneration())
+			}
 			switch {
 			case tc.Old == nil:
 				s.PrepareForCreate(ctx, tc.Object)
