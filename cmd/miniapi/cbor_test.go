@@ -92,3 +92,29 @@ func TestUnchangedInCBOR(t *testing.T) {
 		t.Errorf("an update with what was read has made version %s of %s", is, was)
 	}
 }
+
+// The discovery of custom resources is JSON even for a client that prefers CBOR, because client-go can't decode a
+// discovery document in CBOR.
+func TestDiscoveryWithoutCBOR(t *testing.T) {
+	t.Parallel()
+	_, config := serve(t, "--feature-gates=CBORServingAndStorage=true")
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := []byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "foos.example.com"},
+		"spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+			"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`)
+	if err := client.RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
+		SetHeader("Content-Type", "application/json").Body(definition).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	var contentType string
+	result := client.RESTClient().Get().AbsPath("/apis/example.com/v1").SetHeader("Accept", "application/cbor, application/json").Do(t.Context())
+	if err := result.ContentType(&contentType).Error(); err != nil || contentType != "application/json" {
+		t.Errorf("the content type is %q, error %v, want application/json", contentType, err)
+	}
+	if resources, err := client.Discovery().ServerResourcesForGroupVersion("example.com/v1"); err != nil || len(resources.APIResources) != 1 {
+		t.Errorf("want the resource foos, got %v, error %v", resources, err)
+	}
+}

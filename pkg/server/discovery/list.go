@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdlisters "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,7 +73,8 @@ func (l *List) document(name string) http.Handler {
 		gv := schema.GroupVersion{Group: group, Version: version}
 		if resources := listedResources(l.crds, gv); len(resources) > 0 && !l.own[gv] {
 			lister := discovery.APIResourceListerFunc(func() []metav1.APIResource { return resources })
-			return discovery.NewAPIVersionHandler(l.serializer, gv, lister)
+			// As in kube-apiserver, this document has no CBOR: client-go's discovery client can't decode it.
+			return discovery.NewAPIVersionHandler(crdserver.Codecs, gv, lister)
 		}
 	default:
 		groups := l.listed()
