@@ -174,23 +174,6 @@ func WithEmulatedVersion(minor string) Option {
 	}
 }
 
-// WithUser makes a user at the start, as Server.AddUser does later. Server.User returns the user's client
-// configuration, and KubeconfigFile has a context with the user's name.
-func WithUser(name string, groups ...string) Option {
-	return func(o *options) error {
-		if name == "" {
-			return errNoUserName
-		}
-		for _, earlier := range o.users {
-			if earlier.name == name && !sets.New(earlier.groups...).Equal(sets.New(groups...)) {
-				return fmt.Errorf("WithUser: user %q is given with groups %q and with groups %q: give all groups of a user at once", name, earlier.groups, groups)
-			}
-		}
-		o.users = append(o.users, user{name, groups})
-		return nil
-	}
-}
-
 // WithDataDir keeps the server's data in a folder. A later server with the same folder has the same objects.
 func WithDataDir(dir string) Option {
 	return func(o *options) error {

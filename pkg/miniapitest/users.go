@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -66,3 +67,20 @@ type failedTransport struct{ err error }
 
 // RoundTrip implements http.RoundTripper.
 func (t failedTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, t.err }
+
+// WithUser makes a user at the start, as Server.AddUser does later. Server.User returns the user's client
+// configuration, and KubeconfigFile has a context with the user's name.
+func WithUser(name string, groups ...string) Option {
+	return func(o *options) error {
+		if name == "" {
+			return errNoUserName
+		}
+		for _, earlier := range o.users {
+			if earlier.name == name && !sets.New(earlier.groups...).Equal(sets.New(groups...)) {
+				return fmt.Errorf("WithUser: user %q is given with groups %q and with groups %q: give all groups of a user at once", name, earlier.groups, groups)
+			}
+		}
+		o.users = append(o.users, user{name, groups})
+		return nil
+	}
+}

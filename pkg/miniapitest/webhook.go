@@ -283,3 +283,18 @@ func answerEnd(log *serverLog, w http.ResponseWriter, r *http.Request, returned 
 	}
 	return nil
 }
+
+// WithWebhook serves a handler at a path from the start, as Server.Webhook does later. Each path can have only one
+// handler.
+func WithWebhook(path string, handler http.Handler) Option {
+	return func(o *options) error {
+		if err := checkWebhook(path, handler); err != nil {
+			return err
+		}
+		if _, given := o.handlers[path]; given {
+			return fmt.Errorf("webhook path %q: the path has a handler already: give each path to one WithWebhook", path)
+		}
+		o.handlers[path] = handler
+		return nil
+	}
+}

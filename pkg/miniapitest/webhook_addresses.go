@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -152,4 +153,33 @@ func authorities(caBundle any) ([]byte, error) {
 		return nil, fmt.Errorf("must have a certificate, got %.40q", pem)
 	}
 	return pem, nil
+}
+
+// WithWebhookService makes the server call the handlers of WithWebhook in place of a service. Use it for configurations
+// that the test creates, or that come from WithManifests or WithObjects.
+func WithWebhookService(namespace, name string) Option {
+	return func(o *options) error {
+		if namespace == "" || name == "" {
+			return fmt.Errorf("WithWebhookService(%q, %q): the service must have a namespace and a name", namespace, name)
+		}
+		o.services = append(o.services, engine.Place{Namespace: namespace, Name: name})
+		return nil
+	}
+}
+
+// placedServices returns the services of webhooks for which the server calls the fixture, with the address of the
+// fixture. The services come from WithWebhookService, WithCRDs and WithWebhookManifests.
+func (o *options) placedServices(address string) []engine.Place {
+	services := slices.Clone(o.services)
+	for _, object := range slices.Concat(o.definitions, o.configurations) {
+		for _, webhook := range object.webhooks {
+			if s := webhook.Service; s != nil {
+				services = append(services, engine.Place{Namespace: s.Namespace, Name: s.Name})
+			}
+		}
+	}
+	for i := range services {
+		services[i].Address = address
+	}
+	return services
 }

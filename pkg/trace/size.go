@@ -2,8 +2,8 @@ package trace
 
 import "encoding/json"
 
-// requestBytes is the approximate memory of a request, partBytes of each of its parts, and briefBytes of each step in
-// the short form brief. They don't include JSON and texts, because the method size adds the lengths of these.
+// requestBytes is the approximate memory of a request. partBytes is that of each part of a request, and briefBytes is
+// that of a step of the type brief. The three numbers don't include JSON and texts: the method size adds their lengths.
 const (
 	requestBytes = 1 << 10
 	partBytes    = 256

@@ -13,8 +13,8 @@ import (
 // eventTimeout limits the time until a watch sends an event.
 const eventTimeout = 15 * time.Second
 
-// until reads the events of a watch up to the event last, and returns the events before it. The text last has the
-// format of the function event.
+// until reads the events of a watch until one of them equals the argument "last", and returns the events before it. The
+// argument has the format that the function event returns.
 func until(w *trial.Watch, last string) []trial.Object {
 	var events []trial.Object
 	for {

@@ -16,35 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/miniapi-dev/miniapi/pkg/registry/defaults"
 	"github.com/miniapi-dev/miniapi/pkg/registry/printers"
 	"github.com/miniapi-dev/miniapi/pkg/registry/validation"
 )
-
-// defaultMatchResources sets the defaults of the fields by which policies and bindings select requests.
-func defaultMatchResources(m *admissionregistrationv1.MatchResources) {
-	if m == nil {
-		return
-	}
-	defaults.Pointer(&m.MatchPolicy, admissionregistrationv1.Equivalent)
-	selectors(&m.NamespaceSelector, &m.ObjectSelector)
-	for _, resourceRules := range [][]admissionregistrationv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
-		for i := range resourceRules {
-			rule(&resourceRules[i].Rule)
-		}
-	}
-}
-
-// denyWithoutParameters sets parameterNotFoundAction to Deny: a request is denied if its parameters aren't found.
-// Deny is the default of v1alpha1. In later versions, the client must set the field.
-func denyWithoutParameters(r *admissionregistrationv1.ParamRef) {
-	if r != nil {
-		defaults.Pointer(&r.ParameterNotFoundAction, admissionregistrationv1.DenyAction)
-	}
-}
 
 // storedPolicy has the expressions of the stored policy. An update may keep them, even if they would be invalid in a
 // new policy. sameConditions is true if the update changes neither the match conditions nor the paramKind.
@@ -244,37 +220,6 @@ func plainCompiler() plugincel.Compiler {
 		return plugincel.NewCompiler(environment.MustBaseEnvSet(version))
 	}))
 	return made.(func() plugincel.Compiler)()
-}
-
-// maxMatchConditions is the largest number of matchConditions in a webhook or a policy.
-const maxMatchConditions = 64
-
-// matchConditions checks the matchConditions of a webhook or a policy (KEP-3716).
-func matchConditions(conditions []admissionregistrationv1.MatchCondition, params bool, stored sets.Set[string], path *field.Path) field.ErrorList {
-	var f validation.Findings
-	f.Merge(validation.Few(path, len(conditions), maxMatchConditions))
-	names := sets.New[string]()
-	for i, c := range conditions {
-		path := path.Index(i)
-		if text := strings.TrimSpace(c.Expression); text == "" {
-			f.Add(field.Required(path.Child("expression"), ""))
-		} else {
-			e := validation.Expression{
-				ExpressionAccessor: &matchconditions.MatchCondition{Expression: text},
-				Uses:               plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true},
-				Stored:             stored, Written: text,
-			}
-			f.Merge(e.Check(plainCompiler(), path.Child("expression")))
-		}
-		if c.Name == "" {
-			f.Add(field.Required(path.Child("name"), ""))
-			continue
-		}
-		f.Merge(validation.Qualified(path.Child("name"), c.Name))
-		f.AddIf(names.Has(c.Name), field.Duplicate(path.Child("name"), c.Name))
-		names.Insert(c.Name)
-	}
-	return f.Errs
 }
 
 var (

@@ -302,8 +302,9 @@ var jobColumns = printers.Of(
 		}
 	})
 
-// jobStatus returns the state that kubectl get shows. Of two conditions of a type, the first one counts. For validation,
-// one true condition is enough (jobConditionIs). kube-apiserver differs in the same way.
+// jobStatus returns the state that kubectl get shows. If a job has two conditions of the same type, only the first one
+// counts. Validation has another rule: one true condition is enough (jobConditionIs). kube-apiserver has the same two
+// rules.
 func jobStatus(j *batchv1.Job) string {
 	is := func(t batchv1.JobConditionType) bool {
 		for _, condition := range j.Status.Conditions {

@@ -99,7 +99,7 @@ func recursiveReadOnly(path *field.Path, m *corev1.VolumeMount) field.ErrorList 
 	return f.Errs
 }
 
-// noBacksteps is the rule for paths without "..".
+// noBacksteps is the rule that no element of a path is "..". The path a..b is valid.
 func noBacksteps(p string) []string {
 	if slices.Contains(strings.Split(p, "/"), "..") {
 		return []string{"must not contain '..'"}

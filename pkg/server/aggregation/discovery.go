@@ -117,9 +117,9 @@ func (l *listing) settle(ctx context.Context) {
 	}
 }
 
-// asking returns the handler through which the discovery manager requests the documents of the server. As in
-// kube-apiserver, the handler sends a request even if the last check of the server failed. The discovery manager limits
-// the time of a request. A request that this server has interrupted is repeated.
+// asking returns the handler through which the discovery manager requests the discovery documents of the other server.
+// As in kube-apiserver, the handler sends a request even if the last check of the other server failed. The discovery
+// manager limits the time of a request. If this server interrupts a request, the discovery manager repeats the request.
 func (l *listing) asking(r *remoteAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		l.note(r, false)

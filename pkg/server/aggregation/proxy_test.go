@@ -104,7 +104,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// at is a resolver that finds every Service at a URL.
+// at is a resolver that resolves every Service to the same URL.
 type at string
 
 func (a at) ResolveEndpoint(string, string, int32) (*url.URL, error) { return url.Parse(string(a)) }

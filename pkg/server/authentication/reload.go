@@ -73,7 +73,8 @@ func followConfig(life context.Context, o *Options, data []byte, first *apiserve
 	}
 }
 
-// ready waits until each issuer serves the URL of its keys.
+// ready waits until the server has read the discovery document of each issuer. The document has the URL of the issuer's
+// keys.
 func ready(ctx context.Context, issuers []issuer) error {
 	for _, issuer := range issuers {
 		var last error

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/controller/finalizer"
 	"k8s.io/apiextensions-apiserver/pkg/controller/nonstructuralschema"
 	"k8s.io/apiextensions-apiserver/pkg/controller/status"
-	"k8s.io/apimachinery/pkg/labels"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/tools/cache"
@@ -110,66 +108,6 @@ func (r *Resources) follow(definitions cache.SharedIndexInformer, resources *ser
 		DeleteFunc: func(obj any) { told(obj, true) },
 	})
 	return err
-}
-
-// addHooks makes the server start the informers and the controllers. The hooks have the library's names, which are also
-// names of health checks.
-func (r *Resources) addHooks(runControllers func(genericapiserver.PostStartHookContext)) error {
-	synced := make(chan struct{})
-	if err := r.server.RegisterMuxAndDiscoveryCompleteSignal("CRDInformerHasNotSynced", synced); err != nil {
-		return err
-	}
-	informer := r.informers.Apiextensions().V1().CustomResourceDefinitions().Informer()
-	for _, hook := range []struct {
-		name string
-		run  genericapiserver.PostStartHookFunc
-	}{
-		{"start-apiextensions-informers", func(ctx genericapiserver.PostStartHookContext) error {
-			r.informers.StartWithContext(ctx)
-			return nil
-		}},
-		{"start-apiextensions-controllers", func(ctx genericapiserver.PostStartHookContext) error {
-			cache.WaitFor(ctx, "", informer.HasSyncedChecker())
-			runControllers(ctx)
-			return nil
-		}},
-		{"crd-informer-synced", func(ctx genericapiserver.PostStartHookContext) error {
-			if cache.WaitFor(ctx, "", informer.HasSyncedChecker()) {
-				close(synced)
-			}
-			return nil
-		}},
-	} {
-		if err := r.server.AddPostStartHook(hook.name, hook.run); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runController runs a controller in a goroutine, for whose end Wait waits. A hook that runs late in a stop may call
-// runController at the same time as Wait. Even then the controller runs, and ends at once: a controller that never runs
-// leaves the goroutines of its queue.
-func (r *Resources) runController(run func()) {
-	r.controllers.Update(func(running *int) { *running++ })
-	go func() {
-		defer r.controllers.Update(func(running *int) { *running-- })
-		run()
-	}()
-}
-
-// queueAccepted adds the definitions whose names were accepted before the start to the queue of the establishing
-// controller. The library adds only definitions that change.
-func queueAccepted(definitions crdinformers.CustomResourceDefinitionInformer, establishing *establish.EstablishingController) {
-	all, err := definitions.Lister().List(labels.Everything())
-	if err != nil {
-		return // an informer's lister never fails
-	}
-	for _, crd := range all {
-		if apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-			establishing.QueueCRD(crd.Name, 0)
-		}
-	}
 }
 
 // resourcesAlone passes requests for resources to handler, and other requests to next.

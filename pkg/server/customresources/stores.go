@@ -101,7 +101,8 @@ func (s *stores) changed(crd *apiextensionsv1.CustomResourceDefinition, deleted 
 	}
 }
 
-// destroy destroys the stores that requests could still use. It must be called after the last request.
+// destroy destroys the stores in the field current. It must be called after the last request. The library and package
+// serving destroy the stores of changed and deleted definitions.
 func (s *stores) destroy() {
 	s.mu.Lock()
 	current := s.current

@@ -50,7 +50,8 @@ func uniform(low, high string) (latency, error) {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Int64N(int64(to-from)+1)) }, err
 }
 
-// normal returns a normal distribution. A negative duration becomes 0.
+// normal returns a latency with a normal distribution. If a drawn duration is negative, the latency is 0. A negative mean
+// is an error.
 func normal(mean, deviation string) (latency, error) {
 	m, err := duration(mean)
 	if err != nil {

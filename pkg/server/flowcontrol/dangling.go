@@ -95,7 +95,7 @@ func (f *Conditions) Wait() {
 	}
 }
 
-// reconcile checks all schemas, and writes the conditions that are wrong.
+// reconcile checks the condition Dangling of all FlowSchemas, and corrects it where it is wrong.
 func (f *Conditions) reconcile(ctx context.Context) error {
 	levels, err := f.client.PriorityLevelConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {

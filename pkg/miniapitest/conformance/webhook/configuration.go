@@ -61,8 +61,8 @@ func NewConfiguration(object *unstructured.Unstructured) (*Configuration, error)
 // isBeta tells whether the configuration has the defaults of version v1beta1.
 func (c *Configuration) isBeta() bool { return strings.HasSuffix(c.APIVersion, "/v1beta1") }
 
-// ReadConfigurations returns the webhook configurations among objects. Each configuration has the labels of the
-// namespaces among the objects.
+// ReadConfigurations returns the webhook configurations among objects. The field Namespaces of each configuration has
+// the labels of all namespaces among the objects.
 func ReadConfigurations(objects []*unstructured.Unstructured) ([]*Configuration, error) {
 	var all []*Configuration
 	namespaces := map[string]map[string]string{}

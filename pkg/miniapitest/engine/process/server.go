@@ -74,8 +74,8 @@ func (s *server) end(err error) {
 	}
 }
 
-// close records the end of the server, and ends its log. The caller must hold the lock of the process, unless the
-// server gets no more events.
+// close records the end of the server, and ends its log. The caller must hold the lock host.mu, unless the server
+// gets no more events.
 func (s *server) close(err error) {
 	s.end(err)
 	s.log.close()

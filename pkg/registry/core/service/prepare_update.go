@@ -80,8 +80,9 @@ func carryOver(s, old *corev1.Service) {
 	}
 }
 
-// carryOverNodePorts copies node ports between service ports of the same name, unless the update uses the node port
-// already. Other fields may differ.
+// carryOverNodePorts sets the node ports that an update leaves out. A port gets the node port of the stored port with
+// the same name, even if other fields of the two ports differ. It gets none if another port of the update has that node
+// port.
 func carryOverNodePorts(s, old *corev1.Service) {
 	named := map[string]int32{}
 	for _, p := range old.Spec.Ports {

@@ -60,8 +60,8 @@ func (s *store) of(ctx context.Context) (storage.Interface, error) {
 // Versioner implements storage.Interface.
 func (s *store) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
 
-// ReadinessCheck implements storage.Interface. It always succeeds, because every other call waits until the server's
-// store is ready.
+// ReadinessCheck implements storage.Interface. It always succeeds, because each call that reads or writes waits until the
+// server's store is ready.
 func (s *store) ReadinessCheck() error { return nil }
 
 // CompactRevision implements storage.Interface. Only a watch cache calls it, and each server has a watch cache of its

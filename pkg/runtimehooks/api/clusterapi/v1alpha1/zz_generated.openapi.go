@@ -1503,7 +1503,7 @@ func schema_runtimehooks_api_clusterapi_v1alpha1_ClusterClassVariable(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClassVariable is a variable of a ClusterClass.",
+				Description: "ClusterClassVariable declares a variable of a ClusterClass. Clusters set the variable, and patches use its value.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
