@@ -111,13 +111,13 @@ var order = []plugin{
 	{"JobValidation", on, nil, nil},
 	{podresizevalidator.Name, on, unconfigured(podresizevalidator.New), nil},
 
-	// Policies and webhooks run after the in-tree plugins that change objects, so that they get the complete
-	// object.
+	// A mutating plugin that kube-apiserver lacks has its line here. Policies and webhooks run after the in-tree plugins
+	// that change objects, so that they get the complete object.
 	{mutatingpolicy.PluginName, on, newMutatingPolicy, changes{}},
 	{mutatingwebhook.PluginName, on, configured(webhook.NewMutating), changes{}},
 	{validatingpolicy.PluginName, on, newValidatingPolicy, nil},
 	{validatingwebhook.PluginName, on, configured(webhook.NewValidating), nil},
-	// ResourceQuota runs after all plugins that may refuse a request, except AlwaysDeny. Otherwise a quota would count
+	// A validating plugin that kube-apiserver lacks has its line here. ResourceQuota runs after all plugins that may refuse a request, except AlwaysDeny. Otherwise a quota would count
 	// refused requests.
 	{resourcequota.Name, on, configured(resourcequota.New), nil},
 	{"AlwaysDeny", off, unconfigured(always.Deny), changes{}},

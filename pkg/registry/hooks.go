@@ -44,8 +44,12 @@ type HooksOf[T runtime.Object] struct {
 	// name, even if the server has generated the name.
 	Canonicalize func(T)
 
-	Validate             func(T) field.ErrorList
-	ValidateUpdate       func(obj, old T) field.ErrorList
+	// Validate checks a new object.
+	Validate func(T) field.ErrorList
+	// ValidateUpdate checks an updated object. Validate doesn't run for an update, so ValidateUpdate must also make the
+	// checks that hold for new and for updated objects.
+	ValidateUpdate func(obj, old T) field.ErrorList
+	// ValidateStatusUpdate checks an update of the status subresource.
 	ValidateStatusUpdate func(obj, old T) field.ErrorList
 	// Through replaces Validate, and ValidateUpdate unless its Update is nil, for requests through certain group
 	// versions.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 	genericapi "k8s.io/apiserver/pkg/endpoints"
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -33,7 +34,7 @@ import (
 )
 
 // These are the Go types of a kind that exists only in these tests. The group of the kind has two versions. In
-// v1beta1, the field litres has the name "size".
+// v1alpha1, the field litres has the name "size".
 type (
 	Kettle struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -99,8 +100,8 @@ func (l *oldKettleList) DeepCopyObject() runtime.Object {
 }
 
 var (
-	kettleV1      = schema.GroupVersion{Group: "kitchen.example.com", Version: "v1"}
-	kettleV1beta1 = schema.GroupVersion{Group: "kitchen.example.com", Version: "v1beta1"}
+	kettleV1       = schema.GroupVersion{Group: "kitchen.example.com", Version: "v1"}
+	kettleV1alpha1 = schema.GroupVersion{Group: "kitchen.example.com", Version: "v1alpha1"}
 )
 
 // kettle is the made-up kind of these tests: the only row of their table of kinds.
@@ -151,13 +152,11 @@ var kitchen = registry.Group{
 	Versions: []registry.Version{
 		{Name: "v1", AddToScheme: func(s *runtime.Scheme) error {
 			s.AddKnownTypes(kettleV1, &Kettle{}, &KettleList{})
-			metav1.AddToGroupVersion(s, kettleV1)
 			return nil
 		}},
-		{Name: "v1beta1", AddToScheme: func(s *runtime.Scheme) error {
-			s.AddKnownTypeWithName(kettleV1beta1.WithKind("Kettle"), &oldKettle{})
-			s.AddKnownTypeWithName(kettleV1beta1.WithKind("KettleList"), &oldKettleList{})
-			metav1.AddToGroupVersion(s, kettleV1beta1)
+		{Name: "v1alpha1", AddToScheme: func(s *runtime.Scheme) error {
+			s.AddKnownTypeWithName(kettleV1alpha1.WithKind("Kettle"), &oldKettle{})
+			s.AddKnownTypeWithName(kettleV1alpha1.WithKind("KettleList"), &oldKettleList{})
 			return nil
 		}},
 	},
@@ -193,9 +192,9 @@ func TestMadeUpKind(t *testing.T) {
 		t.Errorf("read %+v, created %+v", got, created)
 	}
 	old := c
-	old.url = strings.Replace(c.url, "/v1/", "/v1beta1/", 1)
+	old.url = strings.Replace(c.url, "/v1/", "/v1alpha1/", 1)
 	if got := old.do(http.MethodGet, "/a", "", http.StatusOK); !strings.Contains(got, `"size":2`) {
-		t.Errorf("v1beta1 answers %s", got)
+		t.Errorf("v1alpha1 answers %s", got)
 	}
 
 	events := c.watch("?watch=true&fieldSelector=metadata.name=a&resourceVersion=" + created.ResourceVersion)
@@ -346,6 +345,18 @@ func install(t *testing.T, container *restful.Container, table *registry.Table, 
 	}
 	if _, _, err := version.InstallREST(container); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A server serves the alpha version of a made-up kind by default. Alpha versions of Kubernetes count as removed.
+func TestMadeUpAlphaVersion(t *testing.T) {
+	t.Parallel()
+	table, err := registry.NewTable(kitchen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if legacy := table.LegacyAPIs(version.MajorMinor(1, 37)); len(legacy) > 0 {
+		t.Errorf("these resources are served on demand alone: %v", legacy)
 	}
 }
 

@@ -70,13 +70,20 @@ func (t *Table) fillScheme() error {
 	return conversion.Register(t.scheme, pairs, functions)
 }
 
+// watchEvent is the kind of the events of a watch. Each version has the kind, together with the types of query parameters.
+const watchEvent = "WatchEvent"
+
 func (t *Table) addVersions(g *Group) error {
 	var priority []schema.GroupVersion
 	for _, v := range g.Versions {
 		if err := v.AddToScheme(t.scheme); err != nil {
 			return err
 		}
-		priority = append(priority, schema.GroupVersion{Group: g.Name, Version: v.Name})
+		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+		if !t.scheme.Recognizes(gv.WithKind(watchEvent)) {
+			metav1.AddToGroupVersion(t.scheme, gv) // the AddToScheme of a type of our own may not do this
+		}
+		priority = append(priority, gv)
 	}
 	return t.scheme.SetVersionPriority(priority...)
 }
@@ -90,7 +97,7 @@ func (t *Table) checkTypes(g *Group) error {
 				continue
 			}
 			if gvks, _, err := t.scheme.ObjectKinds(obj); err != nil || !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { return gvk.Group == g.Name }) {
-				return fmt.Errorf("no version of group %q registers %T: AddToScheme of its version in group.go must", g.Name, obj)
+				return fmt.Errorf("no version of group %q registers %T: AddToScheme of its version in group.go must register it", g.Name, obj)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
@@ -244,7 +245,9 @@ func (t *Table) removed(gvk schema.GroupVersionKind, kubernetes *version.Version
 		APILifecycleRemoved() (major, minor int)
 	})
 	if !ends {
-		return strings.Contains(gvk.Version, "alpha") // older kinds don't declare the removal of their alpha versions
+		// Older kinds of Kubernetes don't declare the removal of their alpha versions.
+		ofKubernetes := strings.HasPrefix(reflect.TypeOf(obj).Elem().PkgPath(), "k8s.io/api/")
+		return ofKubernetes && strings.Contains(gvk.Version, "alpha")
 	}
 	major, minor := life.APILifecycleRemoved()
 	return kubernetes.AtLeast(version.MajorMinor(uint(major), uint(minor)))

@@ -66,8 +66,8 @@ func every(resources []trial.Resource) ([]trial.Test, error) {
 	return tests, nil
 }
 
-// foreign tells whether a group doesn't belong to Kubernetes. The samples in objects.yaml aren't for such a
-// group, even if one of its resources has the same name as a sample.
+// foreign tells whether a group doesn't belong to Kubernetes. A sample in objects.yaml is for a resource of such a group
+// only if the sample's key has the group and the version.
 func foreign(group string) bool {
 	return !scheme.Scheme.IsGroupRegistered(group) && group != trial.Definitions.Group && group != "apiregistration.k8s.io"
 }

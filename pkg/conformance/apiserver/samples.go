@@ -37,11 +37,11 @@ func readSamples() (samples, error) {
 
 // of returns the sample for a resource in its version, and whether there is a sample.
 func (s samples) of(r trial.Resource) (trial.Object, bool) {
-	if foreign(r.Group) {
-		return nil, false
-	}
 	if content, found := s[r.String()]; found {
 		return content, true
+	}
+	if foreign(r.Group) {
+		return nil, false
 	}
 	content, found := s[r.Name]
 	return content, found

@@ -75,7 +75,11 @@ func CheckColumns(t *testing.T, table *registry.Table, cases []ColumnsCase) {
 	for _, tc := range cases {
 		t.Run(tc.Name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.Want, Row(t, table, tc.Object).Printer.Cells(tc.Object)); diff != "" {
+			kind := Row(t, table, tc.Object)
+			if kind.Printer == nil {
+				t.Fatalf("%s has no Printer: the default columns need no case", kind.KindName())
+			}
+			if diff := cmp.Diff(tc.Want, kind.Printer.Cells(tc.Object)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.Reason, diff)
 			}
 		})
