@@ -100,6 +100,14 @@ func (t *Table) HasResource(gvr schema.GroupVersionResource) bool {
 	return false
 }
 
+// CustomGroupPriority and CustomVersionPriority are the priorities of each group version of custom resources. Clients
+// prefer group versions by their priorities, so the groups of the table have higher ones. The values are
+// kube-apiserver's.
+const (
+	CustomGroupPriority   = 1000
+	CustomVersionPriority = 100
+)
+
 // Priority returns the priority of the group with the name. It returns 0 if the table doesn't have the group.
 func (t *Table) Priority(group string) int32 {
 	if g := t.group(group); g != nil {

@@ -61,14 +61,20 @@ func (p *Policy) evaluated() bool {
 	})
 }
 
-// outcomes are the outcomes of an evaluation. An outcome outweighs all outcomes before it in the list.
+// outcomes are the outcomes of an evaluation, in the order of their weight.
 var outcomes = []string{"", Allowed, FailedOpen, Reported, Failed, Denied}
+
+// Outweighs reports whether the first outcome of an evaluation decides when both occur, as a denial decides over an
+// evaluation that allows the request.
+func Outweighs(outcome, other string) bool {
+	return slices.Index(outcomes, outcome) > slices.Index(outcomes, other)
+}
 
 // decisive returns the evaluation whose outcome outweighs the others, or nil for a binding without evaluations.
 func (b *Binding) decisive() *Evaluation {
 	var decisive *Evaluation
 	for _, e := range b.Evaluations {
-		if decisive == nil || slices.Index(outcomes, e.Outcome) > slices.Index(outcomes, decisive.Outcome) {
+		if decisive == nil || Outweighs(e.Outcome, decisive.Outcome) {
 			decisive = e
 		}
 	}

@@ -271,16 +271,12 @@ func (c *consideration) fail(message string) {
 	}
 }
 
-// outcomes are the possible outcomes of an evaluation. If the validations of an evaluation have several outcomes, the
-// outcome nearest to the end of the list counts.
-var outcomes = []string{"", trace.Allowed, trace.FailedOpen, trace.Reported, trace.Failed, trace.Denied}
-
 // decided records the decisions of a validating policy after an evaluation.
 func (c *consideration) decided(result validating.ValidateResult) {
 	e, denies := c.evaluation, slices.Contains(c.binding.record.Actions, string(admissionregistrationv1.Deny))
 	outcome := ""
 	decides := func(another string) {
-		if slices.Index(outcomes, another) > slices.Index(outcomes, outcome) {
+		if trace.Outweighs(another, outcome) {
 			outcome = another
 		}
 	}

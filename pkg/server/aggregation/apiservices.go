@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
 // managedLabel marks an APIService that the server writes and deletes by itself. The value managedOnStart is for
@@ -24,13 +26,6 @@ const (
 	managedLabel   = "kube-aggregator.kubernetes.io/automanaged"
 	managedOnStart = "onstart"
 	managedAlways  = "true"
-)
-
-// The priorities of custom resources are the same as in kube-apiserver. Clients order group versions by their
-// priorities. Built-in groups have far higher priorities.
-const (
-	customGroupPriority   = 1000
-	customVersionPriority = 100
 )
 
 // Writer writes APIServices without admission, because no user has requested the writes.
@@ -47,7 +42,7 @@ func BuiltIn(gv schema.GroupVersion, groupPriority, versionPriority int32) *apir
 
 // Custom returns the APIService of a group version of CustomResourceDefinitions.
 func Custom(gv schema.GroupVersion) *apiregistrationv1.APIService {
-	return localAPIService(gv, managedAlways, customGroupPriority, customVersionPriority)
+	return localAPIService(gv, managedAlways, registry.CustomGroupPriority, registry.CustomVersionPriority)
 }
 
 func localAPIService(gv schema.GroupVersion, managed string, groupPriority, versionPriority int32) *apiregistrationv1.APIService {

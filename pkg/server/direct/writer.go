@@ -34,13 +34,13 @@ func New(table *registry.Table, converter managedfields.TypeConverter, groups []
 }
 
 // Create creates an object that doesn't exist yet, and returns the stored object. It doesn't change the argument given.
-func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
-	where, err := c.PlaceOf(given)
+func (w *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...string) (runtime.Object, error) {
+	where, err := w.PlaceOf(given)
 	if err != nil {
 		return nil, err
 	}
-	scheme, resource := c.table.Scheme(), where.Resource()
-	store, err := storageOf[rest.Creater](c.groups, resource, resource.Resource)
+	scheme, resource := w.table.Scheme(), where.Resource()
+	store, err := storageOf[rest.Creater](w.groups, resource, resource.Resource)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	}
 	object := given.DeepCopyObject()
 	scheme.Default(object)
-	if object, err = c.managed(managedKind{where.Kind, ""}, store, live, object); err != nil {
+	if object, err = w.managed(managedKind{where.Kind, ""}, store, live, object); err != nil {
 		return nil, err
 	}
 
@@ -67,25 +67,25 @@ func (c *Writer) Create(ctx context.Context, given runtime.Object, dryRun ...str
 	if !CopyStatus(given, updated) {
 		return created, nil
 	}
-	status, err := storageOf[rest.Updater](c.groups, resource, resource.Resource+"/status")
+	status, err := storageOf[rest.Updater](w.groups, resource, resource.Resource+"/status")
 	if err != nil {
 		return nil, err
 	}
-	return c.managed(managedKind{where.Kind, "status"}, status, created, updated)
+	return w.managed(managedKind{where.Kind, "status"}, status, created, updated)
 }
 
 // Update replaces the live object by updated. It sets the managed fields of updated.
-func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error {
-	where, err := c.PlaceOf(updated)
+func (w *Writer) Update(ctx context.Context, live, updated runtime.Object) error {
+	where, err := w.PlaceOf(updated)
 	if err != nil {
 		return err
 	}
 	resource := where.Resource()
-	store, err := storageOf[rest.Updater](c.groups, resource, resource.Resource)
+	store, err := storageOf[rest.Updater](w.groups, resource, resource.Resource)
 	if err != nil {
 		return err
 	}
-	object, err := c.managed(managedKind{where.Kind, ""}, store, live, updated)
+	object, err := w.managed(managedKind{where.Kind, ""}, store, live, updated)
 	if err != nil {
 		return err
 	}
@@ -95,10 +95,10 @@ func (c *Writer) Update(ctx context.Context, live, updated runtime.Object) error
 }
 
 // Delete deletes an object of a kind without namespaces.
-func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name string) error {
+func (w *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name string) error {
 	where := Place{Kind: kind, Name: name}
 	resource := where.Resource()
-	store, err := storageOf[rest.GracefulDeleter](c.groups, resource, resource.Resource)
+	store, err := storageOf[rest.GracefulDeleter](w.groups, resource, resource.Resource)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (c *Writer) Delete(ctx context.Context, kind schema.GroupVersionKind, name 
 
 // managed returns the object with managed fields. In them, FieldManager owns the fields that differ from the live
 // object.
-func (c *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
-	fields, err := c.fieldManager(kind, store)
+func (w *Writer) managed(kind managedKind, store any, live, object runtime.Object) (runtime.Object, error) {
+	fields, err := w.fieldManager(kind, store)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func (c *Writer) managed(kind managedKind, store any, live, object runtime.Objec
 }
 
 // preferredKind returns the first kind of an object's Go type that belongs to a version of an API group.
-func (c *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
-	kinds, _, err := c.table.Scheme().ObjectKinds(obj)
+func (w *Writer) preferredKind(obj runtime.Object) (schema.GroupVersionKind, error) {
+	kinds, _, err := w.table.Scheme().ObjectKinds(obj)
 	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
@@ -149,23 +149,23 @@ type managedKind struct {
 	subresource string
 }
 
-func (c *Writer) fieldManager(kind managedKind, store any) (*managedfields.FieldManager, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.fields[kind]; m != nil {
+func (w *Writer) fieldManager(kind managedKind, store any) (*managedfields.FieldManager, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m := w.fields[kind]; m != nil {
 		return m, nil
 	}
-	m, err := NewFieldManager(c.table.Scheme(), c.converter, kind.GroupVersionKind, kind.subresource, store)
+	m, err := NewFieldManager(w.table.Scheme(), w.converter, kind.GroupVersionKind, kind.subresource, store)
 	if err != nil {
 		return nil, err
 	}
-	c.fields[kind] = m
+	w.fields[kind] = m
 	return m, nil
 }
 
 // PlaceOf returns the place of an object, in the preferred version of its kind.
-func (c *Writer) PlaceOf(object runtime.Object) (Place, error) {
-	kind, err := c.preferredKind(object)
+func (w *Writer) PlaceOf(object runtime.Object) (Place, error) {
+	kind, err := w.preferredKind(object)
 	if err != nil {
 		return Place{}, err
 	}

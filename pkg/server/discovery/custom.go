@@ -15,12 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
-)
 
-const (
-	// customGroupPriority and customVersionPriority put custom resources behind the built-in groups. The values are
-	// kube-apiserver's.
-	customGroupPriority, customVersionPriority = 1000, 100
+	"github.com/miniapi-dev/miniapi/pkg/registry"
 )
 
 // custom puts the resources of custom resource definitions into aggregated discovery.
@@ -86,7 +82,7 @@ func (c *custom) updateVersion(gv schema.GroupVersion) (changed bool) {
 		c.manager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
 			Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
 		})
-		c.manager.SetGroupVersionPriority(metav1.GroupVersion(gv), customGroupPriority, customVersionPriority)
+		c.manager.SetGroupVersionPriority(metav1.GroupVersion(gv), registry.CustomGroupPriority, registry.CustomVersionPriority)
 		return true
 	case len(all) > 0:
 		c.manager.RemoveGroupVersion(metav1.GroupVersion(gv))
