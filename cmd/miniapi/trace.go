@@ -15,7 +15,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/launch"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -140,7 +140,7 @@ func (o *traceOptions) showOne(out io.Writer, request *trace.Request) error {
 func (o *traceOptions) stream(ctx context.Context, client *traceclient.Client, selection traceclient.Selection, out io.Writer) error {
 	ctx, cancel := launch.UntilSignal(ctx)
 	defer cancel()
-	return client.Follow(ctx, selection, func() {}, func(event decisions.Event) error {
+	return client.Follow(ctx, selection, func() {}, func(event admissiontrace.Event) error {
 		if event.Missed > 0 {
 			fmt.Fprintf(out, "(%d requests were forgotten before they could be shown)\n", event.Missed)
 		}

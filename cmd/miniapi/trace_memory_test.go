@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
 // heapOf returns the bytes of the objects on a server's heap after two garbage collections. The memory of a sync.Pool is
@@ -67,7 +67,7 @@ func TestTraceMemory(t *testing.T) {
 	flood() // without a record: buffers and caches have their size then
 	before := heapOf(t, server)
 	for range 3 {
-		stream, err := server.Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("follow", "true").Stream(t.Context())
+		stream, err := server.Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("follow", "true").Stream(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

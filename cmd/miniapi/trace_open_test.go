@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/browser"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
 // openWith runs "miniapi trace --open" with a folder of programs as its PATH. It returns the exit code, and the outputs.
@@ -63,7 +63,7 @@ func TestTraceOpen(t *testing.T) {
 	}
 	code, stdout, stderr := openWith(t, programs, server.kubeconfig(t))
 	link, rest, _ := strings.Cut(stdout, "\n")
-	if code != 0 || stderr != "" || !strings.HasPrefix(link, config.Host+decisions.SignInPath+"?token=") || rest != "The link works once, within 60 seconds." {
+	if code != 0 || stderr != "" || !strings.HasPrefix(link, config.Host+admissiontrace.SignInPath+"?token=") || rest != "The link works once, within 60 seconds." {
 		t.Fatalf("want a link, got %d, %q and %q", code, stdout, stderr)
 	}
 	if content, err := os.ReadFile(opened); err != nil || string(content) != link {
@@ -74,7 +74,7 @@ func TestTraceOpen(t *testing.T) {
 	if code != http.StatusSeeOther || len(cookies) != 1 {
 		t.Fatalf("want a redirection with a cookie, got %d with %v", code, cookies)
 	}
-	if code, _ := status(t, browser, config.Host+decisions.Prefix, cookies...); code != http.StatusOK {
+	if code, _ := status(t, browser, config.Host+admissiontrace.Prefix, cookies...); code != http.StatusOK {
 		t.Errorf("want the page, got %d", code)
 	}
 	if code, _ := status(t, browser, link); code != http.StatusUnauthorized {
@@ -90,12 +90,12 @@ func TestTraceOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if signedIn := decisions.SignInPath + " system:admin "; !strings.Contains(stderr, signedIn+"Go-http-client") {
+	if signedIn := admissiontrace.SignInPath + " system:admin "; !strings.Contains(stderr, signedIn+"Go-http-client") {
 		t.Errorf("want %q with the program of the browser in the log of requests, got %s", signedIn, stderr)
 	}
 	for log, content := range map[string]string{"requests": stdout + stderr, "audit": string(events)} {
 		_, token, _ := strings.Cut(link, "token=")
-		if !strings.Contains(content, decisions.SignInPath) || strings.Contains(content, token) {
+		if !strings.Contains(content, admissiontrace.SignInPath) || strings.Contains(content, token) {
 			t.Errorf("want the sign-in without its secret in the log %s, got %s", log, content)
 		}
 	}

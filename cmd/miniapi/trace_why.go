@@ -14,7 +14,7 @@ import (
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/input"
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/traceclient"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
 // whyOptions are the flags of "miniapi trace why".
@@ -134,13 +134,13 @@ func (o *whyOptions) check(args []string) error {
 }
 
 // evaluation returns the request that the flags describe.
-func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (decisions.Evaluation, error) {
+func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (admissiontrace.Evaluation, error) {
 	objects, err := input.Load("-f", o.file, in)
 	if err != nil {
-		return decisions.Evaluation{}, err
+		return admissiontrace.Evaluation{}, err
 	}
 	if len(objects) > 1 {
-		return decisions.Evaluation{}, fmt.Errorf("-f %s: must have one object, got %d", o.file, len(objects))
+		return admissiontrace.Evaluation{}, fmt.Errorf("-f %s: must have one object, got %d", o.file, len(objects))
 	}
 	object := objects[0]
 	if object.GetNamespace() == "" {
@@ -148,14 +148,14 @@ func (o *whyOptions) evaluation(webhook, namespace string, in io.Reader) (decisi
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return decisions.Evaluation{}, fmt.Errorf("-f %s: %w", o.file, err)
+		return admissiontrace.Evaluation{}, fmt.Errorf("-f %s: %w", o.file, err)
 	}
-	return decisions.Evaluation{
+	return admissiontrace.Evaluation{
 		Webhook: webhook, Operation: o.operation, Object: encoded, Subresource: o.subresource, User: o.as, Groups: o.groups,
 	}, nil
 }
 
-func (o *whyOptions) show(out io.Writer, why decisions.Why) error {
+func (o *whyOptions) show(out io.Writer, why admissiontrace.Why) error {
 	switch o.output {
 	case "json":
 		encoded, err := json.Marshal(why.Answers)

@@ -11,7 +11,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/admission/services"
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
 )
 
@@ -33,7 +33,7 @@ func buildAdmission(_ context.Context, c *Config) error {
 		Dial:             c.connections.Dial,
 		Drained:          c.life.Done(),
 		TracerProvider:   tracer,
-		Explain:          c.options.Decisions.Explain(),
+		Explain:          c.options.AdmissionTrace.Explain(),
 	})
 	if err != nil {
 		return fmt.Errorf("making the admission chain: %w", err)
@@ -47,9 +47,9 @@ func buildAdmission(_ context.Context, c *Config) error {
 	return nil
 }
 
-func buildDecisions(_ context.Context, c *Config) error {
-	c.decisions = decisions.New(decisions.Config{
-		Recorder:       c.options.Decisions.Recorder(),
+func buildTrace(_ context.Context, c *Config) error {
+	c.trace = admissiontrace.New(admissiontrace.Config{
+		Recorder:       c.options.AdmissionTrace.Recorder(),
 		Following:      c.following,
 		Serializer:     c.generic.Serializer,
 		Decoder:        builtin.Table().Codecs().UniversalDeserializer(),
@@ -62,7 +62,7 @@ func buildDecisions(_ context.Context, c *Config) error {
 		Hides:          c.options.Admission.Hides,
 		Runs:           c.options.Admission.Runs,
 	})
-	authenticator := c.decisions.Authenticator(c.generic.Authentication.Authenticator)
+	authenticator := c.trace.Authenticator(c.generic.Authentication.Authenticator)
 	if c.options.LogRequest != nil { // the log has the users of signed-in browsers, too
 		authenticator = requestlog.Authenticator{Request: authenticator}
 	}

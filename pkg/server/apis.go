@@ -142,7 +142,7 @@ func buildCustomResources(c *Config) error {
 // seesItself tells whether an audit log, traces, the record of admission decisions, or faults need the requests that
 // the server sends to itself. Otherwise the server may write objects without a request.
 func (c *Config) seesItself() bool {
-	return c.generic.AuditBackend != nil || tracer(c) != nil || c.decisions.Recorder.On() || c.faults.InForce()
+	return c.generic.AuditBackend != nil || tracer(c) != nil || c.trace.Recorder.On() || c.faults.InForce()
 }
 
 // peerAddresses is the resource name under which a server stores its address for its peers. As in kube-apiserver, the

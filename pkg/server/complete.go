@@ -98,12 +98,14 @@ func (o CompletedOptions) Warnings() []string { return o.warnings }
 
 // validateAll checks the flags of the server and of its packages.
 func validateAll(o *Options) []error {
-	return slices.Concat(
+	errs := slices.Concat(
 		reworded(o.ServerRun.Validate()), validateServing(o.Serving), o.Audit.Validate(), o.Features.Validate(),
-		o.Authentication.Validate(), o.Authorization.Validate(), o.Admission.Validate(), o.Controllers.Validate(),
-		o.Decisions.Validate(), o.Faults.Validate(), o.RuntimeHooks.Validate(),
-		validateRequests(o.ServerRun), validateEtcd(o), o.validate(), validatePeers(o), validateFiles(o),
+		o.Controllers.Validate(), validateRequests(o.ServerRun), validateEtcd(o), o.validate(), validatePeers(o), validateFiles(o),
 	)
+	for _, part := range o.parts() {
+		errs = append(errs, part.options.Validate()...)
+	}
+	return errs
 }
 
 // wordings replaces words in the library's errors. The library's words don't name the flag, or are wrong for this
@@ -174,8 +176,9 @@ func validateFiles(o *Options) []error {
 	return slices.Concat(errs, audit.ValidateFiles(o.Audit), o.Authentication.ValidateFiles(), o.Authorization.ValidateFiles())
 }
 
+// validatePeers checks the flags of peers against the other flags.
 func validatePeers(o *Options) []error {
-	errs := o.Peers.Validate()
+	var errs []error
 	if o.Peers.Enabled() && etcd.IsEmbedded(o.Etcd) {
 		errs = append(errs, errors.New("--peer-ca-file, --peer-advertise-ip and --peer-advertise-port must be given together with --etcd-servers: peers share an etcd, and only one server can use an embedded etcd"))
 	}

@@ -17,8 +17,8 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 
 	"github.com/miniapi-dev/miniapi/pkg/registry/builtin"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/connections"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/etcd"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/flowcontrol"
@@ -43,8 +43,8 @@ type Config struct {
 	clients  clients
 	security security
 	apis     served
-	// decisions records the decisions of admission about requests.
-	decisions *decisions.Decisions
+	// trace records the decisions of admission about requests.
+	trace *admissiontrace.Trace
 
 	faults   *faults.Injector
 	listener *listener.Listener
@@ -107,7 +107,7 @@ func (o CompletedOptions) Config(ctx context.Context) (_ *Config, err error) {
 	steps := []func(context.Context, *Config) error{
 		applyServerRun, listen, startEtcd,
 		// These steps don't need etcd: the embedded etcd elects its leader in the meantime.
-		secure, buildClients, buildFaults, buildAuthentication, buildAuthorization, buildAdmission, buildDecisions, buildAudit,
+		secure, buildClients, buildFaults, buildAuthentication, buildAuthorization, buildAdmission, buildTrace, buildAudit,
 		buildStorage,
 	}
 	for _, step := range steps {
@@ -182,7 +182,7 @@ func applyServerRun(_ context.Context, c *Config) error {
 	longRunning := genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	c.generic.LongRunningFunc = func(req *http.Request, info *request.RequestInfo) bool {
-		return decisions.IsFollowing(req) || longRunning(req, info)
+		return admissiontrace.IsFollowing(req) || longRunning(req, info)
 	}
 	if c.generic.FlowControl == nil {
 		// The library counts stored objects only for API priority and fairness, which miniapi doesn't have.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/klog/v2"
 
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication/serviceaccount"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/keys"
 	"github.com/miniapi-dev/miniapi/pkg/server/requestlog"
@@ -21,8 +21,8 @@ import (
 func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.Handler {
 	return func(next http.Handler, config *genericapiserver.Config) http.Handler {
 		api := c.apis.handler(next)
-		c.decisions.Evaluate(api)
-		handler := c.decisions.Handler(c.faults.Handler(api))
+		c.trace.Evaluate(api)
+		handler := c.trace.Handler(c.faults.Handler(api))
 		if wrap := c.options.WrapHandler; wrap != nil {
 			handler = wrap(handler)
 		}
@@ -31,9 +31,9 @@ func handlerChain(c *Config) func(http.Handler, *genericapiserver.Config) http.H
 			return err == nil && config.LongRunningFunc(req, info)
 		}
 		recorded := *config
-		recorded.Authorization.Authorizer = c.decisions.RecordForbidden(config.Authorization.Authorizer)
+		recorded.Authorization.Authorizer = c.trace.RecordForbidden(config.Authorization.Authorizer)
 		chain := c.listener.Serving(genericapiserver.DefaultBuildHandlerChain(handler, &recorded))
-		return decisions.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
+		return admissiontrace.HideTokens(requestlog.Handler(chain, config, c.options.LogRequest))
 	}
 }
 
@@ -60,7 +60,7 @@ func notFound(config *genericapiserver.Config) http.Handler {
 // no OpenID documents, as in kube-apiserver.
 func installOwnPaths(c *Config, s *genericapiserver.GenericAPIServer) {
 	mux := s.Handler.NonGoRestfulMux
-	mux.UnlistedHandlePrefix(decisions.Prefix, c.decisions)
+	mux.UnlistedHandlePrefix(admissiontrace.Prefix, c.trace)
 	mux.UnlistedHandle(keys.IssuePath, keys.Issuer(c.security.authority, c.generic.Serializer))
 	mux.UnlistedHandle(faults.Path, c.faults.Endpoint())
 	mux.UnlistedHandlePrefix(faults.Path+"/", c.faults.Endpoint())

@@ -19,9 +19,9 @@ import (
 
 	"github.com/miniapi-dev/miniapi/pkg/admission"
 	"github.com/miniapi-dev/miniapi/pkg/controllers"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/authentication"
 	"github.com/miniapi-dev/miniapi/pkg/server/authorization"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/server/featuregates"
 	"github.com/miniapi-dev/miniapi/pkg/server/files"
@@ -48,7 +48,7 @@ type Options struct {
 	Authentication *authentication.Options
 	Authorization  *authorization.Options
 	Admission      *admission.Options
-	Decisions      *decisions.Options
+	AdmissionTrace *admissiontrace.Options
 	Faults         *faults.Options
 
 	// DataDir is the folder for the data of an embedded etcd, and for the server's keys unless
@@ -146,7 +146,7 @@ func NewOptions() *Options {
 		Authentication:         authentication.NewOptions(),
 		Authorization:          authorization.NewOptions(),
 		Admission:              admission.NewOptions(),
-		Decisions:              decisions.NewOptions(),
+		AdmissionTrace:         admissiontrace.NewOptions(),
 		Faults:                 &faults.Options{},
 		ServiceClusterIPRange:  "10.0.0.0/16",
 		ServiceNodePortRange:   utilnet.PortRange{Base: 30000, Size: 2768},
@@ -185,13 +185,32 @@ func NewKubeAPIServerOptions() *Options {
 	return o
 }
 
+// part has the options of one package, and the section of their flags in the help.
+type part struct {
+	section string
+	options interface {
+		AddFlags(*pflag.FlagSet)
+		Validate() []error
+	}
+}
+
+// parts returns the options of packages of this module.
+func (o *Options) parts() []part {
+	return []part{
+		{OwnFlags, o.AdmissionTrace},
+		{OwnFlags, o.Faults},
+		{OwnFlags, o.RuntimeHooks},
+		{"authentication", o.Authentication},
+		{"authorization", o.Authorization},
+		{"admission", o.Admission},
+		{"misc", o.Peers},
+	}
+}
+
 // AddFlags adds the flags by section.
 func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addOwnFlags(fss.FlagSet(OwnFlags))
 	o.Admission.AddOwnFlags(fss.FlagSet(OwnFlags))
-	o.Decisions.AddFlags(fss.FlagSet(OwnFlags))
-	o.Faults.AddFlags(fss.FlagSet(OwnFlags))
-	o.RuntimeHooks.AddFlags(fss.FlagSet(OwnFlags))
 	o.ServerRun.AddUniversalFlags(fss.FlagSet("generic"))
 	o.Etcd.AddFlags(fss.FlagSet("etcd"))
 	o.Serving.AddFlags(fss.FlagSet("secure serving"))
@@ -199,9 +218,9 @@ func (o *Options) AddFlags(fss *flag.NamedFlagSets) {
 	o.addFeatureFlags(fss.FlagSet("features"))
 	o.APIs.AddFlags(fss.FlagSet("API enablement"))
 	o.Tracing.AddFlags(fss.FlagSet("traces"))
-	o.Authentication.AddFlags(fss.FlagSet("authentication"))
-	o.Authorization.AddFlags(fss.FlagSet("authorization"))
-	o.Admission.AddFlags(fss.FlagSet("admission"))
+	for _, part := range o.parts() {
+		part.options.AddFlags(fss.FlagSet(part.section))
+	}
 	o.addMiscFlags(fss.FlagSet("misc"))
 	// The library's help about port 0 is wrong for this server: with 0, the server takes a free port.
 	fss.FlagSet("secure serving").Lookup("secure-port").Usage = "The port on which to serve HTTPS with authentication and authorization. 0 takes a free one."
@@ -264,7 +283,6 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.EndpointReconcilerType, "endpoint-reconciler-type", o.EndpointReconcilerType, "Whether the endpoints of the service \"kubernetes\" are written: lease, master-count or none.")
 	fs.StringVar(&o.ProxyClientCertFile, "proxy-client-cert-file", o.ProxyClientCertFile, "Client certificate that proves to the servers of aggregated APIs (APIService) that this server may name the user of a request. Without it, and without --requestheader-client-ca-file, the server makes one, and publishes its authority in ConfigMap kube-system/extension-apiserver-authentication.")
 	fs.StringVar(&o.ProxyClientKeyFile, "proxy-client-key-file", o.ProxyClientKeyFile, "Private key for --proxy-client-cert-file.")
-	o.Peers.AddFlags(fs)
 	fs.BoolVar(&o.RejectForwardingRedirects, "aggregator-reject-forwarding-redirect", o.RejectForwardingRedirects, "Refuse the redirects of aggregated API servers, instead of passing them on to clients.")
 	fs.BoolVar(&o.EnableAggregatorRouting, "enable-aggregator-routing", o.EnableAggregatorRouting, "Route requests to the endpoints of a service rather than to its cluster IP. miniapi always does.")
 	fs.StringVar(&o.Kubelet.CAFile, "kubelet-certificate-authority", o.Kubelet.CAFile, "Path to a cert file for the certificate authority of kubelets. Without it, their certificates aren't verified.")
@@ -273,7 +291,7 @@ func (o *Options) addMiscFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Kubelet.PreferredAddressTypes, "kubelet-preferred-address-types", o.Kubelet.PreferredAddressTypes, "The node address types to use for kubelet connections, the preferred one first.")
 }
 
-// validate checks the flags of addMiscFlags and addOwnFlags, except for the range of cluster IPs and the flags of peers.
+// validate checks the flags of addMiscFlags and addOwnFlags, except for the range of cluster IPs and the controllers.
 func (o *Options) validate() []error {
 	errs := []error{
 		files.Pair("proxy-client-cert-file", o.ProxyClientCertFile, "proxy-client-key-file", o.ProxyClientKeyFile),

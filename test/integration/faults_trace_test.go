@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
 // timelineOf returns the timeline of the recorded requests for a resource, as text.
 func timelineOf(t testing.TB, srv *miniapitest.Server, resource string) string {
 	t.Helper()
-	return string(must(srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).
+	return string(must(srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).
 		Param("resource", resource).Param("output", "text").DoRaw(t.Context()))(t))
 }
 

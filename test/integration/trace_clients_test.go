@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -25,16 +25,16 @@ type follower struct {
 // follow begins to follow requests for a resource, or all requests.
 func follow(t testing.TB, srv *miniapitest.Server, resource string) *follower {
 	t.Helper()
-	request := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("follow", "true").Param("resource", resource)
+	request := srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("follow", "true").Param("resource", resource)
 	stream := must(request.Stream(t.Context()))(t)
 	t.Cleanup(func() { _ = stream.Close() })
 	return &follower{stream: bufio.NewReader(stream)}
 }
 
 // next returns the next event. It fails the test if the event's request doesn't have a higher id than the last one.
-func (f *follower) next(t testing.TB) decisions.Event {
+func (f *follower) next(t testing.TB) admissiontrace.Event {
 	t.Helper()
-	var event decisions.Event
+	var event admissiontrace.Event
 	ok(t, json.Unmarshal(must(f.stream.ReadBytes('\n'))(t), &event))
 	if event.Request == nil || event.Request.ID <= f.last {
 		t.Fatalf("want the next request after %d, got %+v", f.last, event)

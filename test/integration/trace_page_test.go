@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
 // stranger returns an HTTP client without credentials. It doesn't follow redirects.
@@ -30,9 +30,9 @@ func stranger(t testing.TB, srv *miniapitest.Server) *http.Client {
 // linkFor requests a sign-in link for a browser, and returns its URL.
 func linkFor(t testing.TB, config *rest.Config) string {
 	t.Helper()
-	body, err := must(kubernetes.NewForConfig(config))(t).Discovery().RESTClient().Post().AbsPath(decisions.SignInPath).DoRaw(t.Context())
+	body, err := must(kubernetes.NewForConfig(config))(t).Discovery().RESTClient().Post().AbsPath(admissiontrace.SignInPath).DoRaw(t.Context())
 	ok(t, err)
-	var signIn decisions.SignIn
+	var signIn admissiontrace.SignIn
 	ok(t, json.Unmarshal(body, &signIn))
 	return config.Host + signIn.Link
 }
@@ -56,17 +56,17 @@ func TestPageSignsIn(t *testing.T) {
 	link := linkFor(t, srv.Config())
 	response, _ := visit(t, browser, link, nil)
 	cookies := response.Cookies()
-	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != decisions.Prefix || len(cookies) != 1 {
+	if response.StatusCode != http.StatusSeeOther || response.Header.Get("Location") != admissiontrace.Prefix || len(cookies) != 1 {
 		t.Fatalf("want a redirection to the page and a cookie, got %d, %v", response.StatusCode, response.Header)
 	}
-	if c := cookies[0]; !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != decisions.Prefix {
+	if c := cookies[0]; !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != admissiontrace.Prefix {
 		t.Errorf("want a cookie for the page alone that scripts and other sites can't use, got %s", c.Raw)
 	}
 	as := http.Header{"Cookie": {cookies[0].Name + "=" + cookies[0].Value}}
 	wrong := http.Header{"Cookie": {cookies[0].Name + "=x"}}
 
 	alice := srv.AddUser("alice")
-	permit(t, srv, "alice", []string{"get", "post"}, decisions.SignInPath, decisions.Prefix)
+	permit(t, srv, "alice", []string{"get", "post"}, admissiontrace.SignInPath, admissiontrace.Prefix)
 	response, _ = visit(t, browser, linkFor(t, alice), nil)
 	asAlice := http.Header{"Cookie": {cookies[0].Name + "=" + response.Cookies()[0].Value}}
 
@@ -76,15 +76,15 @@ func TestPageSignsIn(t *testing.T) {
 		header       http.Header
 		want         int
 	}{
-		{"the page", "the browser is signed in", decisions.Prefix, as, http.StatusOK},
-		{"requests", "the browser has the permissions of its user", decisions.RequestsPath, as, http.StatusOK},
+		{"the page", "the browser is signed in", admissiontrace.Prefix, as, http.StatusOK},
+		{"requests", "the browser has the permissions of its user", admissiontrace.RequestsPath, as, http.StatusOK},
 		{"the API", "the cookie is valid only for the page", "/api/v1/namespaces", as, http.StatusUnauthorized},
-		{"a path that leaves the page", "paths are compared as they are", decisions.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
+		{"a path that leaves the page", "paths are compared as they are", admissiontrace.Prefix + "../../api/v1/namespaces", as, http.StatusNotFound},
 		{"the same link", "a link works once", strings.TrimPrefix(link, host), nil, http.StatusUnauthorized},
-		{"another cookie", "only cookies of this server count", decisions.Prefix, wrong, http.StatusUnauthorized},
-		{"no cookie", "a browser that isn't signed in gets no content", decisions.Prefix, nil, http.StatusUnauthorized},
-		{"the page, as alice", "alice may see the page", decisions.Prefix, asAlice, http.StatusOK},
-		{"requests, as alice", "the session is bound to alice, who may not see requests", decisions.RequestsPath, asAlice, http.StatusForbidden},
+		{"another cookie", "only cookies of this server count", admissiontrace.Prefix, wrong, http.StatusUnauthorized},
+		{"no cookie", "a browser that isn't signed in gets no content", admissiontrace.Prefix, nil, http.StatusUnauthorized},
+		{"the page, as alice", "alice may see the page", admissiontrace.Prefix, asAlice, http.StatusOK},
+		{"requests, as alice", "the session is bound to alice, who may not see requests", admissiontrace.RequestsPath, asAlice, http.StatusForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			response, body := visit(t, browser, host+test.path, test.header)
@@ -93,7 +93,7 @@ func TestPageSignsIn(t *testing.T) {
 			}
 		})
 	}
-	response, body := visit(t, browser, host+decisions.Prefix, as)
+	response, body := visit(t, browser, host+admissiontrace.Prefix, as)
 	policy := response.Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(body, "http://") || strings.Contains(body, "https://") {
 		t.Errorf("want a page that loads nothing from elsewhere, got the policy %s", policy)
@@ -146,9 +146,9 @@ func TestMatrix(t *testing.T) {
 	must(srv.Client().AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: named("adding"), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "adding"},
 	}, metav1.CreateOptions{}))(t)
-	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.MatrixPath).DoRaw(t.Context())
+	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.MatrixPath).DoRaw(t.Context())
 	ok(t, err)
-	var matrix decisions.Matrix
+	var matrix admissiontrace.Matrix
 	ok(t, json.Unmarshal(body, &matrix))
 	got := map[string]string{}
 	for _, row := range matrix.Resources {

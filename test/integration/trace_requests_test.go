@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -83,15 +83,15 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 	recorder := install(t, srv, validating("asked", deny("never"), on("UPDATE", "v1", "configmaps")), validating("alice", deny("never"), matchCondition("request.userInfo.username == 'alice'")))
 	tests := []struct {
 		name, reason string
-		evaluation   decisions.Evaluation
+		evaluation   admissiontrace.Evaluation
 		called       bool
 	}{
-		{"create", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "CREATE"}, false},
-		{"update", "the rule names the operation", decisions.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
-		{"delete", "the rule names another operation", decisions.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
-		{"as the admin", "the condition is false", decisions.Evaluation{Webhook: "alice"}, false},
-		{"as alice", "the condition is true", decisions.Evaluation{Webhook: "alice", User: "alice", Groups: []string{"system:masters"}}, true},
-		{"as alice without permissions", "authorization would refuse the request", decisions.Evaluation{Webhook: "alice", User: "alice"}, false},
+		{"create", "the rule names another operation", admissiontrace.Evaluation{Webhook: "asked", Operation: "CREATE"}, false},
+		{"update", "the rule names the operation", admissiontrace.Evaluation{Webhook: "asked", Operation: "UPDATE"}, true},
+		{"delete", "the rule names another operation", admissiontrace.Evaluation{Webhook: "asked", Operation: "DELETE"}, false},
+		{"as the admin", "the condition is false", admissiontrace.Evaluation{Webhook: "alice"}, false},
+		{"as alice", "the condition is true", admissiontrace.Evaluation{Webhook: "alice", User: "alice", Groups: []string{"system:masters"}}, true},
+		{"as alice without permissions", "authorization would refuse the request", admissiontrace.Evaluation{Webhook: "alice", User: "alice"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,9 +99,9 @@ func TestWhyForRequestsThatAreNotMade(t *testing.T) {
 			test.evaluation.Object = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"there"}}`)
 			body, err := json.Marshal(test.evaluation)
 			ok(t, err)
-			answer, err := srv.Client().Discovery().RESTClient().Post().AbsPath(decisions.WhyPath).Body(body).DoRaw(t.Context())
+			answer, err := srv.Client().Discovery().RESTClient().Post().AbsPath(admissiontrace.WhyPath).Body(body).DoRaw(t.Context())
 			ok(t, err)
-			var got decisions.Why
+			var got admissiontrace.Why
 			ok(t, json.Unmarshal(answer, &got))
 			if len(got.Answers) != 1 || got.Answers[0].Called != test.called || !got.Answers[0].Evaluated {
 				t.Errorf("%s: want called %t, got %s", test.reason, test.called, answer)
@@ -131,13 +131,13 @@ func TestRequestsAreFollowed(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t)
 	ok(t, askedFor("default", func(c *corev1.ConfigMap) { c.Name = "before" })(t.Context(), srv))
-	stream, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("follow", "true").Param("resource", "configmaps").Stream(t.Context())
+	stream, err := srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("follow", "true").Param("resource", "configmaps").Stream(t.Context())
 	ok(t, err)
 	defer stream.Close()
 	ok(t, askedFor("default", unchangedConfigMap)(t.Context(), srv))
 	line, err := bufio.NewReader(stream).ReadBytes('\n')
 	ok(t, err)
-	var event decisions.Event
+	var event admissiontrace.Event
 	ok(t, json.Unmarshal(line, &event))
 	if event.Request == nil || event.Request.Name != "thing" {
 		t.Errorf("want the request for the object thing, got %s", line)
@@ -149,7 +149,7 @@ func TestRequestsAreForAuthorizedUsers(t *testing.T) {
 	t.Parallel()
 	srv := miniapitest.Start(t, miniapitest.WithFlags(recording))
 	alice := kubernetes.NewForConfigOrDie(srv.AddUser("alice"))
-	for _, path := range []string{decisions.RequestsPath, decisions.WhyPath} {
+	for _, path := range []string{admissiontrace.RequestsPath, admissiontrace.WhyPath} {
 		if err := alice.Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).Error(); !apierrors.IsForbidden(err) {
 			t.Errorf("%s: want alice to be forbidden, got %v", path, err)
 		}

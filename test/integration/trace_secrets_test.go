@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -155,7 +155,7 @@ func TestRecordedRequestsHaveNoSecrets(t *testing.T) {
 				t.Fatalf("%s: want a refusal: %t, got %v", test.reason, test.refused, err)
 			}
 			for _, output := range []string{"json", "text", "wide"} {
-				kept := string(must(srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("output", output).DoRaw(t.Context()))(t))
+				kept := string(must(srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("output", output).DoRaw(t.Context()))(t))
 				if !strings.Contains(kept, "thing") && test.resource != "tokenreviews" {
 					t.Errorf("want the request in the output %s, got %s", output, kept)
 				}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/server/faults"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
@@ -29,9 +29,9 @@ const recording = "--trace-requests=1000"
 // why returns the server's answer to the question why it called or didn't call a webhook for an object.
 func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, name string) trace.Answer {
 	t.Helper()
-	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.WhyPath).
+	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.WhyPath).
 		Param("webhook", webhook).Param("resource", resource).Param("namespace", namespace).Param("name", name).DoRaw(t.Context())
-	var answers decisions.Why
+	var answers admissiontrace.Why
 	if err == nil {
 		err = json.Unmarshal(body, &answers)
 	}
@@ -44,8 +44,8 @@ func why(t testing.TB, srv *miniapitest.Server, webhook, resource, namespace, na
 // recorded returns the recorded requests for a resource.
 func recorded(t testing.TB, srv *miniapitest.Server, resource string) []*trace.Request {
 	t.Helper()
-	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(decisions.RequestsPath).Param("resource", resource).DoRaw(t.Context())
-	var list decisions.List
+	body, err := srv.Client().Discovery().RESTClient().Get().AbsPath(admissiontrace.RequestsPath).Param("resource", resource).DoRaw(t.Context())
+	var list admissiontrace.List
 	if err == nil {
 		err = json.Unmarshal(body, &list)
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -259,11 +259,11 @@ func TestWhyPoliciesForRequestsThatAreNotMade(t *testing.T) {
 	}, binding(admissionregistrationv1.Deny), inProduction)
 	asks := func(policy, user string) []trace.Answer {
 		t.Helper()
-		body := must(json.Marshal(decisions.Evaluation{
+		body := must(json.Marshal(admissiontrace.Evaluation{
 			Webhook: trace.ValidatingPolicy + "/" + policy, User: user, Groups: []string{"system:masters"}, Object: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"thing"}}`),
 		}))(t)
-		var got decisions.Why
-		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Post().AbsPath(decisions.WhyPath).Body(body).DoRaw(t.Context()))(t), &got))
+		var got admissiontrace.Why
+		ok(t, json.Unmarshal(must(srv.Client().Discovery().RESTClient().Post().AbsPath(admissiontrace.WhyPath).Body(body).DoRaw(t.Context()))(t), &got))
 		return got.Answers
 	}
 	both := asks("asked", "alice")

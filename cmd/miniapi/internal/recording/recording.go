@@ -15,7 +15,7 @@ import (
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/cli"
 	"github.com/miniapi-dev/miniapi/pkg/miniapitest/reviews"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -49,7 +49,7 @@ func New(dir string, out, errOut io.Writer) (*Recording, error) {
 }
 
 // Record writes the reviews of the event's request to files, and counts the requests that the event says are missing.
-func (r *Recording) Record(event decisions.Event) error {
+func (r *Recording) Record(event admissiontrace.Event) error {
 	if event.Missed > 0 {
 		r.missed += event.Missed
 		fmt.Fprintf(r.errOut, "Warning: the server forgot %d requests before they could be recorded: start the server with a larger --trace-requests and --trace-bytes\n", event.Missed)

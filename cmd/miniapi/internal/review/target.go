@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
 )
 
 // target is the resource or subresource of a request, and the object there.

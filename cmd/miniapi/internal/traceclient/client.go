@@ -1,6 +1,6 @@
 // Package traceclient requests the recorded decisions of admission from a running server, for the commands that show
 // them, explain them or write them to files. [New] is the way in. Don't use the package in a server: pkg/trace records
-// the decisions, and pkg/server/decisions serves them.
+// the decisions, and pkg/server/admissiontrace serves them.
 package traceclient
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/miniapi-dev/miniapi/cmd/miniapi/internal/kubeconfig"
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace"
 )
 
 // Client makes requests to one server.
@@ -32,24 +32,24 @@ type Selection struct {
 }
 
 // Recorded returns the last recorded requests. The argument limit is their largest number; with 0, there is no limit.
-func (c *Client) Recorded(ctx context.Context, selection Selection, limit int) (decisions.List, error) {
+func (c *Client) Recorded(ctx context.Context, selection Selection, limit int) (admissiontrace.List, error) {
 	request := c.requests(selection)
 	if limit > 0 {
 		request.Param("limit", strconv.Itoa(limit))
 	}
-	var list decisions.List
+	var list admissiontrace.List
 	err := c.ask(ctx, request, &list)
 	return list, err
 }
 
 func (c *Client) requests(selection Selection) *rest.Request {
-	request := c.server.Client.Get().AbsPath(decisions.RequestsPath)
+	request := c.server.Client.Get().AbsPath(admissiontrace.RequestsPath)
 	return c.about(request, selection.Object).Param("user", selection.User)
 }
 
 // Follow opens a stream of events, which have the requests that the server records. It calls begun when the server has
 // answered, and each for every event. It returns when the context ends, when the server stops, or after an error.
-func (c *Client) Follow(ctx context.Context, selection Selection, begun func(), each func(decisions.Event) error) error {
+func (c *Client) Follow(ctx context.Context, selection Selection, begun func(), each func(admissiontrace.Event) error) error {
 	body, err := c.requests(selection).Param("follow", "true").Stream(ctx)
 	if err != nil {
 		return c.explained(err)
@@ -58,7 +58,7 @@ func (c *Client) Follow(ctx context.Context, selection Selection, begun func(), 
 	begun()
 	decoder := json.NewDecoder(bufio.NewReader(body))
 	for {
-		var event decisions.Event
+		var event admissiontrace.Event
 		switch err := decoder.Decode(&event); {
 		case err == nil:
 		case ctx.Err() != nil, errors.Is(err, io.EOF):
@@ -77,28 +77,28 @@ func (c *Client) Follow(ctx context.Context, selection Selection, begun func(), 
 }
 
 // Why returns the reasons why webhooks were called, or policies evaluated, for an object or not. The argument reference
-// names the webhook or the policy, as in decisions.Evaluation.
-func (c *Client) Why(ctx context.Context, reference string, object Object) (decisions.Why, error) {
-	var why decisions.Why
-	err := c.ask(ctx, c.about(c.server.Client.Get().AbsPath(decisions.WhyPath), object).Param("webhook", reference), &why)
+// names the webhook or the policy, as in admissiontrace.Evaluation.
+func (c *Client) Why(ctx context.Context, reference string, object Object) (admissiontrace.Why, error) {
+	var why admissiontrace.Why
+	err := c.ask(ctx, c.about(c.server.Client.Get().AbsPath(admissiontrace.WhyPath), object).Param("webhook", reference), &why)
 	return why, err
 }
 
 // Evaluate returns the same reasons for a request that no client makes.
-func (c *Client) Evaluate(ctx context.Context, evaluation decisions.Evaluation) (decisions.Why, error) {
-	var why decisions.Why
+func (c *Client) Evaluate(ctx context.Context, evaluation admissiontrace.Evaluation) (admissiontrace.Why, error) {
+	var why admissiontrace.Why
 	body, err := json.Marshal(evaluation)
 	if err != nil {
 		return why, err
 	}
-	err = c.ask(ctx, c.server.Client.Post().AbsPath(decisions.WhyPath).Body(body), &why)
+	err = c.ask(ctx, c.server.Client.Post().AbsPath(admissiontrace.WhyPath).Body(body), &why)
 	return why, err
 }
 
 // SignIn returns a link to the server's page about requests, and the time in seconds for which the link works.
 func (c *Client) SignIn(ctx context.Context) (link string, seconds int, err error) {
-	var signIn decisions.SignIn
-	if err := c.ask(ctx, c.server.Client.Post().AbsPath(decisions.SignInPath), &signIn); err != nil {
+	var signIn admissiontrace.SignIn
+	if err := c.ask(ctx, c.server.Client.Post().AbsPath(admissiontrace.SignInPath), &signIn); err != nil {
 		return "", 0, err
 	}
 	return strings.TrimSuffix(c.server.Host, "/") + signIn.Link, signIn.Seconds, nil

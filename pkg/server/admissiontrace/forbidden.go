@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"context"
@@ -17,14 +17,14 @@ var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 // RecordForbidden returns an authorizer for the handler chain that decides as next does. While the recorder is on, it
 // records the writes that next refuses. A refused write doesn't reach Handler, which records requests after their
 // authorization.
-func (d *Decisions) RecordForbidden(next authorizer.Authorizer) authorizer.Authorizer {
-	return forbidding{next, d}
+func (t *Trace) RecordForbidden(next authorizer.Authorizer) authorizer.Authorizer {
+	return forbidding{next, t}
 }
 
 // forbidding is the authorizer of RecordForbidden.
 type forbidding struct {
 	authorizer.Authorizer
-	decisions *Decisions
+	trace *Trace
 }
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
@@ -36,7 +36,7 @@ func (f forbidding) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 		return decision, reason, err
 	}
 	if info, ok := request.RequestInfoFrom(ctx); ok {
-		if recording := f.decisions.Recorder.Begin(described(ctx, info)); recording != nil {
+		if recording := f.trace.Recorder.Begin(described(ctx, info)); recording != nil {
 			refused := errorOf(responsewriters.ForbiddenStatusError(a, reason))
 			recording.Update(func(r *trace.Request) { r.Forbid(refused) })
 			recording.Finish()

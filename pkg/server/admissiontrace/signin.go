@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"context"
@@ -120,9 +120,9 @@ func HideTokens(next http.Handler) http.Handler {
 
 // Authenticator authenticates browsers for the paths below Prefix: a signed-in browser by its cookie, and a browser
 // that opens a link by the secret of the link. It leaves all other requests to next.
-func (d *Decisions) Authenticator(next authenticator.Request) authenticator.Request {
+func (t *Trace) Authenticator(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(req *http.Request) (*authenticator.Response, bool, error) {
-		if found := d.signIns.user(req); found != nil {
+		if found := t.signIns.user(req); found != nil {
 			return &authenticator.Response{User: found}, true, nil
 		}
 		return next.AuthenticateRequest(req)

@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 

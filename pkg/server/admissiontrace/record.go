@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"bufio"
@@ -24,19 +24,19 @@ const maxError = 64 << 10
 // follows the request. It doesn't record requests for paths below Prefix. The requests have been authenticated and
 // authorized. The record of a request without admission and faults is dropped when the request ends. Most reads are
 // such requests.
-func (d *Decisions) Handler(next http.Handler) http.Handler {
+func (t *Trace) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		info, ok := request.RequestInfoFrom(req.Context())
-		kept, traced := d.Recorder.On(), oteltrace.SpanFromContext(req.Context()).IsRecording()
+		kept, traced := t.Recorder.On(), oteltrace.SpanFromContext(req.Context()).IsRecording()
 		if !kept && !traced || !ok || strings.HasPrefix(info.Path, Prefix) {
 			next.ServeHTTP(w, req)
 			return
 		}
-		recording := d.Recorder.Begin(requested(req, info))
+		recording := t.Recorder.Begin(requested(req, info))
 		if recording == nil {
-			recording = d.Recorder.Observe(requested(req, info))
+			recording = t.Recorder.Observe(requested(req, info))
 		}
-		d.record(recording, next, w, req)
+		t.record(recording, next, w, req)
 	})
 }
 
@@ -72,10 +72,10 @@ func described(ctx context.Context, info *request.RequestInfo) trace.Request {
 }
 
 // record serves a request and records its response.
-func (d *Decisions) record(recording *trace.Recording, api http.Handler, w http.ResponseWriter, req *http.Request) {
+func (t *Trace) record(recording *trace.Recording, api http.Handler, w http.ResponseWriter, req *http.Request) {
 	response := &response{ResponseWriter: w}
 	defer func() { // record the response even if the handler panics to break the connection off
-		failure := failureOf(response.code, response.body.Bytes(), d.Decoder)
+		failure := failureOf(response.code, response.body.Bytes(), t.Decoder)
 		recording.Update(func(r *trace.Request) { r.Answered(response.code, failure) })
 		recording.Finish()
 	}()

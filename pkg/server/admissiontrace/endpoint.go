@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"context"
@@ -55,15 +55,15 @@ type Why struct {
 }
 
 // ServeHTTP serves the paths below Prefix.
-func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (t *Trace) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	serve := map[string]func(http.ResponseWriter, *http.Request) error{
 		http.MethodGet + Prefix:       show,
-		http.MethodGet + SignInPath:   d.signIns.open,
-		http.MethodPost + SignInPath:  d.signIns.link,
-		http.MethodGet + MatrixPath:   d.matrix,
-		http.MethodGet + RequestsPath: d.requests,
-		http.MethodGet + WhyPath:      d.why,
-		http.MethodPost + WhyPath:     d.evaluateWhy,
+		http.MethodGet + SignInPath:   t.signIns.open,
+		http.MethodPost + SignInPath:  t.signIns.link,
+		http.MethodGet + MatrixPath:   t.matrix,
+		http.MethodGet + RequestsPath: t.requests,
+		http.MethodGet + WhyPath:      t.why,
+		http.MethodPost + WhyPath:     t.evaluateWhy,
 	}[req.Method+req.URL.Path]
 	if serve == nil {
 		serve = func(http.ResponseWriter, *http.Request) error {
@@ -74,7 +74,7 @@ func (d *Decisions) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	if err := serve(w, req); err != nil {
-		responsewriters.ErrorNegotiated(err, d.Serializer, schema.GroupVersion{}, w, req)
+		responsewriters.ErrorNegotiated(err, t.Serializer, schema.GroupVersion{}, w, req)
 	}
 }
 
@@ -86,12 +86,12 @@ func IsFollowing(req *http.Request) bool {
 
 // filterOf makes a filter from the query parameters of a request. The parameter resource may also be a singular name or
 // a kind.
-func (d *Decisions) filterOf(req *http.Request) trace.Filter {
+func (t *Trace) filterOf(req *http.Request) trace.Filter {
 	query := req.URL.Query()
 	filter := trace.Filter{Resource: query.Get("resource"), Namespace: query.Get("namespace"), Name: query.Get("name"), User: query.Get("user")}
 	name, subresource, hasSubresource := strings.Cut(strings.ToLower(filter.Resource), "/")
 	asked := schema.ParseGroupResource(name)
-	found, err := d.Mapper.ResourceFor(asked.WithVersion(""))
+	found, err := t.Mapper.ResourceFor(asked.WithVersion(""))
 	if filter.Resource == "" || err != nil {
 		return filter // a recorded request may be for a resource that isn't served any more
 	}
@@ -100,8 +100,8 @@ func (d *Decisions) filterOf(req *http.Request) trace.Filter {
 		resource.Subresource = subresource
 	}
 	filter.Resource = resource.String()
-	if kind, err := d.Mapper.KindFor(found); err == nil {
-		mapping, err := d.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if kind, err := t.Mapper.KindFor(found); err == nil {
+		mapping, err := t.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err == nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			filter.Namespace = ""
 		}
@@ -110,11 +110,11 @@ func (d *Decisions) filterOf(req *http.Request) trace.Filter {
 }
 
 // requests serves RequestsPath.
-func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
+func (t *Trace) requests(w http.ResponseWriter, req *http.Request) error {
 	if IsFollowing(req) {
-		return d.follow(w, req)
+		return t.follow(w, req)
 	}
-	filter := d.filterOf(req)
+	filter := t.filterOf(req)
 	if text := req.URL.Query().Get("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil || limit < 1 {
@@ -122,10 +122,10 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 		}
 		filter.Last = limit
 	}
-	selected := d.Recorder.Requests(filter)
+	selected := t.Recorder.Requests(filter)
 	switch output := req.URL.Query().Get("output"); output {
 	case "", "json":
-		return answer(w, List{d.Recorder.Keeps(), append([]*trace.Request{}, selected...)})
+		return answer(w, List{t.Recorder.Keeps(), append([]*trace.Request{}, selected...)})
 	case "text", "wide":
 		detail := trace.Brief
 		if output == "wide" {
@@ -144,14 +144,14 @@ func (d *Decisions) requests(w http.ResponseWriter, req *http.Request) error {
 }
 
 // follow streams recorded requests until the client is gone or a stop of the server begins.
-func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
+func (t *Trace) follow(w http.ResponseWriter, req *http.Request) error {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	defer context.AfterFunc(d.Following, cancel)()
+	defer context.AfterFunc(t.Following, cancel)()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
 	encoder := json.NewEncoder(w)
-	_ = d.Recorder.Follow(ctx, d.filterOf(req), http.NewResponseController(w).Flush, func(request *trace.Request, missed int64) error {
+	_ = t.Recorder.Follow(ctx, t.filterOf(req), http.NewResponseController(w).Flush, func(request *trace.Request, missed int64) error {
 		return encoder.Encode(Event{Request: request, Missed: missed})
 	})
 	return nil // the response has begun, so no error can be sent
@@ -159,30 +159,30 @@ func (d *Decisions) follow(w http.ResponseWriter, req *http.Request) error {
 
 // why serves GET of WhyPath. It explains the last recorded write of the object. Without such a record, it evaluates the
 // creation of the stored object. If the object isn't stored, it explains a create request that authorization refused.
-func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
+func (t *Trace) why(w http.ResponseWriter, req *http.Request) error {
 	target, err := targetOf(req.URL.Query().Get("webhook"))
 	if err != nil {
 		return err
 	}
-	filter := d.filterOf(req)
+	filter := t.filterOf(req)
 	if filter.Resource == "" {
 		return apierrors.NewBadRequest("the parameter resource must name a resource")
 	}
-	configured, err := d.configurations.configured(req.Context(), target)
+	configured, err := t.configurations.configured(req.Context(), target)
 	if err != nil {
 		return err
 	}
 	filter.Writes, filter.Last = true, 1
-	requests := d.Recorder.Requests(filter)
+	requests := t.Recorder.Requests(filter)
 	if len(requests) > 0 {
 		return answer(w, Why{trace.Why(target, configured, filter.Narrowed(requests[len(requests)-1]), false)})
 	}
 	if filter.Name == "" {
 		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, "no name is given")}})
 	}
-	evaluation, err := d.evaluator.stored(req.Context(), filter)
+	evaluation, err := t.evaluator.stored(req.Context(), filter)
 	if apierrors.IsNotFound(err) {
-		if refused := d.refusedCreation(filter); refused != nil {
+		if refused := t.refusedCreation(filter); refused != nil {
 			return answer(w, Why{trace.Why(target, configured, refused, false)})
 		}
 		return answer(w, Why{[]trace.Answer{trace.NotRecordedFor(target, err.Error())}})
@@ -191,14 +191,14 @@ func (d *Decisions) why(w http.ResponseWriter, req *http.Request) error {
 		return err
 	}
 	evaluation.Webhook = target.String()
-	return d.answerEvaluated(w, req, target, configured, evaluation)
+	return t.answerEvaluated(w, req, target, configured, evaluation)
 }
 
 // refusedCreation returns the record of the last create request without an object name that authorization refused, or
 // nil. The request was for the filter's resource and namespace.
-func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
+func (t *Trace) refusedCreation(filter trace.Filter) *trace.Request {
 	filter.Name, filter.Last = "", 0
-	for _, request := range slices.Backward(d.Recorder.Requests(filter)) {
+	for _, request := range slices.Backward(t.Recorder.Requests(filter)) {
 		if request.Forbidden && request.Verb == "create" && request.Name == "" {
 			return request
 		}
@@ -207,7 +207,7 @@ func (d *Decisions) refusedCreation(filter trace.Filter) *trace.Request {
 }
 
 // evaluateWhy serves POST of WhyPath.
-func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
+func (t *Trace) evaluateWhy(w http.ResponseWriter, req *http.Request) error {
 	var evaluation Evaluation
 	decoder := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxEvaluation))
 	decoder.DisallowUnknownFields() // a misspelt field would silently be another request
@@ -223,15 +223,15 @@ func (d *Decisions) evaluateWhy(w http.ResponseWriter, req *http.Request) error 
 	if err != nil {
 		return err
 	}
-	configured, err := d.configurations.configured(req.Context(), target)
+	configured, err := t.configurations.configured(req.Context(), target)
 	if err != nil {
 		return err
 	}
-	return d.answerEvaluated(w, req, target, configured, evaluation)
+	return t.answerEvaluated(w, req, target, configured, evaluation)
 }
 
-func (d *Decisions) answerEvaluated(w http.ResponseWriter, req *http.Request, target trace.Reference, configured trace.Configured, evaluation Evaluation) error {
-	request, err := d.evaluator.evaluate(req.Context(), evaluation)
+func (t *Trace) answerEvaluated(w http.ResponseWriter, req *http.Request, target trace.Reference, configured trace.Configured, evaluation Evaluation) error {
+	request, err := t.evaluator.evaluate(req.Context(), evaluation)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"encoding/json"
@@ -19,8 +19,8 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// decisionsOf returns decisions with some recorded requests, for pods and namespaces.
-func decisionsOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Decisions {
+// traceOf returns a Trace with some recorded requests, for pods and namespaces.
+func traceOf(t *testing.T, limits trace.Limits, requests ...trace.Request) *Trace {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -46,7 +46,7 @@ func created(resource, namespace, name, user string) trace.Request {
 // form of the answer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	d := decisionsOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
+	d := traceOf(t, trace.Limits{Requests: 10}, created("pods", "a", "web", "ann"), created("pods", "b", "web", "bob"), created("namespaces", "", "a", "ann"), created("pods", "a", "db", "bob"))
 	for _, test := range []struct {
 		name, reason, query string
 		code                int
@@ -108,7 +108,7 @@ func TestRefusedCreation(t *testing.T) {
 		{"other resource", "the request is for another resource", []trace.Request{refused("create", "namespaces", "a", "", "ann")}, ""},
 		{"allowed", "authorization didn't refuse the request", []trace.Request{created("pods", "a", "", "ann")}, ""},
 	} {
-		d := decisionsOf(t, trace.Limits{Requests: 10}, test.requests...)
+		d := traceOf(t, trace.Limits{Requests: 10}, test.requests...)
 		found := d.refusedCreation(trace.Filter{Resource: "pods", Namespace: "a", Name: "web", Writes: true, Last: 1})
 		var got string
 		if found != nil {
@@ -124,7 +124,7 @@ func TestRefusedCreation(t *testing.T) {
 // that are served.
 func TestUnservedPaths(t *testing.T) {
 	t.Parallel()
-	d := decisionsOf(t, trace.Limits{})
+	d := traceOf(t, trace.Limits{})
 	for _, target := range []struct{ method, path string }{{http.MethodGet, Prefix + "other"}, {http.MethodDelete, RequestsPath}} {
 		w := httptest.NewRecorder()
 		d.ServeHTTP(w, httptest.NewRequest(target.method, target.path, http.NoBody))
@@ -137,7 +137,7 @@ func TestUnservedPaths(t *testing.T) {
 // TestWrongEvaluations checks that an evaluation with a mistake is refused, and that the error names the mistake.
 func TestWrongEvaluations(t *testing.T) {
 	t.Parallel()
-	d := decisionsOf(t, trace.Limits{})
+	d := traceOf(t, trace.Limits{})
 	for _, test := range []struct{ name, reason, body, want string }{
 		{"empty", "an evaluation is an object", "", "the body must be an Evaluation: EOF"},
 		{"misspelt field", "the evaluation would silently be of a creation", `{"opration":"UPDATE"}`, `the body must be an Evaluation: json: unknown field "opration"`},
@@ -158,7 +158,7 @@ func TestWrongEvaluations(t *testing.T) {
 // admission of this server didn't get the request.
 func TestEvaluationWithoutAdmission(t *testing.T) {
 	t.Parallel()
-	d := decisionsOf(t, trace.Limits{})
+	d := traceOf(t, trace.Limits{})
 	d.evaluator.RequestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	d.Evaluate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	got, err := d.evaluator.evaluate(t.Context(), Evaluation{Object: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)})

@@ -1,10 +1,10 @@
-// Package decisions records the decisions of admission about requests, and serves them below /debug/admission/. It
+// Package admissiontrace records the decisions of admission about requests, and serves them below /debug/admission/. It
 // serves the recorded requests, the reasons why a webhook is called or a policy evaluated for an object or not, the
 // matrix of webhooks and policies against resources, and a page with all of these. Package trace has the types of the
 // records, and pkg/admission fills them in.
 //
 // [New] is the constructor, and [Options] are the flags. Don't use the package for an audit log: see package audit.
-package decisions
+package admissiontrace
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
-// Config has the parts of a server that decisions need.
+// Config has the parts of a server that a Trace needs.
 type Config struct {
 	Recorder *trace.Recorder
 	// Following ends when a stop of the server begins. Requests that follow the recorded requests (see IsFollowing) end
@@ -46,17 +46,17 @@ type Config struct {
 	Runs func(plugin string) bool
 }
 
-// Decisions has the recorded decisions of one server, and serves them.
-type Decisions struct {
+// Trace has the recorded decisions of one server, and serves them.
+type Trace struct {
 	Config
 	configurations configurationReader
 	evaluator      evaluator
 	signIns        signIns
 }
 
-// New returns Decisions. Evaluate must be called before they serve requests.
-func New(config Config) *Decisions {
-	return &Decisions{
+// New returns a Trace. Evaluate must be called before the Trace serves requests.
+func New(config Config) *Trace {
+	return &Trace{
 		Config:         config,
 		configurations: configurationReader{config.Configurations, config.Runs},
 		evaluator:      evaluator{Config: config},
@@ -65,4 +65,4 @@ func New(config Config) *Decisions {
 }
 
 // Evaluate sets the handler of requests for resources. Evaluations send their requests to this handler.
-func (d *Decisions) Evaluate(api http.Handler) { d.evaluator.api.Store(&api) }
+func (t *Trace) Evaluate(api http.Handler) { t.evaluator.api.Store(&api) }

@@ -1,4 +1,4 @@
-package decisions
+package admissiontrace
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/discovery"
 
-	"github.com/miniapi-dev/miniapi/pkg/server/decisions/resources"
+	"github.com/miniapi-dev/miniapi/pkg/server/admissiontrace/resources"
 	"github.com/miniapi-dev/miniapi/pkg/trace"
 )
 
@@ -52,12 +52,12 @@ type MatrixCell struct {
 }
 
 // matrix serves MatrixPath.
-func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
-	columns, err := d.configurations.columns(req.Context())
+func (t *Trace) matrix(w http.ResponseWriter, req *http.Request) error {
+	columns, err := t.configurations.columns(req.Context())
 	if err != nil {
 		return err
 	}
-	_, lists, err := d.Discovery.ServerGroupsAndResources()
+	_, lists, err := t.Discovery.ServerGroupsAndResources()
 	// A group whose server doesn't answer must not hide the other groups.
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return err
@@ -69,7 +69,7 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 	for _, resource := range sorted(lists) {
 		row := MatrixResource{Resource: trace.Resource{Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Subresource: resource.Subresource}}
 		for _, column := range columns {
-			row.Cells = append(row.Cells, d.cell(column, resource))
+			row.Cells = append(row.Cells, t.cell(column, resource))
 		}
 		if slices.ContainsFunc(row.Cells, func(c *MatrixCell) bool { return c != nil }) {
 			matrix.Resources = append(matrix.Resources, row)
@@ -80,8 +80,8 @@ func (d *Decisions) matrix(w http.ResponseWriter, req *http.Request) error {
 
 // cell returns the cell of a webhook or a policy, and a resource. It is nil if no operation on the resource calls the
 // webhook or evaluates the policy, for example because the admission plugin is off.
-func (d *Decisions) cell(column column, resource resources.Resource) *MatrixCell {
-	if column.Unbound || !d.Runs(column.plugin) {
+func (t *Trace) cell(column column, resource resources.Resource) *MatrixCell {
+	if column.Unbound || !t.Runs(column.plugin) {
 		return nil
 	}
 	var cell *MatrixCell
@@ -91,10 +91,10 @@ func (d *Decisions) cell(column column, resource resources.Resource) *MatrixCell
 	}
 	for _, operation := range resource.Operations() {
 		attributes := admission.NewAttributesRecord(nil, nil, resource.Kind, namespace, "", resource.GroupVersionResource, resource.Subresource, operation, nil, false, nil)
-		if column.exemption(attributes, d.Hides(column.plugin, resource.GroupResource())) != nil {
+		if column.exemption(attributes, t.Hides(column.plugin, resource.GroupResource())) != nil {
 			return nil
 		}
-		as, takes := column.takes(attributes, equivalents{mapper: d.Equivalents()})
+		as, takes := column.takes(attributes, equivalents{mapper: t.Equivalents()})
 		if !takes {
 			continue
 		}
