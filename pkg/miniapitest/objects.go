@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,13 +35,13 @@ func WithCRDsFS(fsys fs.FS, paths ...string) Option {
 }
 
 func (o *options) addDefinitions(reader manifests.Reader, paths []string) error {
-	reader.Wanted, reader.Patch, reader.KeepPatches = definitionKinds.nearly, checkWholeDefinition, true
+	reader.Wanted, reader.Patch, reader.KeepPatches = manifests.Definitions.Nearly, manifests.CheckWholeDefinition, true
 	objects, err := reader.Load(paths...)
 	if err == nil {
-		err = definitionKinds.check(objects)
+		err = manifests.Definitions.Check(objects)
 	}
 	if err == nil {
-		objects, err = patched(objects)
+		objects, err = manifests.ApplyPatches(objects)
 	}
 	if err != nil {
 		return fmt.Errorf("custom resource definitions: %w", err)
@@ -79,7 +75,7 @@ func (o *options) addManifests(reader manifests.Reader, paths []string) error {
 	if len(paths) == 0 {
 		return errNoManifests
 	}
-	reader.Patch = checkWholeDefinition
+	reader.Patch = manifests.CheckWholeDefinition
 	objects, err := reader.Load(paths...)
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
@@ -137,62 +133,6 @@ func explainUnknown(err error) error {
 		return fmt.Errorf("%w: the apiVersion of a CustomResourceDefinition must be %s/v1", err, manifests.DefinitionGroup)
 	}
 	return fmt.Errorf("%w: apply the CustomResourceDefinition before the custom resource or together with it, or use WithCRDs, which installs definitions before everything else; WithAPIs and Legacy serve versions that are off by default", err)
-}
-
-// checkWholeDefinition returns an error if a definition is only a patch for kustomize. envtest uses the same rule.
-func checkWholeDefinition(u *unstructured.Unstructured) error {
-	if !manifests.IsDefinition(u.GroupVersionKind()) {
-		return nil
-	}
-	for _, field := range []string{"group", "names"} {
-		// An error means that the field has the wrong type. The server reports such a field.
-		if _, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", field); !found && err == nil {
-			return fmt.Errorf("spec.%s must be set", field)
-		}
-	}
-	return nil
-}
-
-// patched applies the patches among the objects to the definitions, and returns the definitions.
-func patched(objects []manifests.Object) ([]manifests.Object, error) {
-	isPatch := func(o manifests.Object) bool { return checkWholeDefinition(o.Unstructured) != nil }
-	definitions := slices.DeleteFunc(slices.Clone(objects), isPatch)
-	for _, patch := range slices.DeleteFunc(objects, func(o manifests.Object) bool { return !isPatch(o) }) {
-		found := false
-		for i, definition := range definitions { // two paths may give the same definition, and both must be patched
-			if definition.GetName() != patch.GetName() {
-				continue
-			}
-			found = true
-			definitions[i].Unstructured = &unstructured.Unstructured{Object: merged(definition.Object, patch.Object)}
-			definitions[i].Content = nil
-		}
-		if !found {
-			return nil, fmt.Errorf("%s: CustomResourceDefinition %s: %w; if the document is a patch for kustomize, name the file of the definition too",
-				patch.Source, patch.GetName(), checkWholeDefinition(patch.Unstructured))
-		}
-	}
-	return definitions, nil
-}
-
-// merged returns a copy of an object with a JSON merge patch (RFC 7386). It doesn't change the object, because the
-// cache of files may share it.
-func merged(object, patch map[string]any) map[string]any {
-	result := map[string]any{}
-	maps.Copy(result, object)
-	for field, value := range patch {
-		change, isMap := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(result, field)
-		case isMap:
-			below, _ := object[field].(map[string]any)
-			result[field] = merged(below, change)
-		default:
-			result[field] = value
-		}
-	}
-	return result
 }
 
 // asManifests returns an object as a manifest. For a list, it returns the items.
@@ -272,45 +212,3 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 // definitionTypes is the import path of the Go types of custom resource definitions. Importing the package would make
 // each test link an API server, so kindOf compares the path.
 const definitionTypes = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
-// wantedKinds are the kinds of a group, in any version, that an option applies. The option skips objects of other
-// kinds.
-type wantedKinds struct {
-	group string
-	kinds []string
-	// others are further kinds of the group. The option skips these kinds, and doesn't take them for misspelled kinds.
-	others []string
-}
-
-var (
-	configurationKinds = wantedKinds{
-		group: admissionregistrationv1.GroupName,
-		kinds: []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
-		others: []string{
-			"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-			"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		},
-	}
-	definitionKinds = wantedKinds{group: manifests.DefinitionGroup, kinds: []string{"CustomResourceDefinition"}}
-)
-
-func (w wantedKinds) has(gvk schema.GroupVersionKind) bool {
-	return gvk.Group == w.group && slices.Contains(w.kinds, gvk.Kind)
-}
-
-// nearly tells whether an object has the group or the kind of a wanted kind. If the object has only one of them, the
-// other is probably misspelled, so the object must not be skipped.
-func (w wantedKinds) nearly(gvk schema.GroupVersionKind) bool {
-	return slices.Contains(w.kinds, gvk.Kind) || gvk.Group == w.group && !slices.Contains(w.others, gvk.Kind)
-}
-
-// check returns an error for the first object that isn't of a wanted kind.
-func (w wantedKinds) check(objects []manifests.Object) error {
-	for _, object := range objects {
-		if !w.has(object.GroupVersionKind()) {
-			return fmt.Errorf("%s: %s %s of %s: must be %s of %s",
-				object.Source, object.GetKind(), object.GetName(), object.GetAPIVersion(), strings.Join(w.kinds, " or "), w.group)
-		}
-	}
-	return nil
-}

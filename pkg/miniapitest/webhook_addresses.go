@@ -22,7 +22,7 @@ import (
 func webhooksOf(object manifests.Object) ([]engine.Webhook, error) {
 	find := func(manifests.Object) ([]engine.Webhook, error) { return nil, nil }
 	switch gvk := object.GroupVersionKind(); {
-	case configurationKinds.has(gvk):
+	case manifests.WebhookConfigurations.Has(gvk):
 		find = configurationWebhooks
 	case manifests.IsDefinition(gvk):
 		find = conversionWebhook

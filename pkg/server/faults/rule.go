@@ -2,10 +2,8 @@ package faults
 
 import (
 	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // rule is a fault in force, with its fields in parsed form.
@@ -74,48 +72,4 @@ func (r *rule) selects(s *subject) bool {
 	return (len(r.verbs) == 0 || slices.Contains(r.verbs, s.verb)) && r.resources.match(s) &&
 		r.namespaces.match(s.namespace) && r.users.match(s.user) && r.userAgents.match(s.userAgent) &&
 		(len(r.names) == 0 || r.names.match(s.objectName()))
-}
-
-// injection is a fault that a rule injects into one request, or into one call of a webhook.
-type injection struct {
-	*rule
-	subject *subject
-	// number is the number of the request among the requests that the rule has selected.
-	number uint64
-	// delay is the latency for this request.
-	delay time.Duration
-}
-
-// decide counts a request that the rule selects, and returns an injection if the request meets the fault. Otherwise it
-// returns nil. The random numbers depend only on the rule's seed and the number of the request.
-func (r *rule) decide(s *subject) *injection {
-	number := r.matched.Add(1)
-	if !r.numbers.has(number) {
-		return nil
-	}
-	draws := rand.New(rand.NewPCG(r.seed, number))
-	if draw := draws.Float64(); r.share > 0 && draw >= r.share {
-		return nil
-	}
-	r.injected.Add(1)
-	made := &injection{rule: r, subject: s, number: number}
-	if r.latency != nil {
-		made.delay = r.latency(draws)
-	}
-	return made
-}
-
-// rules are a list in which the first rule that injects its fault wins.
-type rules []*rule
-
-// inject returns the injection of the first rule that injects its fault, or nil.
-func (all rules) inject(s *subject) *injection {
-	for _, r := range all {
-		if r.selects(s) {
-			if made := r.decide(s); made != nil {
-				return made
-			}
-		}
-	}
-	return nil
 }

@@ -17,14 +17,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-const (
-	// validity is the time for which a new certificate is valid.
-	validity = 10 * 365 * 24 * time.Hour
-
-	// renewal is the remaining validity below which a stored certificate is issued again. It is long, because only a
-	// start issues certificates again, and a server may run for a long time.
-	renewal = 365 * 24 * time.Hour
-)
+// validity is the time for which a new certificate is valid.
+const validity = 10 * 365 * 24 * time.Hour
 
 // KeyPair has a certificate and its key, in PEM. In Cert, the certificate of the authority follows the certificate.
 type KeyPair struct{ Cert, Key []byte }

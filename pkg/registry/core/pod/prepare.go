@@ -39,30 +39,6 @@ func preparePodStatus(_ context.Context, pod, old *corev1.Pod) {
 	keepObservedGenerations(&pod.Status, &old.Status)
 }
 
-// gracefulPodDelete sets the grace period of a deletion. The request sets the grace period, or else the spec of the
-// pod. A pod that has no node, or that has ended, is deleted at once.
-func gracefulPodDelete(_ context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) bool {
-	if options == nil {
-		return false
-	}
-	var seconds int64
-	switch {
-	case options.GracePeriodSeconds != nil:
-		seconds = *options.GracePeriodSeconds
-	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		seconds = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	finished := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	switch {
-	case pod.Spec.NodeName == "" || finished:
-		seconds = 0
-	case seconds < 0:
-		seconds = 1
-	}
-	options.GracePeriodSeconds = &seconds
-	return true
-}
-
 // keepObservedGenerations restores observedGeneration of the status and of its conditions if a request leaves it out,
 // because old clients don't send the field. If several conditions have the same type, the order determines which stored
 // condition belongs to which new condition.

@@ -67,7 +67,7 @@ func (o *options) keepable(early []manifests.Object) []manifests.Object {
 		switch {
 		case manifests.IsDefinition(gvk):
 			continue
-		case configurationKinds.has(gvk): // neither webhooks nor policies see it
+		case manifests.WebhookConfigurations.Has(gvk): // neither webhooks nor policies see it
 			configured = true
 		case configured || differs(gvk) || o.isConverted(gvk.GroupKind()):
 			return objects
